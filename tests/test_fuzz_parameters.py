@@ -150,7 +150,6 @@ OF_ONE: dict[str, dict[str, Any]] = {
     },
     "datasets.make_translated_mnist": {"images": RNG.random((4, 28, 28)), "labels": Y[:4]},
     "datasets.make_xperm": {"length": 2, "alphabet": 3},
-    "datasets.split_rows": {"train": np.arange(8) < 4, "test": np.arange(8) >= 4},
     "theory.liu2022.theorem1_probability": {"n": 2},
     "theory.mroueh2015.orbit_distance": {"orbit_x": X[None], "orbit_z": X[None, :3]},
     "theory.mroueh2015.theorem1_gap": {"distance": 0.1},

@@ -21,6 +21,8 @@ from ..core.parameters import ParameterError, Seed, Whole, arguments, short
 
 _DOOR = "INVARIANCE_WITHHOLD_TESTS"
 
+Random = int | np.random.RandomState | None
+
 
 class WithheldError(RuntimeError):
     """Test data were asked for while settings are being chosen."""
@@ -57,9 +59,9 @@ def withheld(closed: bool = True) -> Iterator[None]:
 class Dataset:
     """Plain arrays, what they are, and the checksums of the files they came from.
 
-    Made while test data are withheld (`invariance.datasets.withheld`), it holds the training rows
-    alone. Without ``n_train`` it then holds neither `data` nor `target` if they come from files:
-    `split` says first which rows are for testing.
+    Made while test data are `withheld`, it holds the training rows alone. Without ``n_train`` it
+    then holds neither `data` nor `target` if they come from files, until `split` says which rows
+    are for testing.
 
     Attributes
     ----------
@@ -191,40 +193,9 @@ def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def split_rows(
-    target: ArrayLike, *, train: ArrayLike, test: ArrayLike
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows for training and for testing, from two masks of shape (n,) like the labels `target`.
-
-    Raises
-    ------
-    ParameterError
-        When a part is empty, a row is in both, or the test rows hold a class that no training
-        row has; names the classes.
-
-    >>> speaker = np.array([0, 0, 1, 1])
-    >>> split_rows([5, 6, 5, 6], train=speaker == 0, test=speaker == 1)
-    (array([0, 1]), array([2, 3]))
-    """
-    labels, rows = _labels("split_rows", target), list[NDArray[np.int64]]()
-    for name, given in (("train", train), ("test", test)):
-        mask = np.asarray(given)
-        if mask.dtype != bool or mask.shape != labels.shape:
-            got = f"{mask.dtype} of shape {mask.shape}"
-            raise ParameterError(f"{name} must be a mask of {labels.size} booleans, got {got}")
-        if not mask.any():
-            raise ParameterError(f"the split leaves no row to {name}: check the groups it names")
-        rows.append(np.flatnonzero(mask))
-    _check_apart(*rows)
-    if len(lost := np.setdiff1d(labels[rows[1]], labels[rows[0]])):
-        names = ", ".join(map(str, lost))
-        raise ParameterError(f"the split leaves no training row of class {names}: move some there")
-    return rows[0], rows[1]
-
-
 @arguments(per_class=Whole(), random_state=Seed())
 def balanced_sample(
-    target: ArrayLike, per_class: int, *, random_state: int | np.random.RandomState | None = None
+    target: ArrayLike, per_class: int, *, random_state: Random = None
 ) -> NDArray[np.int64]:
     """Rows drawn without replacement, ``per_class`` from each class, class after class.
 

@@ -50,21 +50,14 @@ class DataError(OSError):
 
 @dataclass(frozen=True)
 class Source:
-    """One file that holds the data.
+    """One file that holds the data."""
 
-    Attributes
-    ----------
-    path : str
-        ``<data set>/<file>``, below a data folder.
-    checksum : str
-        ``sha256:...`` or ``md5:...`` of the file, or ``content:...`` for an archive whose bytes
-        vary while its recordings do not: SHA-256 over their names and bytes.
-    url : str or None
-        Official address, where there is one.
-    """
-
+    #: ``<data set>/<file>``, below a data folder.
     path: str
+    #: ``sha256:...`` or ``md5:...`` of the file, or ``content:...`` for an archive whose bytes vary
+    #: while its recordings do not: SHA-256 over their names and bytes.
     checksum: str
+    #: Official address, where there is one.
     url: str | None = None
 
     def checked(self, path: Path) -> tuple[bool, str]:

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Positive, Seed, Whole, arguments
-from .dataset import Dataset
+from .dataset import Dataset, Random
 from .speech import SAMPLE_RATE, ragged
 
 
 @arguments(length=Whole(1, 23), alphabet=Whole(2, 10**7), random_state=Seed())
 def make_xperm(
-    length: int = 5, alphabet: int = 8, *, random_state: int | np.random.RandomState | None = None
+    length: int = 5, alphabet: int = 8, *, random_state: Random = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """All sequences of given length over an alphabet; positive when both target letters occur.
 
@@ -41,11 +41,7 @@ def make_xperm(
 
 @arguments(n_samples=Whole(3), length=Positive(), width=Positive(), random_state=Seed())
 def make_textures(
-    n_samples: int = 600,
-    *,
-    length: float = 3.0,
-    width: float = 0.75,
-    random_state: int | np.random.RandomState | None = None,
+    n_samples: int = 600, *, length: float = 3.0, width: float = 0.75, random_state: Random = None
 ) -> Dataset:
     """Colour images of smoothed noise in the layout of `load_cifar10`: round spots, and stripes.
 
@@ -72,26 +68,16 @@ def make_textures(
         rows = labels == label
         noise[rows] = ndimage.gaussian_filter(noise[rows], (0, *widths, 0))
     pixels = 128 + 40 * noise / noise.std(axis=(1, 2, 3), keepdims=True)
-    return Dataset(
-        pixels.clip(0, 255).astype(np.uint8),
-        labels,
-        description="made-up textures",
-        n_train=2 * n_samples // 3,
-    )
+    data, n_train = pixels.clip(0, 255).astype(np.uint8), 2 * n_samples // 3
+    return Dataset(data, labels, description="made-up textures", n_train=n_train)
 
 
 #: First three formants in Hz of ten English vowels, averages over men (Peterson, Barney 1952).
 _FORMANTS = {
-    "heed": (270, 2290, 3010),
-    "hid": (390, 1990, 2550),
-    "head": (530, 1840, 2480),
-    "had": (660, 1720, 2410),
-    "hod": (730, 1090, 2440),
-    "hawed": (570, 840, 2410),
-    "hood": (440, 1020, 2240),
-    "who'd": (300, 870, 2240),
-    "hud": (640, 1190, 2390),
-    "heard": (490, 1350, 1690),
+    **{"heed": (270, 2290, 3010), "hid": (390, 1990, 2550), "head": (530, 1840, 2480)},
+    **{"had": (660, 1720, 2410), "hod": (730, 1090, 2440), "hawed": (570, 840, 2410)},
+    **{"hood": (440, 1020, 2240), "who'd": (300, 870, 2240), "hud": (640, 1190, 2390)},
+    **{"heard": (490, 1350, 1690)},
 }
 #: Mean pitch in Hz and length of the vocal tract relative to a man's, as a factor on the formants.
 _GROUPS = {"man": (130.0, 1.0), "woman": (220.0, 1.17), "child": (270.0, 1.33)}
@@ -121,10 +107,7 @@ def _vowel(
 
 @arguments(n_speakers=Whole(1), repetitions=Whole(1), random_state=Seed())
 def make_vowels(
-    n_speakers: int = 12,
-    repetitions: int = 2,
-    *,
-    random_state: int | np.random.RandomState | None = None,
+    n_speakers: int = 12, repetitions: int = 2, *, random_state: Random = None
 ) -> Dataset:
     """Ten vowels spoken by synthetic men, women and children: pulses through three resonators.
 

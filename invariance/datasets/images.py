@@ -89,13 +89,9 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
     content = b"".join(members[name] for name in names)
     records = np.frombuffer(content, np.uint8).reshape(-1, 3073)
     rows = json.loads(members[lossy])["lossy_test_indices"] if lossy in members else []
-    return entry.dataset(
-        found,
-        np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)),
-        records[:, 0].astype(np.int64),
-        n_train=5 * _CIFAR_BATCH,
-        details={"lossy_test_rows": np.array(rows, dtype=np.int64)},
-    )
+    images = np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+    target, details = records[:, 0].astype(np.int64), {"lossy_test_rows": np.array(rows, np.int64)}
+    return entry.dataset(found, images, target, n_train=5 * _CIFAR_BATCH, details=details)
 
 
 def load_digits_images() -> Dataset:
@@ -121,9 +117,5 @@ def load_digits_images() -> Dataset:
     large = one_axis @ digits.images @ one_axis.T
     data = np.zeros((len(large), 28, 28), dtype=np.uint8)
     data[:, 4:24, 4:24] = np.clip(np.rint(large * (255 / 16)), 0, 255)
-    return Dataset(
-        data,
-        digits.target.astype(np.int64),
-        description="scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST",
-        n_train=1200,
-    )
+    what = "scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST"
+    return Dataset(data, digits.target.astype(np.int64), description=what, n_train=1200)

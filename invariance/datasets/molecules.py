@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Seed, Whole, arguments
 from .catalogue import CATALOGUE
-from .dataset import Dataset
+from .dataset import Dataset, Random
 
 
 def load_qm7(download_if_missing: bool = True) -> Dataset:
@@ -60,9 +60,7 @@ def load_mutag(download_if_missing: bool = True) -> Dataset:
 
 
 @arguments(n_samples=Whole(5), random_state=Seed())
-def make_molecules(
-    n_samples: int = 500, *, random_state: int | np.random.RandomState | None = None
-) -> Dataset:
+def make_molecules(n_samples: int = 500, *, random_state: Random = None) -> Dataset:
     """Made-up molecules with energies from a potential of pairs, in the layout of `load_qm7`.
 
     Four to seven atoms of H, C, N, O lie near the sites of a cubic grid, 2.5 Bohr apart. The

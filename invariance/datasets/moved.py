@@ -11,10 +11,8 @@ from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
-from .dataset import Dataset, withheld
+from .dataset import Dataset, Random, withheld
 from .images import load_mnist
-
-Random = int | np.random.RandomState | None
 
 
 def _given(

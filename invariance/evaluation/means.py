@@ -44,10 +44,8 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     """
     samples = np.asarray(samples, dtype=float)
     if samples.ndim == 0 or len(samples) < 2:
-        raise ValueError(
-            f"a standard error needs at least two repetitions along axis 0, got {samples}; repeat "
-            "the experiment with other seeds, or pass a plain number if it is deterministic"
-        )
+        due = "a standard error needs at least two repetitions along axis 0"
+        raise ValueError(f"{due}, got samples={samples}; repeat with other seeds")
     if not np.isfinite(samples).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(samples))[0])
         raise ValueError(f"samples{list(where)} is {samples[where]}: every sample must be finite")

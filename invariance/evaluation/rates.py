@@ -51,12 +51,11 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     The interval of the slope ``a^T log y`` (`a` the least-squares weights) rests
 
     - for `y` of shape (points, repetitions), on the repetitions: their means are fitted with
-      weights ``(mean / se)**2``. The delta method linearises ``log mean``, so that repetition `r`
-      contributes ``z_r = sum_i a_i y_ir / mean_i`` and the slope has standard error
-      ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of freedom.
-      Repetitions shared between points (the same column, the same draw) are accounted for. When
-      residuals exceed what the errors explain (a chi-square test at 5 %), the interval is widened
-      to the one that residuals give, if that is wider;
+      weights ``(mean / se)**2``. By the delta method repetition `r` contributes
+      ``z_r = sum_i a_i y_ir / mean_i``, also where a column is one draw, and the slope has standard
+      error ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of
+      freedom. When residuals exceed what the errors explain (a chi-square test at 5 %), the
+      interval is widened to the one that residuals give;
     - for `y` of shape (points,), on the residuals of ordinary least squares, with a t quantile of
       ``points - 2``.
 
@@ -104,10 +103,8 @@ def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """x and y; of shape (points,) where there is one repetition."""
     x, y = as_floats("x", x), as_floats("y", y)
     if x.ndim != 1 or y.ndim not in (1, 2) or len(y) != len(x):
-        raise ParameterError(
-            f"x has shape {x.shape} and y {y.shape}: expected (points,) and (points,) or "
-            "(points, repetitions)"
-        )
+        due = "(points,) and (points,) or (points, repetitions)"
+        raise ParameterError(f"x has shape {x.shape} and y {y.shape}: expected {due}")
     if not (np.isfinite(x).all() and (x > 0).all()):
         raise ParameterError(f"x must be positive and finite to have a logarithm, got {x.tolist()}")
     if len(np.unique(x)) < 3:

@@ -79,9 +79,8 @@ def trial(
             fit()(points)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
-    return Trial(
-        float(score(predicted)), float(discrepancy(predict)), fitted - start, done - fitted, peak
-    )
+    seconds = fitted - start, done - fitted
+    return Trial(float(score(predicted)), float(discrepancy(predict)), *seconds, peak)
 
 
 def share_of_changes(

@@ -17,12 +17,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from ..core import parameters as kinds
 from ..core.parameters import (
-    Has,
-    Kind,
     ParameterError,
-    Seed,
-    Whole,
     check_memory,
     check_parameters,
     check_values,
@@ -33,13 +30,11 @@ from ..core.parameters import (
 Array = NDArray[Any]
 
 #: What may be given for a parameter ``group``.
-GROUP = Has(
+GROUP = kinds.Has(
     "a group or other Transformations, such as CyclicShifts(8)", "act", "sample", "quadrature"
 )
-_DRAWS: dict[str, Kind] = {
-    **dict.fromkeys(("n_samples", "n_words", "length"), Whole(0)),
-    "random_state": Seed(),
-}
+_DRAWS = dict.fromkeys(("n_samples", "n_words", "length"), kinds.Whole(0))
+_DRAWS["random_state"] = kinds.Seed()
 
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
@@ -96,13 +91,6 @@ class Transformations(BaseEstimator, ABC):
     from. A subclass that changes ``act``, `elements`, `weights` or their like loses it, and says it
     again (``aligned = SignFlips.aligned``) where it still holds.
 
-    >>> from invariance.groups import SignFlips
-    >>> class FirstOnly(SignFlips):
-    ...     def generators(self):
-    ...         return super().generators()[:1]
-    >>> SignFlips(2).aligned(np.array([[3.0, -1.0]])), FirstOnly(2).aligned(np.array([[3.0, -1.0]]))
-    (array([[3., 1.]]), None)
-
     Attributes
     ----------
     unitary : bool
@@ -129,7 +117,7 @@ class Transformations(BaseEstimator, ABC):
     symmetric: bool = False
     keeps_shape: bool = True
     #: What the constructor's arguments may be.
-    _parameters: ClassVar[Mapping[str, Kind]] = {}
+    _parameters: ClassVar[Mapping[str, kinds.Kind]] = {}
     #: What `then`, `on_each` and `on_columns` make: `products` puts its subclasses here.
     _composition: ClassVar[Any]
     _on_points: ClassVar[Any]
@@ -157,11 +145,9 @@ class Transformations(BaseEstimator, ABC):
         def acts_alike(base: type) -> bool:
             return all(getattr(base, n, None) is getattr(cls, n, None) for n in _ACTION)
 
+        defaults = Transformations._unknown, Transformations.chain
         for name, default in vars(Transformations).items():
-            if name in vars(cls) or default not in (
-                Transformations._unknown,
-                Transformations.chain,
-            ):
+            if name in vars(cls) or default not in defaults:
                 continue
             owners = [b for b in cls.__bases__ if getattr(b, name, None) is getattr(cls, name)]
             if not any(map(acts_alike, owners)):
@@ -235,9 +221,7 @@ class Transformations(BaseEstimator, ABC):
         self._check()
         listed = self._listed()
         if listed is None:
-            raise TypeError(
-                f"{self!r} has infinitely many elements and cannot be listed; {self._remedy}"
-            )
+            raise TypeError(f"{self!r} is infinite and cannot be listed; {self._remedy}")
         return listed
 
     def weights(self) -> Array | None:
@@ -245,13 +229,7 @@ class Transformations(BaseEstimator, ABC):
         return None
 
     def sample(self, n_samples: int, random_state: Any = None) -> Array:
-        """Draw independent elements from the measure, an array of shape (n_samples, ...).
-
-        Parameters
-        ----------
-        n_samples : int
-        random_state : int, RandomState or None
-        """
+        """Draw independent elements from the measure, an array of shape (n_samples, ...)."""
         self._check()
         owner = f"{type(self).__name__}.sample"
         check_values(owner, _DRAWS, {"n_samples": n_samples, "random_state": random_state})
@@ -269,12 +247,7 @@ class Transformations(BaseEstimator, ABC):
         """Elements (r, ...), and weights (r,) that sum to one, whose mean replaces the measure's.
 
         All elements of a finite set. Rotations have a rule, which ``refined`` refines; another
-        infinite set has none and can only be sampled.
-
-        Raises
-        ------
-        TypeError
-            For an infinite set without a rule.
+        infinite set has none (TypeError) and can only be sampled.
         """
         self._check()
         finer = self.refined(1) if self._listed() is None else None
@@ -316,7 +289,7 @@ class Transformations(BaseEstimator, ABC):
         size = self.n_features
         if size is None:
             raise ParameterError(
-                f"{self!r} acts on points of any length: take OnPoints(group, n_coordinates)"
+                f"{self!r} acts on any length: take OnPoints(group, n_coordinates)"
             )
         made: Transformations = self._on_points(self, size, n_points=n_points)
         return made
@@ -377,9 +350,8 @@ class Transformations(BaseEstimator, ABC):
         return elements.astype(np.int64)
 
     def _refuse(self, elements: Any, due: str) -> None:
-        raise ParameterError(
-            f"{type(self).__name__}.act needs elements to be {due}, got {short(elements)}"
-        )
+        owner = f"{type(self).__name__}.act"
+        raise ParameterError(f"{owner} needs elements to be {due}, got {short(elements)}")
 
     def _flatten(self, X: Array) -> Array:
         """X as (n, d), checked against the group's own shape."""
@@ -436,13 +408,7 @@ class FiniteGroup(Group):
         """A small generating set as a batch of elements (empty for the trivial group)."""
 
     def elements(self) -> Array:
-        """List the whole group by closing the generators under products (breadth first).
-
-        Raises
-        ------
-        ValueError
-            When the group is too large to list.
-        """
+        """List the whole group by closing the generators under products (breadth first)."""
         self._check_listable()
         return closure(self.identity(), self.generators(), self.compose, type(self).__name__)
 

@@ -11,16 +11,8 @@ from scipy.spatial import cKDTree
 from scipy.stats import binom
 from sklearn.utils import check_random_state
 
-from ..core.parameters import (
-    Array,
-    Number,
-    ParameterError,
-    Seed,
-    Whole,
-    arguments,
-    check_memory,
-    short,
-)
+from ..core import parameters as kinds
+from ..core.parameters import ParameterError, arguments, check_memory, short
 from .base import GROUP, FiniteGroup, Group, Transformations, closure
 
 #: A set of at most this many elements is checked on every one of them, where their images of a
@@ -32,7 +24,9 @@ _FALSE_ALARM = 1e-6
 _DRAWS = 1000
 
 
-@arguments(n_trials=Whole(1, 10_000), random_state=Seed(), tolerance=Number(1e-14, 0.01))
+@arguments(
+    n_trials=kinds.Whole(1, 10_000), random_state=kinds.Seed(), tolerance=kinds.Number(1e-14, 0.01)
+)
 def check_group(
     group: Transformations, n_trials: int = 10, *, random_state: Any = 0, tolerance: float = 1e-8
 ) -> None:
@@ -41,10 +35,8 @@ def check_group(
     A set of at most 2,000 elements is checked on every one of them, and a group on the products of
     each with the generators; a larger set on random elements. How often each listed element is
     drawn is compared with `weights`; of a larger group with its Haar measure at least half of 2,000
-    draws must differ. Over the seeds a correct `sample` fails with probability at most 1e-6.
-
-    Points are normal vectors: an action on others only (on angles, as that of `TorusTranslations`,
-    or on symmetric matrices) cannot be checked.
+    draws must differ. Over the seeds a correct `sample` fails with probability at most 1e-6. Points
+    are normal vectors: an action on angles or symmetric matrices only cannot be checked.
 
     Parameters
     ----------
@@ -214,11 +206,8 @@ class _Check:
         chances = 2 * n * np.minimum(*tails)
         worst = int(chances.argmin())
         if chances[worst] < _FALSE_ALARM:
-            self.fail(
-                f"sample does not follow the weights: of {n_draws} draws {drawn[worst]:.0f} "
-                f"instead of {n_draws * due[worst]:.4g} (chance below {_FALSE_ALARM:g})",
-                listed[worst],
-            )
+            found = f"of {n_draws} draws {drawn[worst]:.0f} instead of {n_draws * due[worst]:.4g}"
+            self.fail(f"sample does not follow the weights: {found} or so", listed[worst])
         if isinstance(group, Group) and group.symmetric:
             back = due[self.find(group.inverse(listed), "closure: elements() lacks the inverse")]
             unlike = int(np.isclose(due[self.alike], back).argmin())
@@ -235,14 +224,11 @@ class _Check:
         """
         drawn = self.group.sample(2 * _DRAWS, self.rng)
         if (different := len({g.tobytes() for g in drawn})) < _DRAWS:
-            self.fail(
-                f"of {len(drawn)} draws of sample only {different} differ, too few where "
-                f"{self.group.order} elements are equally likely: it repeats itself",
-                drawn[0],
-            )
+            found = f"of {len(drawn)} draws of sample only {different} differ"
+            self.fail(f"{found}, where {self.group.order} elements are equally likely", drawn[0])
 
 
-@arguments(group=GROUP, X=Array(), n_samples=Whole(1), random_state=Seed())
+@arguments(group=GROUP, X=kinds.Array(), n_samples=kinds.Whole(1), random_state=kinds.Seed())
 def departure_from_unitary(
     group: Transformations, X: ArrayLike, *, n_samples: int = 50, random_state: Any = 0
 ) -> dict[str, float]:

@@ -50,8 +50,7 @@ class CircleAction(_Angles):
     images to such vectors and knows their frequencies.
 
     With ``n_nodes`` the circle is replaced by the cyclic group of that order and the density by
-    its values there, normalised: the trapezoidal rule, whose error falls faster than any power for
-    smooth functions of the angle. `elements` and `weights` list the rule.
+    its values there, normalised: the trapezoidal rule.
 
     Parameters
     ----------
@@ -75,17 +74,11 @@ class CircleAction(_Angles):
 
     def _check_together(self) -> None:
         frequencies = np.atleast_1d(np.asarray(self.frequencies))
-        places = np.flatnonzero(frequencies > 0)
-        paired = frequencies.ravel()[places]
-        if (
-            frequencies.ndim != 1
-            or len(paired) % 2
-            or np.any(paired[::2] != paired[1::2])
-            or np.any(places[1::2] - places[::2] != 1)
-        ):
-            raise ParameterError(
-                f"frequencies must be a row, positive ones in pairs, got {short(self.frequencies)}"
-            )
+        places = np.flatnonzero(frequencies)
+        pairs, given = places[: len(places) // 2 * 2].reshape(-1, 2), short(self.frequencies)
+        beside = len(places) % 2 == 0 and np.all(np.diff(pairs) == 1)
+        if frequencies.ndim != 1 or not beside or np.any(np.diff(frequencies[pairs])):
+            raise ParameterError(f"frequencies must be a row, positive ones in pairs, got {given}")
 
     def as_circle(self) -> Floats:
         """The frequencies, an array of int."""

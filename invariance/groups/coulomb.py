@@ -103,10 +103,7 @@ class AtomPermutations(SymmetricGroup):
 
     n_atoms: Annotated[int, Whole(1, 10_000)]
 
-    _remedy = (
-        "take SortedNoise(n_atoms), whose random orders stay near the sorted one, or "
-        "coulomb_eigenvalues, which need no order"
-    )
+    _remedy = "take SortedNoise(n_atoms), orders near the sorted one, or coulomb_eigenvalues"
 
     def _degree(self) -> int:
         self._check()
@@ -130,9 +127,8 @@ class SortedNoise(Transformations):
 
     Montavon et al. 2012 draw ``epsilon ~ N(0, noise^2 I)`` and put the atoms in the order of
     falling :math:`\lVert C_i \rVert + \epsilon_i`: only atoms whose norms are alike are mixed. An
-    element is one draw of epsilon. Two numberings of one molecule have the same law, so that
-    averages over it are invariant in expectation; elements are not linear, so that points must be
-    transformed and never templates (`unitary` is False).
+    element is one draw of epsilon. Two numberings of one molecule have the same law; elements are
+    not linear, so that points must be transformed and never templates (`unitary` is False).
 
     Parameters
     ----------

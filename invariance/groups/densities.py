@@ -13,14 +13,9 @@ from scipy import special, stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from ..core import parameters as kinds
 from ..core.parameters import (
-    Array,
-    Has,
-    Number,
     ParameterError,
-    Positive,
-    Seed,
-    Whole,
     arguments,
     check_memory,
     check_parameters,
@@ -29,7 +24,7 @@ from ..core.parameters import (
 )
 
 #: What may be given for a parameter ``density``.
-DENSITY = Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
+DENSITY = kinds.Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
 
 
 class Density(BaseEstimator, ABC):
@@ -51,7 +46,7 @@ class Density(BaseEstimator, ABC):
         check_parameters(self)
         return bool(getattr(self, self._centre[0]) == self._centre[1])
 
-    @arguments(size=Whole(0) | Array(1, whole=True, least=0), random_state=Seed())
+    @arguments(size=kinds.Whole(0) | kinds.Array(1, whole=True, least=0), random_state=kinds.Seed())
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
         """Independent draws, float64, of the given shape."""
         check_parameters(self)
@@ -59,7 +54,7 @@ class Density(BaseEstimator, ABC):
         rng = check_random_state(random_state)
         return np.asarray(self._distribution().rvs(size=size, random_state=rng))
 
-    @arguments(x=Array(empty=True))
+    @arguments(x=kinds.Array(empty=True))
     def pdf(self, x: ArrayLike) -> NDArray[Any]:
         """The density at each x."""
         check_parameters(self)
@@ -79,8 +74,8 @@ class Uniform(Density):
     array([0.5, 0. ])
     """
 
-    low: Annotated[float, Number()] = -np.pi
-    high: Annotated[float, Number()] = np.pi
+    low: Annotated[float, kinds.Number()] = -np.pi
+    high: Annotated[float, kinds.Number()] = np.pi
 
     @property
     def symmetric(self) -> bool:
@@ -104,15 +99,15 @@ class VonMises(Density):
     0.1592
     """
 
-    kappa: Annotated[float, Number(0, 1e9)] = 1.0
-    loc: Annotated[float, Number()] = 0.0
+    kappa: Annotated[float, kinds.Number(0, 1e9)] = 1.0
+    loc: Annotated[float, kinds.Number()] = 0.0
 
     def _distribution(self) -> Any:
         if self.kappa == 0:
             return stats.uniform(-np.pi, 2 * np.pi)
         return stats.vonmises(self.kappa, loc=self.loc)
 
-    @arguments(orders=Array(whole=True))
+    @arguments(orders=kinds.Array(whole=True))
     def fourier_coefficients(self, orders: ArrayLike) -> NDArray[Any]:
         """E[exp(i m x)] for integer orders m: I_m(kappa) / I_0(kappa) exp(i m loc)."""
         check_parameters(self)
@@ -129,8 +124,8 @@ class Normal(Density):
     True
     """
 
-    scale: Annotated[float, Positive()] = 1.0
-    loc: Annotated[float, Number()] = 0.0
+    scale: Annotated[float, kinds.Positive()] = 1.0
+    loc: Annotated[float, kinds.Number()] = 0.0
 
     def _distribution(self) -> Any:
         return stats.norm(self.loc, self.scale)
@@ -149,8 +144,8 @@ class LogNormal(Density):
 
     _centre = "median", 1.0
     # Draws beyond sigma = 50 leave the range of floating-point numbers.
-    sigma: Annotated[float, Number(above=0, most=50)] = 1.0
-    median: Annotated[float, Positive()] = 1.0
+    sigma: Annotated[float, kinds.Number(above=0, most=50)] = 1.0
+    median: Annotated[float, kinds.Positive()] = 1.0
 
     def _distribution(self) -> Any:
         return stats.lognorm(self.sigma, scale=self.median)

@@ -13,15 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from ..core.parameters import (
-    Array,
-    Flag,
-    OneOf,
-    ParameterError,
-    arguments,
-    short,
-    stores_parameters,
-)
+from ..core import parameters as kinds
+from ..core.parameters import ParameterError, arguments, short, stores_parameters
 from .base import Transformations
 from .densities import DENSITY, Density, Uniform, nodes_for, normalised
 from .interpolation import ORDERS, resample
@@ -36,7 +29,7 @@ class _Interpolated(Transformations):
     linear = True
     shape: Annotated[tuple[int, ...], IMAGE_SHAPE]
     _: KW_ONLY
-    interpolation: Annotated[int, OneOf(*ORDERS)] = 3
+    interpolation: Annotated[int, kinds.OneOf(*ORDERS)] = 3
 
     #: Whether intensities are multiplied by |J_g|^(-1/2).
     jacobian = False
@@ -66,10 +59,9 @@ class Rotations(_Interpolated):
     """Rotations of an image about its centre, by interpolation, in a fixed frame with zero fill.
 
     An element is an angle in radians, counter-clockwise as displayed (row 0 on top). The result is
-    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``, exactly so
-    for angles of whole degrees. Because of the interpolation and of the corners that leave the
-    frame, these maps are neither unitary nor closed under composition (see
-    `departure_from_unitary`) except for quarter turns of a square.
+    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``. Except
+    for quarter turns of a square, these maps are neither unitary nor closed under composition (see
+    `departure_from_unitary`).
 
     Parameters
     ----------
@@ -95,7 +87,7 @@ class Rotations(_Interpolated):
              [1., 3.]]]])
     """
 
-    degrees: Annotated[ArrayLike | None, Array(1) | None] = None
+    degrees: Annotated[ArrayLike | None, kinds.Array(1) | None] = None
     _: KW_ONLY
     density: Annotated[Density | None, DENSITY] = None
 
@@ -186,7 +178,7 @@ def _turned(degrees: NDArray[Any]) -> NDArray[Any]:
     return np.round(degrees % 360, 9) % 360
 
 
-@arguments(**dict.fromkeys(("degrees", "factor", "shear", "shift"), Array(empty=True)))
+@arguments(**dict.fromkeys(("degrees", "factor", "shear", "shift"), kinds.Array(empty=True)))
 def affine_maps(
     degrees: ArrayLike = 0.0,
     factor: ArrayLike = 1.0,
@@ -254,8 +246,8 @@ class Affine(_Interpolated):
     _: KW_ONLY
     scaling: Annotated[Density | None, DENSITY] = None
     translation: Annotated[Density | None, DENSITY] = None
-    maps: Annotated[ArrayLike | None, Array(3) | None] = None
-    jacobian: Annotated[bool, Flag()] = True
+    maps: Annotated[ArrayLike | None, kinds.Array(3) | None] = None
+    jacobian: Annotated[bool, kinds.Flag()] = True
 
     def _check_together(self) -> None:
         if self.maps is not None:

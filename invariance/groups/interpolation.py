@@ -43,9 +43,8 @@ def sampling_matrix(
     index, weight = [], []
     for axis, length in enumerate(shape):
         # The order of the additions is SciPy's: it decides which points fall outside the frame.
-        position = (offsets[:, axis, None] + matrices[:, axis, 0, None] * rows) + matrices[
-            :, axis, 1, None
-        ] * columns
+        down, right = matrices[:, axis, 0, None] * rows, matrices[:, axis, 1, None] * columns
+        position = (offsets[:, axis, None] + down) + right
         inside &= (position >= 0) & (position <= length - 1)
         below = np.floor(position)
         weight.append(_weights(position - below, order))
@@ -57,11 +56,9 @@ def sampling_matrix(
     data = weight[0][..., :, None] * weight[1][..., None, :]
     data *= inside[..., None, None]
     indices = index[0][..., :, None] * width + index[1][..., None, :]
-    n_rows = len(matrices) * height * width
-    return sparse.csr_array(
-        (data.ravel(), indices.ravel(), np.arange(n_rows + 1) * taps**2),
-        shape=(n_rows, height * width),
-    )
+    ends = np.arange(len(matrices) * height * width + 1) * taps**2
+    parts = data.ravel(), indices.ravel(), ends
+    return sparse.csr_array(parts, shape=(len(ends) - 1, height * width))
 
 
 def resample(

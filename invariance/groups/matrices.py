@@ -121,12 +121,10 @@ def _defects(matrices: NDArray[Any]) -> NDArray[Any]:
 class LinearMaps(Transformations):
     """A finite list of linear maps x -> M_i x, equally weighted; an element is an index.
 
-    Every linear action of given elements can be tabulated so: transform the basis vectors once,
-    and a set of many points costs one matrix product an element instead of an interpolation a
-    point. The maps need not be square or invertible, hence points are transformed and never
-    templates. ``group.then(LinearMaps([components]))`` sees transformed points in the coordinates
-    of a few principal components, which carry nearly all of the span of natural images.
-    ``matrices`` has shape (r, k, d).
+    Every linear action of given elements can be tabulated so: one matrix product an element instead
+    of an interpolation a point. The maps, of shape (r, k, d), need not be square or invertible,
+    hence points are transformed and never templates. ``group.then(LinearMaps([components]))`` sees
+    transformed points in the coordinates of a few principal components.
 
     >>> from invariance.groups import CyclicShifts
     >>> first = CyclicShifts(3).then(LinearMaps([[[1.0, 0.0, 0.0]]]))       # the first coordinate

@@ -292,9 +292,7 @@ class GeneratedPermutations(SignedPermutationGroup):
         lines = np.atleast_2d(np.asarray(self.permutations))
         if lines.ndim != 2 or np.any(np.sort(lines, axis=1) != np.arange(lines.shape[1])):
             given = short(self.permutations)
-            raise ParameterError(
-                f"permutations must be rows, permutations of 0 .. n-1, got {given}"
-            )
+            raise ParameterError(f"permutations must be permutations of 0 .. n-1, got {given}")
 
     def _lines(self) -> NDArray[Any]:
         self._check()

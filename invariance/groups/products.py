@@ -21,6 +21,7 @@ from .base import GROUP, FiniteGroup, Transformations
 
 #: Numbers that may be computed to find out whether two groups commute.
 _TRIAL = 10**6
+_FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
 
 
 def _rows(elements: NDArray[Any]) -> NDArray[Any]:
@@ -112,10 +113,7 @@ class DirectProduct(_Factors):
     (24, 5)
     """
 
-    factors: Annotated[
-        Sequence[FiniteGroup],
-        Each(Has("a finite group, such as CyclicShifts(8)", "generators", "compose")),
-    ]
+    factors: Annotated[Sequence[FiniteGroup], Each(_FINITE)]
 
     def _parts(self) -> Sequence[Any]:
         self._check()
@@ -168,7 +166,7 @@ class Wreath(_Factors):
     28800
     """
 
-    inner: Annotated[FiniteGroup, Has("a finite group, such as CyclicShifts(8)", "generators")]
+    inner: Annotated[FiniteGroup, _FINITE]
     outer: Annotated[FiniteGroup, Has("permutations, such as Permutations(2)", "generators")]
     _: KW_ONLY
     block: Annotated[int, Whole(1)] = 1
@@ -230,8 +228,7 @@ class Composition(_Parts):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
     In general not a group even where both parts are (shifts and rotations of a pixel frame do not
-    commute), so the order matters and is part of the object. Finite groups whose generators
-    commute on random points make a group.
+    commute). Finite groups whose generators commute on random points make a group.
 
     >>> from invariance.groups import CyclicShifts, Negation, SignFlips
     >>> both = CyclicShifts(4).then(SignFlips(4))
@@ -456,9 +453,8 @@ class OnPoints(Transformations):
         moved = self._moved(n_coordinates)
         if X.shape[1] % n_coordinates or max(moved) >= n_coordinates:
             due = self.n_coordinates or f"at least {1 + max(moved)}"
-            raise ParameterError(
-                f"{self!r} acts on rows of points of {due} coordinates; the rows have {X.shape[1]}"
-            )
+            acts = f"{self!r} acts on rows of points of {due} coordinates"
+            raise ParameterError(f"{acts}; the rows have {X.shape[1]}")
         points = X.reshape(-1, n_coordinates)
         there = ~np.isnan(points).any(axis=1)
         result = np.repeat(points[None], len(elements), axis=0)

@@ -9,22 +9,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import parameters as kinds
 from ..core.extras import need
-from ..core.parameters import (
-    Array,
-    Flag,
-    Number,
-    ParameterError,
-    Positive,
-    Shape,
-    Whole,
-    arguments,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, arguments, stores_parameters
 from .base import Transformations
 
 
-@arguments(n_bands=Whole(1, 1_000_000), low=Number(0), high=Positive())
+@arguments(n_bands=kinds.Whole(1, 1_000_000), low=kinds.Number(0), high=kinds.Positive())
 def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.float64]:
     """Centres in Hz of ``n_bands`` bands between two frequencies, equally spaced in mel.
 
@@ -46,8 +37,8 @@ def _mel(hertz: ArrayLike) -> NDArray[Any]:
 
 
 #: Changes of pitch, ten octaves at most: twice what anybody hears; and of speed.
-_CENTS = Array(1, least=-12_000, most=12_000) | Number(-12_000, 12_000)
-_SPEEDS = Array(1, above=0) | Positive()
+_CENTS = kinds.Array(1, least=-12_000, most=12_000) | kinds.Number(-12_000, 12_000)
+_SPEEDS = kinds.Array(1, above=0) | kinds.Positive()
 
 
 @stores_parameters
@@ -108,10 +99,10 @@ class PitchSpeed(_PitchSpeed):
     (9, True)
     """
 
-    shape: Annotated[tuple[int], Shape(1)]
+    shape: Annotated[tuple[int], kinds.Shape(1)]
     _: KW_ONLY
-    sample_rate: Annotated[float, Positive()] = 8000
-    high_quality: Annotated[bool, Flag()] = True
+    sample_rate: Annotated[float, kinds.Positive()] = 8000
+    high_quality: Annotated[bool, kinds.Flag()] = True
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         time_stretch = need("pedalboard", "audio").time_stretch
@@ -160,10 +151,10 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     (27, 1440)
     """
 
-    shape: Annotated[tuple[int, int], Shape(2)]
+    shape: Annotated[tuple[int, int], kinds.Shape(2)]
     _: KW_ONLY
-    low: Annotated[float, Number(0)] = 100.0
-    high: Annotated[float, Positive()] = 4000.0
+    low: Annotated[float, kinds.Number(0)] = 100.0
+    high: Annotated[float, kinds.Positive()] = 4000.0
 
     def _check_together(self) -> None:
         _check_range(type(self).__name__, self.low, self.high)

@@ -10,22 +10,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.parameters import (
-    Array,
-    Kind,
-    Number,
-    OneOf,
-    ParameterError,
-    Shape,
-    Whole,
-    short,
-    stores_parameters,
-)
+from ..core import parameters as kinds
+from ..core.parameters import ParameterError, short, stores_parameters
 from .base import FiniteGroup, Grid, Transformations
 
 #: What may be given for the shape of an image.
-IMAGE_SHAPE = Kind(
-    "(height, width) or (height, width, channels), whole numbers >= 1", Shape(2, 3).accepts
+IMAGE_SHAPE = kinds.Kind(
+    "(height, width) or (height, width, channels), whole numbers >= 1", kinds.Shape(2, 3).accepts
 )
 
 
@@ -65,12 +56,8 @@ class CyclicProduct(FiniteGroup):
 class CyclicTranslations(CyclicProduct):
     """All cyclic translations of an image: Z_height x Z_width, permuting the pixels.
 
-    An element is a row of integers, one for each of ``axes``; (down, right) for both. On polar
-    images (annuli x sectors) with ``axes=(1,)`` these are the rotations of Liu et al. 2022,
-    lemma 2: T_q' X^(p, q) = X^(p, q + q').
-
-    ``shape`` is (height, width) or (height, width, channels), ``axes`` says which of the axes 0
-    (vertical) and 1 (horizontal) are translated.
+    An element is a row of integers, one for each of ``axes`` (0 is down, 1 right). On polar images
+    (annuli x sectors) with ``axes=(1,)`` these are the rotations of Liu et al. 2022, lemma 2.
 
     >>> group = CyclicTranslations((3, 4))
     >>> group.order, len(group.generators())
@@ -84,7 +71,7 @@ class CyclicTranslations(CyclicProduct):
     linear = True
     preserves_l1 = True
     shape: Annotated[tuple[int, ...], IMAGE_SHAPE]
-    axes: Annotated[tuple[int, ...], Array(whole=True, least=0)] = (0, 1)
+    axes: Annotated[tuple[int, ...], kinds.Array(whole=True, least=0)] = (0, 1)
 
     def _check_together(self) -> None:
         axes = np.atleast_1d(self.axes).ravel().tolist()
@@ -129,11 +116,6 @@ class Translations(Transformations):
     boundary : {"cyclic", "zero"}
         What leaves the frame comes back on the other side (unitary), or is lost (not unitary).
 
-    Raises
-    ------
-    ParameterError
-        When two cyclic shifts are the same, or a zero-filled one would empty the frame.
-
     >>> shifts = Translations((28, 28), max_shift=3)
     >>> shifts.order, shifts.unitary, shifts.symmetric, shifts.is_group
     (49, True, True, False)
@@ -144,13 +126,13 @@ class Translations(Transformations):
 
     linear = True
     shape: Annotated[Any, IMAGE_SHAPE]
-    max_shift: Annotated[int, Whole(0, 1_000_000)] = 7
+    max_shift: Annotated[int, kinds.Whole(0, 1_000_000)] = 7
     _: KW_ONLY
-    shifts: Annotated[ArrayLike | None, Array(whole=True) | None] = None
-    boundary: Annotated[str, OneOf("cyclic", "zero")] = "cyclic"
+    shifts: Annotated[ArrayLike | None, kinds.Array(whole=True) | None] = None
+    boundary: Annotated[str, kinds.OneOf("cyclic", "zero")] = "cyclic"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        signal = name == "shape" and Whole(1).accepts(value)
+        signal = name == "shape" and kinds.Whole(1).accepts(value)
         super().__setattr__(name, (1, int(value)) if signal else value)
 
     def _check_together(self) -> None:
@@ -181,9 +163,8 @@ class Translations(Transformations):
         if wrong:
             given = short(self.max_shift if self.shifts is None else self.shifts)
             image = f"{sizes[0]} x {sizes[1]} image"
-            raise ParameterError(
-                f"{wrong} a {image}: take a smaller max_shift or shifts, got {given}"
-            )
+            remedy = "take a smaller max_shift or shifts"
+            raise ParameterError(f"{wrong} a {image}: {remedy}, got {given}")
         return pairs
 
     def _cyclic(self) -> bool:
@@ -271,8 +252,8 @@ class TorusTranslations(CyclicProduct):
     """
 
     unitary = False
-    orders: Annotated[ArrayLike, Array(whole=True, least=1, most=2**31)]
-    period: Annotated[float, Number(1e-100, 1e100)] = 2.0
+    orders: Annotated[ArrayLike, kinds.Array(whole=True, least=1, most=2**31)]
+    period: Annotated[float, kinds.Number(1e-100, 1e100)] = 2.0
 
     def _periods(self) -> NDArray[Any]:
         self._check()

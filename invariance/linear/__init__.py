@@ -22,15 +22,7 @@ from .ridge import solve_ridges
 from .rls import RLSClassifier, RLSRegressor
 
 __all__ = [
-    "BlockRidgeClassifier",
-    "CholeskyRLS",
-    "IndefiniteWarning",
-    "NormInfinityClassifier",
-    "RLSClassifier",
-    "RLSRegressor",
-    "kernel_ridge",
-    "left_out_with_copies",
-    "margin_loss",
-    "rls_by_cholesky",
-    "solve_ridges",
-]
+    "BlockRidgeClassifier", "CholeskyRLS", "IndefiniteWarning", "NormInfinityClassifier",
+    "RLSClassifier", "RLSRegressor", "kernel_ridge", "left_out_with_copies", "margin_loss",
+    "rls_by_cholesky", "solve_ridges",
+]  # fmt: skip

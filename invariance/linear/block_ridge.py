@@ -12,16 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..core import parameters as kinds
 from ..core.arrays import validate_data
-from ..core.parameters import (
-    Array,
-    Number,
-    OneOf,
-    Whole,
-    check_parameters,
-    check_values,
-    stores_parameters,
-)
+from ..core.parameters import check_parameters, check_values, stores_parameters
 from .classes import OneVsRest, check_two_classes, signs
 from .ridge import check_scale, solve_ridges
 
@@ -33,11 +26,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     r"""One-vs-all regularised least squares that sees its features a block of rows at a time.
 
     Minimises :math:`\frac1N \lVert Y - \Phi W \rVert^2 + \alpha \lVert W \rVert^2` over centred
-    features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y: the (N, p) array of
-    features need never exist, more points may be added later, and alphas within a factor of a
-    hundred (float32: a thousand) share one Cholesky factor where p is in the thousands
-    (`solve_ridges`). Products of float32 blocks run in float32 and are summed in float64, all of
-    them around the mean of the first block, so that an offset of the features costs no precision.
+    features, as `RLSClassifier` does, from the sums of Phi^T Phi and Phi^T Y around the mean of the
+    first block: the (N, p) array of features need never exist, and more points may be added later.
     Memory is that of two p x p arrays.
 
     Parameters
@@ -70,10 +60,10 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     (150, (3, 4), True)
     """
 
-    alpha: Annotated[float, Number(above=0, most=1e308)] = 1e-6
-    block_rows: Annotated[int, Whole(1)] = 1000
+    alpha: Annotated[float, kinds.Number(above=0, most=1e308)] = 1e-6
+    block_rows: Annotated[int, kinds.Whole(1)] = 1000
     _: KW_ONLY
-    dtype: Annotated[str, OneOf("float64", "float32")] = "float64"
+    dtype: Annotated[str, kinds.OneOf("float64", "float32")] = "float64"
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -208,13 +198,11 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         `partial_fit` to use them all.
         """
         check_is_fitted(self, "classes_")
-        kinds = {"alphas": Number(above=0, most=1e308) | Array(1, above=0, most=1e308)}
-        check_values("BlockRidgeClassifier.scores", kinds, {"alphas": alphas})
+        due = kinds.Number(above=0, most=1e308) | kinds.Array(1, above=0, most=1e308)
+        check_values("BlockRidgeClassifier.scores", {"alphas": due}, {"alphas": alphas})
         points, labels = validate_data(self, X, reset=False, dtype=_FLOATS), np.asarray(y)
         if labels.shape != (n := len(points),):
-            raise ValueError(
-                f"expected one label per row: {n} rows, labels of shape {labels.shape}"
-            )
+            raise ValueError(f"expected one label per row: {n} rows, labels of {labels.shape}")
         solutions = self._solutions(np.atleast_1d(np.asarray(alphas, dtype=float)))
         decided = [self._labels(self._decisions(points, *solution)) for solution in solutions]
         right = np.mean(np.array(decided) == labels, axis=1)

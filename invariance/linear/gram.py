@@ -30,12 +30,9 @@ class IndefiniteWarning(UserWarning):
 
 def warn_indefinite(owner: str, size: str, done: str = "clipped") -> None:
     """Say how large negative eigenvalues are and what follows."""
-    warnings.warn(
-        f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues are "
-        f"{done} for training and new points alike",
-        IndefiniteWarning,
-        stacklevel=4,
-    )
+    says = f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues "
+    says += f"are {done} for training and new points alike"
+    warnings.warn(says, IndefiniteWarning, stacklevel=4)
 
 
 def check_symmetric(gram: NDArray) -> None:
@@ -46,10 +43,8 @@ def check_symmetric(gram: NDArray) -> None:
         gap = max(gap, float(np.abs(gram[a, b] - gram[b, a].T).max()))
     tolerance = 1e-4 if gram.dtype == np.float32 else 1e-6
     if gap > tolerance * max(gram.max(), -gram.min()):
-        remedy = "use (K + K.T) / 2, or invariance.kernels.GramTransformer"
-        raise ValueError(
-            f"the Gram matrix is not symmetric (largest difference {gap:.2g}); {remedy}"
-        )
+        says = f"the Gram matrix is not symmetric (largest difference {gap:.2g})"
+        raise ValueError(f"{says}; use (K + K.T) / 2, or invariance.kernels.GramTransformer")
 
 
 def rounding(gram: NDArray) -> float:
@@ -107,9 +102,7 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     r"""Dual coefficients :math:`(K + n \alpha)^{-1} (y - \bar y)` of ridge regression, by alpha.
 
     Predictions are ``K(x, X) @ dual + y.mean(axis=0)``: targets are centred, the kernel is not.
-    By Cholesky factors (`solve_ridges`), of which alphas within a factor of a hundred share one
-    where the matrix is large; by eigenvectors where it must be repaired. Computes in float64 on
-    one copy of the matrix.
+    By Cholesky factors (`solve_ridges`); by eigenvectors where the matrix must be repaired.
 
     Parameters
     ----------
@@ -210,10 +203,8 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
         except linalg.LinAlgError as error:
             largest = gram.diagonal().max()
             if alpha and largest + gram.dtype.type(alpha * total) == largest:
-                lost = (
-                    f"alpha={alpha:.2g} is lost in the rounding of a diagonal up to {largest:.2g}"
-                )
-                raise ParameterError(f"{lost}: give larger alphas") from error
+                lost = f"lost in the rounding of a diagonal up to {largest:.2g}"
+                raise ParameterError(f"{alpha=:.2g} is {lost}: give larger alphas") from error
             found.append(np.nan)
             continue
         products = dual.reshape(copies, n, -1).swapaxes(0, 1)

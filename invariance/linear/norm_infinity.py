@@ -15,31 +15,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..core import parameters as kinds
 from ..core.arrays import validate_data
 from ..core.extras import need
-from ..core.parameters import (
-    Array,
-    Number,
-    OneOf,
-    ParameterError,
-    Text,
-    arguments,
-    check_parameters,
-    short,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, arguments, check_parameters, short, stores_parameters
 from .classes import OneVsRest, check_two_classes
 from .ridge import check_scale
 
 #: The hinge loss is a linear program, which simplex and interior points with crossover end on an
 #: exact vertex; the other two are cone programs.
 _SOLVERS = {"hinge": "HIGHS", "logistic": "CLARABEL", "square": "CLARABEL"}
-_LOSSES = OneOf(*_SOLVERS)
+_LOSSES = kinds.OneOf(*_SOLVERS)
 #: Larger duality gaps are told of, in units of the risk at w = 0.
 _TOLERANCE = 1e-5
 
 
-@arguments(loss=_LOSSES, margins=Array(empty=True))
+@arguments(loss=_LOSSES, margins=kinds.Array(empty=True))
 def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     """V(u) at margins u = y f(x), elementwise.
 
@@ -85,12 +76,8 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     risk_ : ndarray, one entry per row of ``coef_``
         Minimal empirical risk.
     duality_gap_ : ndarray, one entry per row of ``coef_``
-        By how much ``risk_`` can lie above the true minimum. It is computed from Fenchel's dual,
-
-        .. math:: \max_a \; -\frac1N \sum_i V^*(-a_i)
-                  - B \, \Bigl\lVert \frac1N \sum_i a_i y_i x_i \Bigr\rVert_1 ,
-
-        with a feasible a, so that it holds whatever the solver claims.
+        By how much ``risk_`` can lie above the true minimum, by Fenchel's dual at a feasible a:
+        :math:`-\frac1N \sum_i V^*(-a_i) - B \lVert \frac1N \sum_i a_i y_i x_i \rVert_1`.
 
     >>> import numpy as np
     >>> X = np.array([[1.0, 0.5], [1.0, -0.5], [-1.0, 0.5], [-1.0, -0.5]])
@@ -99,10 +86,10 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     (array([0.25]), array([0.75]))
     """
 
-    bound: Annotated[float, Number(above=0, most=1e10)] = 1.0
+    bound: Annotated[float, kinds.Number(above=0, most=1e10)] = 1.0
     loss: Annotated[str, _LOSSES] = "hinge"
     _: KW_ONLY
-    solver: Annotated[str | None, None | Text()] = None
+    solver: Annotated[str | None, None | kinds.Text()] = None
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -125,9 +112,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         points, codes, weights = _merge(points[kept], codes, weights[kept])
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         solved = [self._solve(points, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
-        self.coef_, self.risk_, self.duality_gap_ = (
-            np.array(part) for part in zip(*solved, strict=True)
-        )
+        self.coef_, self.risk_, self.duality_gap_ = map(np.array, zip(*solved, strict=True))
         if self.duality_gap_.max() > _TOLERANCE * (at_zero := float(margin_loss(self.loss, 0.0))):
             gap = f"{self.duality_gap_.max():.1e}, beside a risk of {at_zero:.3g} at zero"
             says = f"the duality gap is {gap}; try another solver (HIGHS, CLARABEL, SCS)"

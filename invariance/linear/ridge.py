@@ -90,8 +90,6 @@ def fit_ridge(
     Where the mean squares of the columns of x over all points are known, ``squares`` of shape (r,),
     for columns that are orthogonal there, the error is that of a point drawn anew: leave-one-out's
     times :math:`1 + \sum_j q_j V_{jj}`, with V the covariance of c under noise of variance one.
-    Leave-one-out alone sees the error at the sample, and misses what a coefficient that the sample
-    hardly determines does elsewhere.
 
     >>> X = np.arange(6.0)[:, None]
     >>> fit = fit_ridge(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
@@ -136,9 +134,8 @@ def solve_ridges(
     r"""Solutions of :math:`(K + r) x = y` for each ridge r; NaN where K + r has no Cholesky factor.
 
     With :math:`M = (K + s)^{-1}` from one factor, :math:`(K + r)^{-1} y = (1 + (r - s) M)^{-1} M y`
-    for all r near s: the matrix has a condition number of at most r / s or s / r, and block
-    conjugate gradients, in one Krylov space for all r, get there in a few dozen steps. That takes
-    less time than a factor for each r where the matrix is large.
+    for all r near s, by block conjugate gradients in one Krylov space for all r. That takes less
+    time than a factor for each r where the matrix is large.
 
     Parameters
     ----------

@@ -116,12 +116,12 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _warn_indefinite(self, values: NDArray, tolerance: float) -> None:
         self.negative_share_ = float(-values[values < 0].sum() / np.abs(values).sum())
-        warn_indefinite(
-            type(self).__name__,
-            f"{int((values < -tolerance).sum())} of {len(values)} eigenvalues are negative, "
-            f"{100 * self.negative_share_:.2g} % of the sum of their absolute values, the lowest "
-            f"{values.min():.2g} beside a largest of {values.max():.2g}",
+        count, share = int((values < -tolerance).sum()), 100 * self.negative_share_
+        size = (
+            f"{count} of {len(values)} eigenvalues are negative, {share:.2g} % of the sum of their "
         )
+        size += f"absolute values, from {values.min():.2g} to a largest of {values.max():.2g}"
+        warn_indefinite(type(self).__name__, size)
 
     def _train_gram(self, X: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, float]:
         """The training points' Gram matrix, centred when there is an intercept, and its means."""
@@ -202,14 +202,11 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     .. math:: \frac{1}{N} \lVert Y - \Phi W \rVert_F^2 + \alpha \lVert W \rVert_F^2.
 
     One eigendecomposition, of the p x p covariance or of the n x n Gram matrix, whichever is
-    smaller, gives the leave-one-out error of every alpha.
-
-    Leave-one-out describes the model that predicts: it is what refitting without the point gives,
+    smaller, gives the leave-one-out error of every alpha: what refitting without the point gives,
     in the feature space that all points fix. Negative eigenvalues of an indefinite kernel are
-    clipped, with an `IndefiniteWarning` that says how many there are: of the (centred) Gram matrix
-    :math:`V \Lambda V^T` the space is that of the eigenvectors :math:`V_+` of positive
-    eigenvalues, where training points have coordinates :math:`V_+ \Lambda_+^{1/2}` and on which
-    new points are projected. `GramTransformer` has other repairs.
+    clipped, with an `IndefiniteWarning`: of the (centred) Gram matrix :math:`V \Lambda V^T` the
+    space is that of the eigenvectors :math:`V_+` of positive eigenvalues, where training points
+    have coordinates :math:`V_+ \Lambda_+^{1/2}` and on which new points are projected.
 
     Parameters
     ----------

@@ -89,9 +89,8 @@ def _output_matrices(outputs: Transformations, elements: NDArray, p: int) -> NDA
     matrices = images[:, :p].swapaxes(1, 2)
     gaps = matrices @ matrices.swapaxes(1, 2) - np.eye(p), images[:, p] - matrices.sum(axis=2)
     if max(np.abs(gap).max(initial=0) for gap in (*gaps, images[:, p + 1])) > 1e-8:
-        raise ParameterError(
-            f"outputs must turn {p} values by orthogonal matrices, {short(outputs)} does not"
-        )
+        due = f"outputs must turn {p} values by orthogonal matrices"
+        raise ParameterError(f"{due}, {short(outputs)} does not")
     return np.asarray(matrices)
 
 
@@ -135,10 +134,8 @@ def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: 
     gaps = np.abs(matrices - np.eye(basis.n_features)).max(axis=(1, 2), initial=0)
     gaps = np.maximum(gaps, np.abs(basis.same_place(shifts)).max(axis=1, initial=0))
     if gaps.max(initial=0) > 1e-8:
-        raise ParameterError(
-            f"a generator of {short(group)} and its inverse do not make the identity on "
-            f"{short(basis)}; for translations, give both the same period"
-        )
+        wrong = f"a generator of {short(group)} and its inverse are not the identity"
+        raise ParameterError(f"{wrong} on {short(basis)}; give both the same period")
 
 
 class Actions:

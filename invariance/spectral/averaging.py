@@ -14,18 +14,9 @@ from scipy.linalg import lstsq
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ..core import parameters as kinds
 from ..core.arrays import validate_data
-from ..core.parameters import (
-    Array,
-    Has,
-    Number,
-    OneOf,
-    ParameterError,
-    Positive,
-    check_parameters,
-    short,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 from ..groups import Transformations
 from ..linear.ridge import fit_ridge
 from ..theory import soleymani2025 as theory
@@ -48,25 +39,21 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Keep the eigenspaces with :math:`D_\lambda \le D`, estimate the coefficients, and project
     them, an eigenspace at a time, onto the invariant subspace that the group's *generators* cut
-    out (Soleymani et al. 2025, algorithm 1). Because the primary estimate ``mean`` is linear,
-    projecting it equals estimating only the coefficients of an orthonormal basis of the invariant
-    functions, and that is how every estimator is computed: nothing is ever estimated outside
-    the invariant subspace, and a prediction is one evaluation of the basis.
+    out (Soleymani et al. 2025, algorithm 1). Only the coefficients of an orthonormal basis of the
+    invariant functions are computed, which is the same.
 
     By default the invariant coefficients come from ridge regression, its penalty and the cutoff
-    from leave-one-out, to which the variance of the coefficients is added: at points drawn
-    uniformly it counts in full, however little of it the sample shows. The paper's own choices are
-    ``estimator="mean", cutoff="theorem"``.
+    from leave-one-out, to which the variance of the coefficients is added. The paper's own choices
+    are ``estimator="mean", cutoff="theorem"``.
 
     Parameters
     ----------
     basis : Basis, optional
-        The manifold. Default: `Torus` with as many dimensions as X has features, on which every
-        real point lies (coordinates are read modulo 2). A truncated basis is taken as it is when
-        neither ``degree`` nor ``cutoff`` says otherwise.
+        The manifold. Default: `Torus` with as many dimensions as X has features (coordinates are
+        read modulo 2). A truncated basis is taken as it is when neither ``degree`` nor ``cutoff``
+        says otherwise.
     group : FiniteGroup or continuous group, optional
-        Acts on the manifold by isometries. Default: the trivial group. A continuous group, such as
-        `Rotations3D`, is given by the generators of its Lie algebra.
+        Acts on the manifold by isometries. Default: the trivial group.
     degree : int, optional
         Label of the highest eigenspace kept (polynomial degree on the sphere, frequency on the
         circle, squared norm of the frequency vector on the torus).
@@ -74,9 +61,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Or else the number D of eigenfunctions, rounded down to whole eigenspaces with a warning.
         "theorem" is :math:`D = n^{1/(1+\alpha)}` with :math:`\alpha = 2s/d`. When neither is
         given, "ridge" chooses the cutoff by leave-one-out, among the first 10,000 eigenfunctions
-        (2,000 where the generators do more than permute and sign the functions of a frame) as far
-        as they bring at most 500 invariant functions, and no more than samples; other estimators
-        take "theorem".
+        (2,000 where generators do more than permute and sign a frame) that bring at most 500
+        invariant functions, and no more than samples; other estimators take "theorem".
     smoothness : float, optional
         The Sobolev exponent s; default s = d/2 + 1. If given it also shapes the penalty of "ridge".
     estimator : {"ridge", "mean", "centered", "least_squares"}
@@ -118,9 +104,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     ------
     ParameterError
         For points off the manifold, a group that does not act on it, both ``degree`` and
-        ``cutoff``, or "least_squares" with more invariant functions than samples. A UserWarning
-        tells of a model that can only be constant, s <= d/2, more invariant functions than
-        samples, and points spread over more than one period of a torus.
+        ``cutoff``, or "least_squares" with more invariant functions than samples.
 
     >>> from invariance.groups import Permutations
     >>> from invariance.spectral import Sphere, SpectralAveraging
@@ -136,15 +120,12 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     basis: Annotated[Basis | None, BASIS | None] = None
     group: Annotated[Transformations | None, GROUP | None] = None
     _: KW_ONLY
-    degree: Annotated[float | None, Number(0) | None] = None
-    cutoff: Annotated[float | str | None, Number(1) | OneOf("theorem") | None] = None
-    smoothness: Annotated[float | None, Positive() | None] = None
-    estimator: Annotated[str, OneOf("mean", "centered", "least_squares", "ridge")] = "ridge"
-    alphas: Annotated[ArrayLike | None, Array(ndim=1, above=0) | None] = None
-    density: Annotated[
-        Callable[[NDArray], NDArray] | None,
-        Has("a function from points to values", "__call__") | None,
-    ] = None
+    degree: Annotated[float | None, kinds.Number(0) | None] = None
+    cutoff: Annotated[float | str | None, kinds.Number(1) | kinds.OneOf("theorem") | None] = None
+    smoothness: Annotated[float | None, kinds.Positive() | None] = None
+    estimator: Annotated[str, kinds.OneOf("mean", "centered", "least_squares", "ridge")] = "ridge"
+    alphas: Annotated[ArrayLike | None, kinds.Array(ndim=1, above=0) | None] = None
+    density: Annotated[Callable | None, kinds.Has("a function of points", "__call__") | None] = None
     outputs: Annotated[Transformations | None, GROUP | None] = None
 
     def __sklearn_tags__(self):
@@ -167,14 +148,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             A weight counts as so many copies of its sample.
         """
         check_parameters(self)
-        points: NDArray
-        points, labels = validate_data(
-            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
-        )
+        how = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
+        points, labels = validate_data(self, X, y, **how)
         labels = labels.astype(float)
-        weights = _check_sample_weight(
-            sample_weight, points, dtype=np.float64, ensure_non_negative=True
-        )
+        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         total = float(weights.sum())
         if not total > 0:
             raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
@@ -219,12 +196,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         d = manifold.manifold_dimension
         smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
         if smoothness <= d / 2:
-            warnings.warn(
-                f"smoothness={smoothness:g} is not above half the manifold's dimension ({d / 2:g})"
-                ": the theorem does not cover it, as such functions need not be continuous",
-                UserWarning,
-                stacklevel=3,
+            says = (
+                f"smoothness={smoothness:g} is not above half the manifold's dimension, {d / 2:g}"
             )
+            warnings.warn(f"{says}: the theorem does not cover it", UserWarning, stacklevel=3)
         if self.degree is not None:
             return manifold.truncate(degree=self.degree), False
         if self.cutoff is None and (manifold.degree is not None or self.estimator == "ridge"):
@@ -274,12 +249,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         kept, constant = self.vectors_.shape[1], int(self.invariant_dimensions_[0])
         of = f"invariant functions ({self.basis_.n_functions_} eigenfunctions)"
         if kept == constant and self.degree != 0:
-            warnings.warn(
-                f"the cutoff keeps {kept} {of}, so that the model can only be constant: give a "
-                "higher degree, or no degree and cutoff and estimator='ridge', which searches",
-                UserWarning,
-                stacklevel=3,
-            )
+            says = f"the cutoff keeps {kept} {of}, so that the model can only be constant: give a "
+            says += "higher degree, or no degree and cutoff and estimator='ridge', which searches"
+            warnings.warn(says, UserWarning, stacklevel=3)
         if kept <= n_samples:
             return
         message = f"the cutoff keeps {kept} {of}, more than the {n_samples} samples: expect a large"
@@ -366,6 +338,5 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         By default relative to its largest value. Under the group and, on a basis with exchangeable
         factors, under their exchange; the worst of several outputs.
         """
-        return self.expansion_.discrepancy(
-            X, self.group, outputs=self.outputs, relative=relative, **options
-        )
+        options |= {"outputs": self.outputs, "relative": relative}
+        return self.expansion_.discrepancy(X, self.group, **options)

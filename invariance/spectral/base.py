@@ -12,7 +12,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, pairwise, takewhile
 from typing import Any, Self, TypeAlias
 
@@ -21,22 +21,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from ..core import parameters as kinds
 from ..core.arrays import check_array
 from ..core.config import block_bytes_of
-from ..core.parameters import (
-    Flag,
-    Has,
-    Number,
-    ParameterError,
-    check_parameters,
-    check_values,
-    short,
-)
+from ..core.parameters import ParameterError, check_parameters, check_values, short
 from ..groups import Transformations
 
 #: What may be given for the parameters ``basis`` and ``group``.
-BASIS = Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate", "combine")
-GROUP = Has("a group, such as Permutations(3)", "act", "sample")
+BASIS = kinds.Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate", "combine")
+GROUP = kinds.Has("a group, such as Permutations(3)", "act", "sample")
 
 #: The maps ``x -> A x + t`` of some elements: matrices (r, d, d) and shifts (r, d).
 Maps: TypeAlias = tuple[NDArray, NDArray]
@@ -148,8 +141,8 @@ class Basis(BaseEstimator, ABC):
             raise ParameterError(f"give either degree or cutoff, got {degree=} and {cutoff=}")
         if cutoff is None:
             return self._with_degree(degree)
-        kinds = {"cutoff": Number(1), "warn": Flag()}
-        check_values(f"{type(self).__name__}.truncate", kinds, {"cutoff": cutoff, "warn": warn})
+        due = {"cutoff": kinds.Number(1), "warn": kinds.Flag()}
+        check_values(f"{type(self).__name__}.truncate", due, {"cutoff": cutoff, "warn": warn})
         total, label = 0, 0.0
         # n^(1/(1+alpha)) of a perfect power falls short of it by rounding.
         limit = float(cutoff) * (1 + 1e-12)
@@ -230,9 +223,7 @@ class Basis(BaseEstimator, ABC):
         d = self._d
         points = check_array(X, dtype=np.float64)
         if (given := points.shape[1]) != d:
-            raise ParameterError(
-                f"points of {short(self)} have {d} coordinates, got X with {given}"
-            )
+            raise ParameterError(f"points of {self!r} have {d} coordinates, got X with {given}")
         return points
 
     def outside(self, X: NDArray) -> str | None:
@@ -288,10 +279,8 @@ class Basis(BaseEstimator, ABC):
         step = max(1, block_bytes_of(None) // per_point)
         for start in range(0, len(points), step):
             some = points[start : start + step]
-            found = (
-                self._values(some, chosen) if weights is None else self._sums(some, chosen, weights)
-            )
-            values[start : start + step] = found.T
+            made = self._values if weights is None else partial(self._sums, weights=weights)
+            values[start : start + step] = made(some, chosen).T
         return values
 
     # ------------------------------------------------------------------ actions (oracle two)

@@ -1,4 +1,4 @@
-"""What spectral averaging is compared with: kernels of the manifolds and augmentation.
+"""What spectral averaging is compared with: kernels of the manifolds.
 
 Averaging a kernel over a group, exactly or over random elements, is `invariance.kernels.Average`.
 Coordinates in a canonical order are scikit-learn's ``FunctionTransformer(np.sort)``.
@@ -10,22 +10,11 @@ from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ..core.arrays import check_array, check_targets
-from ..core.parameters import (
-    Array,
-    Flag,
-    Has,
-    Number,
-    ParameterError,
-    Positive,
-    Seed,
-    Whole,
-    arguments,
-    stores_parameters,
-)
-from ..groups import FiniteGroup, SignFlips, Transformations
+from ..core import parameters as kinds
+from ..core.parameters import ParameterError, stores_parameters
+from ..groups import SignFlips, Transformations
 from ..kernels import Kernel
 from ..kernels.base import BOUNDS, BOUNDS_KIND
 from ..theory.soleymani2025 import alpha
@@ -54,10 +43,10 @@ class VonMisesKernel(Kernel):
     array([[1.    , 0.3679, 1.    ]])
     """
 
-    eta: Annotated[float, Number(above=0, most=1e10)] = 1.0
-    period: Annotated[float, Number(1e-100, 1e100)] = 2.0
+    eta: Annotated[float, kinds.Number(above=0, most=1e10)] = 1.0
+    period: Annotated[float, kinds.Number(1e-100, 1e100)] = 2.0
     _: KW_ONLY
-    normalise: Annotated[bool, Flag()] = True
+    normalise: Annotated[bool, kinds.Flag()] = True
     eta_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("eta",)
 
@@ -156,7 +145,7 @@ class SobolevKernel(Kernel):
     """
 
     basis: Annotated[Basis, BASIS]
-    smoothness: Annotated[float, Positive()] = 1.0
+    smoothness: Annotated[float, kinds.Positive()] = 1.0
     _: KW_ONLY
     smoothness_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("smoothness",)
@@ -193,35 +182,3 @@ class SobolevKernel(Kernel):
     def _diag(self, X: NDArray) -> NDArray:
         values, weights = self._features(X)
         return np.asarray(values**2 @ weights)
-
-
-@arguments(
-    X=Array(2),
-    group=Has("a finite group, such as Permutations(3)", "act", "elements", "identity"),
-    n_copies=Whole(1) | None,
-    random_state=Seed(),
-)
-def augment(
-    X: ArrayLike,
-    y: ArrayLike,
-    group: FiniteGroup,
-    *,
-    n_copies: int | None = None,
-    random_state: Any = None,
-) -> tuple[NDArray, NDArray]:
-    """Training points (n, d) together with their images, (r n, d), and labels repeated.
-
-    The images are by ``n_copies`` random elements besides the identity; default: the whole group.
-
-    >>> from invariance.groups import SignFlips
-    >>> augment([[1.0], [2.0]], [5.0, 6.0], SignFlips(1))[0].ravel()
-    array([ 1.,  2., -1., -2.])
-    """
-    points = check_array(X, dtype=np.float64)
-    labels = check_targets(y, points)
-    if n_copies is None:
-        elements = group.elements()
-    else:
-        elements = np.concatenate([group.identity(), group.sample(n_copies, random_state)])
-    moved = group.act(elements, points)
-    return moved.reshape(-1, points.shape[1]), np.tile(labels, len(moved))

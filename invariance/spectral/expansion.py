@@ -38,9 +38,8 @@ class Expansion:
     def __post_init__(self) -> None:
         shape = np.shape(self.coefficients)
         if len(shape) not in (1, 2) or shape[0] != self.basis.n_functions_:
-            raise ParameterError(
-                f"basis holds {self.basis.n_functions_} functions, coefficients have shape {shape}"
-            )
+            holds = f"basis holds {self.basis.n_functions_} functions"
+            raise ParameterError(f"{holds}, coefficients have shape {shape}")
 
     def predict(self, X: ArrayLike, *, calls: OracleCalls | None = None) -> NDArray:
         """Values at points of shape (n, n_features): one evaluation of the basis (eq. 23)."""
@@ -95,11 +94,8 @@ def sobolev_target(
 
     .. math:: \sum_{D_\lambda > D} |f_\lambda|^2 = D^{-1.02 \alpha}, \qquad \alpha = 2 s / d,
 
-    up to what the truncation of the basis leaves out. So the theorem's bias is met up to a hair,
-    and :math:`\sum_\lambda D_\lambda^\alpha |f_\lambda|^2` stays finite. Within an eigenspace the
-    direction is random. The mean is one.
-
-    The truncated ``basis`` must be much larger than any cutoff under study.
+    up to what the truncation of the ``basis`` leaves out, which must be much larger than any cutoff
+    under study. Within an eigenspace the direction is random. The mean is one.
 
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
@@ -187,9 +183,6 @@ def _tried_elements(group: Transformations, n_elements: int, random_state: Any) 
         return group.elements()
     if not hasattr(group, "random_words"):
         return group.sample(2 * n_elements, random_state)
-    parts = [
-        group.generators(),
-        group.sample(n_elements, random_state),
-        group.random_words(n_elements, random_state=random_state),
-    ]
-    return np.concatenate(parts)
+    drawn = group.sample(n_elements, random_state)
+    words = group.random_words(n_elements, random_state=random_state)
+    return np.concatenate([group.generators(), drawn, words])

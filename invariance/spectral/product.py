@@ -16,18 +16,10 @@ from scipy.linalg import block_diag
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 
-from ..core.parameters import (
-    Each,
-    Flag,
-    Has,
-    Number,
-    ParameterError,
-    check_parameters,
-    short,
-    stores_parameters,
-)
+from ..core import parameters as kinds
+from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 from ..groups import Transformations
-from .base import Basis, Eigenspace, Maps, listed
+from .base import BASIS, Basis, Eigenspace, Maps, listed
 
 #: More products of eigenspaces than this are not listed: sorting them would take minutes.
 PRODUCTS_LIMIT = 1_000_000
@@ -67,12 +59,10 @@ class Product(Basis):
     (array([  1,  12,  54, 128]), [1, 0, 1, 0])
     """
 
-    factors: Annotated[
-        list[Basis], Each(Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "sample"))
-    ]
-    degree: Annotated[float | None, Number(0) | None] = None
+    factors: Annotated[list[Basis], kinds.Each(BASIS)]
+    degree: Annotated[float | None, kinds.Number(0) | None] = None
     _: KW_ONLY
-    exchangeable: Annotated[bool, Flag()] = False
+    exchangeable: Annotated[bool, kinds.Flag()] = False
 
     @property
     def n_features(self) -> int:

@@ -30,12 +30,8 @@ METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 #: In eigenspaces up to this dimension one dense null space is quicker than orbit sums before it.
 SMALL = 100
 
-_KINDS: dict[str, Kind] = {
-    "basis": BASIS,
-    "group": GROUP | None,
-    "outputs": GROUP | None,
-    "calls": Has("an OracleCalls", "inner_products") | None,
-}
+_KINDS: dict[str, Kind] = {"basis": BASIS, "group": GROUP | None, "outputs": GROUP | None}
+_KINDS["calls"] = Has("an OracleCalls", "inner_products") | None
 
 
 @arguments(coefficients=Array(), method=OneOf(*METHODS), **_KINDS)
@@ -159,9 +155,7 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     """
     size, within = actions.size, None
     if method == "components" and actions.mixing:
-        raise ParameterError(
-            f"generators do not permute functions of space {actions.k}: use 'auto'"
-        )
+        raise ParameterError(f"the generators do not permute eigenspace {actions.k}: use 'auto'")
     if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
     else:
@@ -199,9 +193,8 @@ def _quadratic_program(defects: list[sparse.csr_array], f: NDArray, actions: Act
         if scale == 0 or constraints.shape[0] == 0:
             continue
         z = cp.Variable(len(target))
-        problem = cp.Problem(
-            cp.Minimize(cp.sum_squares(z - target / scale)), [constraints @ z == 0]
-        )
+        nearest = cp.Minimize(cp.sum_squares(z - target / scale))
+        problem = cp.Problem(nearest, [constraints @ z == 0])
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
         if z.value is None:
             raise RuntimeError(f"the program was not solved ({problem.status}); use method='auto'")

@@ -112,9 +112,7 @@ class Sphere(Basis):
         d, top = self._d, len(self.eigenspaces_) - 1
         limit = HARMONICS_TO if d == 3 else MONOMIALS_TO
         if top > limit:
-            raise ParameterError(
-                f"Sphere({d}) has functions up to degree {limit}, got {top}; lower it"
-            )
+            raise ParameterError(f"Sphere({d}) goes up to degree {limit}, got {top}; lower it")
         return HARMONICS_FROM if d == 3 else limit + 1
 
     def frame(self, k: int) -> sparse.csr_array:
@@ -261,14 +259,9 @@ def monomials(d: int, k: int) -> Monomials:
     parents = np.repeat(np.arange(len(firsts)), children)
     last = lower.last[parents] + np.arange(len(parents)) - firsts[parents]
     repeats = np.where(last == lower.last[parents], lower.repeats[parents] + 1, 1.0)
-    return Monomials(
-        np.concatenate([lower.variables[parents], last[:, None]], axis=1),
-        last,
-        repeats,
-        parents,
-        lower.factorials[parents] * repeats,
-        np.sqrt((d + 2 * k - 2) / repeats),
-    )
+    variables = np.concatenate([lower.variables[parents], last[:, None]], axis=1)
+    factorials, steps = lower.factorials[parents] * repeats, np.sqrt((d + 2 * k - 2) / repeats)
+    return Monomials(variables, last, repeats, parents, factorials, steps)
 
 
 @lru_cache(maxsize=64)

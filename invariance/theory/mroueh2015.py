@@ -63,9 +63,8 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     one: Any = orbit_x
     two: Any = one if orbit_z is None else orbit_z
     if one.shape[2] != two.shape[2]:
-        raise ParameterError(
-            f"orbit_x and orbit_z must hold points of one length, got {short(one)} and {short(two)}"
-        )
+        given = f"{short(one)} and {short(two)}"
+        raise ParameterError(f"orbit_x and orbit_z must hold points of one length, got {given}")
     total = np.zeros((one.shape[1], two.shape[1]))
     for gx in one:
         for gz in two:
@@ -245,10 +244,8 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
            [1.25, 1.5 ]])
     """
     values: Any = projections
-    if np.abs(values).max() > s:
-        raise ParameterError(
-            f"projections must lie within [-s, s], s={s:g}, got {np.abs(values).max():.4g}"
-        )
+    if (largest := np.abs(values).max()) > s:
+        raise ParameterError(f"projections must lie within [-s, s], {s=:g}, got {largest:.4g}")
     n_points, n_elements = values.shape
     order = np.argsort(values, axis=None)
     steps = np.append(values.ravel()[order], s)
@@ -272,9 +269,8 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
            [1.25, 1.5 ]])
     """
     if np.size(weights) != len(projections):  # type: ignore[arg-type]
-        raise ParameterError(
-            f"weights must be as many as projections, got {short(weights)}, {short(projections)}"
-        )
+        given = f"{short(weights)}, {short(projections)}"
+        raise ParameterError(f"weights must be as many as projections, got {given}")
     maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in projections]  # type: ignore[union-attr]
     return s - np.tensordot(weights, np.asarray(maxima), 1)
 
@@ -296,9 +292,8 @@ def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbe
     """
     share = 1 / n_elements
     if np.shape(kernel) != np.shape(plain):
-        raise ParameterError(
-            f"kernel and plain must be of one shape, got {short(kernel)} and {short(plain)}"
-        )
+        given = f"{short(kernel)} and {short(plain)}"
+        raise ParameterError(f"kernel and plain must be of one shape, got {given}")
     try:
         return np.asarray((1 - share) * kernel + share * plain)[()]
     except ValueError as error:

@@ -40,7 +40,6 @@ from invariance.datasets import (
     load_fsdd,
     load_synthetic_speech,
     make_vowels,
-    split_rows,
 )
 from invariance.features import BlockPCA, GroupCDF, LogMel, draw_windowed_templates
 from invariance.groups import PitchSpeed, SpectrogramPitchSpeed
@@ -97,7 +96,7 @@ def recordings(name):
 def splits(name, draw):
     """Rows to train and to test on, by split."""
     data, _, rows = recordings(name)
-    target, speaker, repetition = data.target[rows], data.speaker[rows], data.repetition[rows]
+    speaker, repetition = data.speaker[rows], data.repetition[rows]
     speakers = np.unique(speaker)
     new = repetition < (5 if name == "real" else 1)
     masks = {"utterance": (~new, new)}
@@ -110,7 +109,7 @@ def splits(name, draw):
         masks["speaker"] = (~held_out, held_out)
         man, woman, child = (data.group[rows] == g for g in ("man", "woman", "child"))
         masks |= {"gender": (man, woman), "age (women)": (woman, child), "age (men)": (man, child)}
-    return {split: split_rows(target, train=a, test=b) for split, (a, b) in masks.items()}
+    return {split: tuple(map(np.flatnonzero, parts)) for split, parts in masks.items()}
 
 
 for name in sets:

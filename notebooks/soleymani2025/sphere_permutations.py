@@ -180,7 +180,8 @@ def compare(d, n, repetition, draws, noise, degree):
     plain = tuned(X, y, GAUSSIANS)
     base, alpha = Gaussian(plain.best_params_["kernel"].gamma), plain.best_params_["alpha"]
     sampled = Average(base, group, n_transforms=draws, random_state=repetition)
-    copies, labels = spectral.augment(X, y, group, n_copies=2, random_state=repetition)
+    moves = np.concatenate([group.identity(), group.sample(2, repetition)])
+    copies, labels = group.act(moves, X).reshape(-1, X.shape[1]), np.tile(y, len(moves))
     canonical = FunctionTransformer(np.sort)
     best = tuned(canonical.fit_transform(X), y, GAUSSIANS).best_estimator_
     models = {

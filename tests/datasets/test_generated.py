@@ -22,7 +22,6 @@ from invariance.datasets import (
     make_translated_mnist,
     make_vowels,
     make_xperm,
-    split_rows,
 )
 from invariance.groups import Permutations
 
@@ -235,27 +234,6 @@ def test_labels_are_invariant():
 
 
 # -- splits, and recordings cut to one length ------------------------------------------------------
-
-
-def test_a_split_by_group():
-    vowels = make_vowels(n_speakers=3, repetitions=1, random_state=0)
-    train, test = split_rows(
-        vowels.target, train=vowels.group == "man", test=vowels.group == "woman"
-    )
-    assert set(vowels.group[train]) == {"man"} and set(vowels.group[test]) == {"woman"}
-
-
-@pytest.mark.parametrize(("train", "test", "message"), [
-    ([True, True, False, False], [False, False, True, True], "no training row of class 2"),
-    ([False] * 4, [True] * 4, "no row to train"),
-    ([True] * 4, [False] * 4, "no row to test"),
-    ([True] * 4, [False, True, False, False], "both parts"),
-    ([1, 1, 0, 0], [0, 0, 1, 1], "booleans"),
-    ([True], [False, False, True, True], "booleans"),
-])  # fmt: skip
-def test_splits_that_leave_something_out(train, test, message):
-    with pytest.raises(ValueError, match=message):
-        split_rows([0, 1, 1, 2], train=train, test=test)
 
 
 def test_balanced_samples():

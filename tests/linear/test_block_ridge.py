@@ -77,7 +77,7 @@ def test_bad_input_is_named():
     for alpha in (np.nan, -1.0):
         with pytest.raises(ValueError, match="scores needs alphas to be a finite number > 0"):
             model.scores(X, y, alphas=[1e-3, alpha])
-    with pytest.raises(ValueError, match=r"one label per row: 150 rows, .* of shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"one label per row: 150 rows, .* of \(3,\)"):
         model.scores(X, y[:3], alphas=[1e-3])
 
 

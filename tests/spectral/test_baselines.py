@@ -81,18 +81,6 @@ def test_kernel_ridge_takes_them_and_only_the_average_is_invariant():
     assert S.invariance_discrepancy(exact.predict, group, Y, relative=True) < 1e-9
 
 
-def test_augmentation_lists_or_samples_the_orbit():
-    labels = np.arange(6.0)
-    everything, repeated = S.augment(X, labels, SignFlips(4))
-    assert everything.shape == (96, 4) and np.array_equal(repeated, np.tile(labels, 16))
-    assert_array_equal(np.unique(np.abs(everything), axis=0), np.unique(np.abs(X), axis=0))
-    some, _ = S.augment(X, labels, Permutations(4), n_copies=3, random_state=0)
-    assert_array_equal(some[:6], X)
-    assert_array_equal(np.sort(some, axis=1), np.tile(np.sort(X, axis=1), (4, 1)))
-    with pytest.raises(ValueError, match="n_copies"):
-        S.augment(X, labels, SignFlips(4), n_copies=0)
-
-
 @pytest.mark.parametrize("normalise", [True, False])
 def test_gradients_are_those_of_finite_differences(normalise):
     x = S.Torus(2).sample(7, random_state=0)

@@ -221,7 +221,8 @@ class Transformations(BaseEstimator, ABC):
         self._check()
         listed = self._listed()
         if listed is None:
-            raise TypeError(f"{self!r} is infinite and cannot be listed; {self._remedy}")
+            endless = "infinitely many elements and cannot be listed"
+            raise TypeError(f"{self!r} has {endless}; {self._remedy}")
         return listed
 
     def weights(self) -> Array | None:

@@ -148,7 +148,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             A weight counts as so many copies of its sample.
         """
         check_parameters(self)
-        how = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
+        how: Any = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
         points, labels = validate_data(self, X, y, **how)
         labels = labels.astype(float)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)

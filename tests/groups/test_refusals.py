@@ -76,7 +76,7 @@ OTHERS = [
     (lambda: G.Rotations((8, 8)).act([1.0], [np.ones((8, 8)), np.ones((8, 7))]), "X .* one shape"),
     (lambda: G.Rotations((8, 8)).act([1.0], np.ones((2, 8, 9))), r"\(2, 8, 9\)"),
     (lambda: G.Rotations((8, 8), degrees=[]).elements(), "at least one"),
-    (lambda: G.Rotations((8, 8)).elements(), "infinite and cannot be listed"),
+    (lambda: G.Rotations((8, 8)).elements(), "infinitely many"),
     (lambda: G.Affine((8, 8)).act(np.zeros((1, 2, 3)), np.ones((1, 8, 8))), "no inverse"),
     (lambda: G.affine_maps(shift=3.0), "shift"),
     (lambda: G.Translations((8, 8), 8, boundary="zero").elements(), "out of its frame"),

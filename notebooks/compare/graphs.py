@@ -27,7 +27,8 @@
 #
 # Beside it: spectrum and triangles with a random forest, which is what one would otherwise do for
 # graphs without attributes, and the subtree kernel of Weisfeiler and Leman, the usual measure on
-# MUTAG. The literature has about 87 % for WWL (Togninalli et al. 2019).
+# MUTAG. It is written out below, and where grakel is installed its matrices are checked against
+# that package's, which are the same. The literature has about 87 % for WWL (Togninalli et al. 2019).
 #
 # ## The protocol
 #
@@ -48,6 +49,7 @@ rewired: float = 0.35  # share of edges of a small world that lead elsewhere
 # %%
 import warnings
 from collections import Counter
+from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -112,6 +114,21 @@ def subtree_kernels(graphs, kinds, depths=(1, 2, 3, 4)):
     return grams
 
 
+def same_as_grakel(graphs, kinds, depths=(1, 2, 3, 4)):
+    """Whether grakel's subtree kernel has the same Gram matrices, entry by entry."""
+    from grakel import Graph
+    from grakel.kernels import VertexHistogram, WeisfeilerLehman
+
+    given = []
+    for A, own in zip(graphs, kinds, strict=True):
+        edges = {i: {int(j): 1.0 for j in np.flatnonzero(row)} for i, row in enumerate(A)}
+        given.append(Graph(edges, node_labels=dict(enumerate(np.argmax(own, axis=1).tolist()))))
+    how = {"base_graph_kernel": VertexHistogram, "normalize": False}
+    theirs = [WeisfeilerLehman(n_iter=depth, **how).fit_transform(given) for depth in depths]
+    return all(map(np.array_equal, theirs, subtree_kernels(graphs, kinds, depths)))
+
+
+# %%
 def score(grams, y, train, test, inner):
     """Accuracy in % of a support vector machine with the Gram matrix and penalty chosen inside."""
     best = (-1.0, None)
@@ -185,6 +202,8 @@ def molecules():
 
 
 graphs, kinds, target = molecules()
+if find_spec("grakel"):
+    assert same_as_grakel(graphs, kinds)
 
 
 @run.cache

@@ -265,6 +265,19 @@ def test_wreath_products(group):
                 assert_allclose(y[k], np.transpose(expected))
 
 
+@pytest.mark.parametrize(
+    "group",
+    [WREATHS[0], G.Permutations(3).on_each(4), G.Permutations(3).on_columns([4, 0, 2])],
+    ids=repr,
+)
+def test_groups_made_of_others_tell_what_they_cost(group):
+    X = np.random.default_rng(0).standard_normal((20, 12))
+    for kernel in (Average(Gaussian(0.1), group), BestFit(Gaussian(0.1), group)):
+        told = kernel.explain(X)
+        assert told.way == "product"
+        assert told.operations > 2 * 20 * 20 * 12 * group.order  # a product for each element
+
+
 def test_wreath_says_what_is_wrong():
     with pytest.raises(ParameterError, match="more than permute"):
         G.Wreath(G.Permutations(2), G.SignFlips(2)).elements()

@@ -456,10 +456,10 @@ for task, values in found.items():
         {
             "task": task,
             "ours": methods[task][0].__name__.replace("_", " "),
-            "score": f"{ours[0]:.3f} ± {ours[1]:.3f}",
+            "score": f"{ours[0]:.4f} ± {ours[1]:.4f}",
             "lines": lines(methods[task][0]),
             "otherwise": methods[task][best].__name__.replace("_", " "),
-            "its score": f"{other[0]:.3f} ± {other[1]:.3f}",
+            "its score": f"{other[0]:.4f} ± {other[1]:.4f}",
             "its lines": lines(methods[task][best]),
             "then": f"{one:.3f} / {two:.3f}",
             "was": verdict(two - one if task == "Gaussian process" else one - two),
@@ -480,6 +480,8 @@ axis.set_title(f"Ahead in {sum(row['is'] == 'ahead' for row in table)} of {len(t
 axis.invert_yaxis()
 axis.legend()
 run.figure(fig, "tasks", caption="Means and 95 % intervals.")
+behind = ", ".join(row["task"] for row in table if row["is"] == "behind") or "none"
+run.say("Behind what one would do otherwise: {tasks}.", tasks=behind)
 inside, width = interval(np.array(covered["Gaussian process"])[:, 0])
 run.say(
     "The invariant process's 95 % intervals hold {share:.1f} ± {width:.1f} % of the values.",

@@ -29,7 +29,8 @@ class SetFeatures(FeatureMap):
     With random Fourier or Nystrom features for psi, inner products approximate `SetKernel`, at a
     cost that is linear in the number of points. With a group in psi (`OrbitFourier(group)`, ...)
     each point is compared over its own orbit. ``SetFeatures(SetFeatures(...))`` are features of
-    sets of sets (n, largest, largest inside, d), such as the players of the teams of a match.
+    sets of sets (n, largest, largest inside, d), such as the players of the teams of a match; who
+    is with whom is seen by ``SetFeatures(make_pipeline(SetFeatures(...), OrbitFourier(None)))``.
 
     Parameters
     ----------

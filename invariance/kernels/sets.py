@@ -168,7 +168,8 @@ class SetKernel(_OfSets):
     It is linear in both sets: its average over a group that turns a whole set is the `SetKernel` of
     the averaged base kernel, which forgets how the points lie to each other. Take
     ``Average(Hyperkernel(SetKernel(base), gamma), group)`` where that matters.
-    ``SetKernel(SetKernel(base))`` compares sets of sets (n, largest, largest inside, d).
+    ``SetKernel(SetKernel(base))`` compares sets of sets (n, largest, largest inside, d) by all
+    their points; ``SetKernel(Hyperkernel(SetKernel(base)))`` also sees who is with whom.
 
     Parameters
     ----------

@@ -262,8 +262,6 @@ def test_something_may_bend_between_the_levels():
     assert_allclose(kernel(X, X[:3]), expected)
     # A map between the levels sees it, too: two players change teams.
     one, two = np.arange(4.0).reshape(1, 2, 2, 1), np.array([0.0, 2, 1, 3]).reshape(1, 2, 2, 1)
-        :, None
-    ]
     plain = SetFeatures(SetFeatures(OrbitFourier(None, 20, gamma=0.3, random_state=0))).fit(one)
     assert_allclose(plain.transform(one), plain.transform(two))
     bent = make_pipeline(plain.features, OrbitFourier(None, 20, gamma=3.0, random_state=0))

@@ -12,22 +12,6 @@ _DISTRIBUTIONS = {"array_api_compat": "array-api-compat", "PIL": "pillow", "yaml
 def need(package: str, extra: str) -> ModuleType:
     """Import an optional package, or say which extra brings it.
 
-    Parameters
-    ----------
-    package : str
-        What is imported, such as "cvxpy" or "sympy.combinatorics".
-    extra : str
-        The extra of this package that brings it, such as "qp".
-
-    Raises
-    ------
-    ImportError
-        Where the package is not installed; its message is the command that installs it.
-
-    Examples
-    --------
-    >>> need("json", "qp").dumps([1])
-    '[1]'
     >>> need("no_such_package", "qp")
     Traceback (most recent call last):
     ImportError: this needs no_such_package, which is not installed: pip install "invariance[qp]"

@@ -19,16 +19,9 @@ Floats = NDArray[Any]
 def pad_sets(sets: Iterable[Any]) -> Floats:
     """Sets of points as one array, which `SetKernel`, `SetFeatures` and groups take.
 
-    Parameters
-    ----------
-    sets : iterable of arrays of shape (m_i, d)
-        One d for all. Sets of sets, such as the players of each team of a match, are lists of such
-        arrays.
-
-    Returns
-    -------
-    ndarray of shape (n, largest, d), or (n, largest, largest inside, d)
-        Missing points are NaN; float32 where all sets are.
+    From arrays of shape (m_i, d), one d for all, an array (n, largest, d) whose missing points are
+    NaN, float32 where all sets are. Sets of sets, such as the players of each team of a match, are
+    lists of such arrays, and become (n, largest, largest inside, d).
 
     Raises
     ------
@@ -53,7 +46,8 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
             "pad_sets needs sets to be at least one, arrays of shape (m_i, d) with one d for all, "
             f"got {short(sets)}: {error}"
         ) from None
-    return np.stack(_to_one_size(arrays))
+    largest = np.max([A.shape for A in arrays], axis=0)
+    return _filled(np.full((len(arrays), *largest), np.nan, np.result_type(*arrays)), arrays)
 
 
 def _as_set(points: Any) -> Floats:
@@ -63,15 +57,19 @@ def _as_set(points: Any) -> Floats:
     return check_array(points, input_name="a set")
 
 
-def _to_one_size(arrays: Sequence[Floats], first: int = 0) -> list[Floats]:
-    """Arrays continued by NaN to the largest extent of each axis from the ``first`` one on."""
-    largest = np.max([A.shape for A in arrays], axis=0)[first:].tolist()
-    padded = [
-        np.full((*A.shape[:first], *largest), np.nan, np.result_type(A, np.float32)) for A in arrays
-    ]
-    for A, room in zip(arrays, padded, strict=True):
+def _filled(padded: Any, arrays: Sequence[Floats]) -> Any:
+    """Each array at the beginning of its room."""
+    for room, A in zip(padded, arrays, strict=True):
         room[tuple(map(slice, A.shape))] = A
     return padded
+
+
+def _to_one_size(arrays: Sequence[Floats], first: int) -> list[Floats]:
+    """Arrays continued by NaN to the largest extent of each axis from the ``first`` one on."""
+    largest = np.max([A.shape for A in arrays], axis=0)[first:].tolist()
+    shapes = [(*A.shape[:first], *largest) for A in arrays]
+    kinds = [np.result_type(A, np.float32) for A in arrays]
+    return _filled([np.full(s, np.nan, k) for s, k in zip(shapes, kinds, strict=True)], arrays)
 
 
 def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:

@@ -37,8 +37,7 @@ def by_rows(
         Maps rows (b, d) to b rows, each from its own row alone: a feature map's ``transform``, or
         a kernel against fixed points, ``functools.partial(kernel, Y=Y)``.
     X : ndarray of shape (n, d)
-    block_rows : int
-        A worker needs memory for what `function` makes of so many rows.
+    block_rows : int, a worker needs memory for what `function` makes of so many rows
     out : ndarray of n rows, optional
         Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk.
     timeout : float, optional

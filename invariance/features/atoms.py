@@ -56,8 +56,7 @@ def atom_environments(
         The labels that have columns of their own; None takes those in ``charges``.
     cutoff, width : float
         In angstroms; of the bumps of pairs, eta_2 of the paper, in square angstroms.
-    unit : float
-        An angstrom in the units of ``positions``: 1.88972612 for those in Bohr.
+    unit : float, an angstrom in the units of ``positions``: 1.88972612 for those in Bohr
     n_pairs, n_triples : int
         Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
 

@@ -29,8 +29,7 @@ class BlockPCA(FeatureMap):
     ----------
     block : int
         Features a block, ``2 n_bins + 1`` for `GroupCDF`; must divide the number of features.
-    n_components : int
-        Components kept of each block, at most ``block``.
+    n_components : int, components kept of each block, at most ``block``
     random_state : int, RandomState or None
         Which blocks the components are fitted to, where there are more than 200,000.
 
@@ -38,8 +37,7 @@ class BlockPCA(FeatureMap):
     ----------
     components_ : ndarray of shape (n_components, block)
     mean_ : ndarray of shape (block,)
-    lost_ : float
-        Share of the variance within blocks that the components leave out.
+    lost_ : float, share of the variance within blocks that the components leave out
 
     Examples
     --------

@@ -34,13 +34,11 @@ class GroupCDF(OrbitFeatures):
     Parameters
     ----------
     group, n_transforms : as in `OrbitFourier`, where the group's rule weighs its elements equally
-    n_components : int
-        Number of templates m.
+    n_components : int, number of templates m
     n_bins : int
         n; there are 2 n + 1 thresholds per template, m (2 n + 1) features, template by template.
     templates : {"gaussian", "sphere"} or array of shape (m, d)
-    epsilon : float
-        Norm bound \|t\|^2 < 1 + epsilon of the templates.
+    epsilon : float, norm bound \|t\|^2 < 1 + epsilon of the templates
     rejection : {"redraw", "zero"}
         See `draw_templates`. With "zero" the outermost thresholds k = -n and k = n count half, as
         in the trapezoidal rule, and inner products are unbiased for K_s. With "redraw" no template

@@ -45,8 +45,7 @@ class DilatedCDF(FeatureMap):
     boundary : {"cyclic", "zero"}
         What follows the end of a series: its beginning; or, as in MiniRocket, zeros, where for
         every second pair of template and dilation only shifts that need none of them count.
-    n_dilations : int
-        At most so many, equally spaced on a logarithmic scale.
+    n_dilations : int, at most so many, equally spaced on a logarithmic scale
     block_bytes, verbose, random_state : as in `OrbitFourier`
 
     Attributes

@@ -28,12 +28,8 @@ def graph_nodes(A: Any, X: Any = None, *, n_walks: int = 6, n_hops: int = 2) -> 
     ----------
     A : array-like of shape (n, n), or list of such
         Adjacency matrices: symmetric, with weights that are not negative.
-    X : array-like of shape (n, p), or list of such, optional
-        Attributes of the nodes.
-    n_walks : int
-        K; none below 3.
-    n_hops : int
-        H.
+    X : array-like of shape (n, p), or list of such, optional: attributes of the nodes
+    n_walks, n_hops : int, K (none below 3) and H
 
     Returns
     -------

@@ -27,12 +27,9 @@ class LogMel(FeatureMap):
 
     Parameters
     ----------
-    sample_rate : float
-        Samples a second.
-    n_bands : int
-        Triangular mel bands from 100 Hz to half the sample rate.
-    frame, hop : int
-        Samples a frame (Hann window) and from one frame to the next.
+    sample_rate : float, samples a second
+    n_bands : int, triangular mel bands from 100 Hz to half the sample rate
+    frame, hop : int, samples a frame (Hann window) and from one frame to the next
 
     Attributes
     ----------

@@ -33,8 +33,7 @@ class MaxFilter(OrbitFeatures):
     Parameters
     ----------
     group, n_transforms : as in `OrbitFourier`
-    n_components : int
-        Number of templates m.
+    n_components : int, number of templates m
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
     block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`

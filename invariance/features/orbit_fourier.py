@@ -50,10 +50,8 @@ class OrbitFourier(OrbitFeatures):
 
     Parameters
     ----------
-    group : Transformations or None
-        None is the trivial group.
-    n_components : int
-        Number of templates s.
+    group : Transformations or None for the trivial group
+    n_components : int, number of templates s
     n_transforms : int or None
         Number of elements r drawn from the group's density; None takes its quadrature rule: all
         elements of a finite set with their weights, and for rotations by any angle the

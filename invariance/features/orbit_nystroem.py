@@ -42,14 +42,12 @@ class OrbitNystroem(OrbitFeatures):
     n_components : int
         Number of landmarks s. More than there are points: all points, with a warning.
     kernel : Kernel or {"gaussian", "laplacian"}
-    gamma : float or "median"
-        Of the kernels given by name.
+    gamma : float or "median", of the kernels given by name
     landmarks : "random" or array of shape (s, d)
         Random training points, or your own, such as centres of k-means.
     from_orbit : bool
         Take each candidate landmark from the orbit of a training point, with a random element.
-    side : {"auto", "first", "second"}
-        As in `OrbitFourier`, with landmarks for templates.
+    side : {"auto", "first", "second"}, as in `OrbitFourier`, with landmarks for templates
     rcond : float or None
         Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero: a rank-deficient
         Gram matrix gives ``rank_`` < s features instead of noise. None is s machine epsilons of

@@ -81,19 +81,15 @@ class PatchPooling(FeatureMap):
         None takes each row for an image one pixel high.
     size : int or None
         Height and width of a patch in pixels (at most the image's); None is the whole image.
-    stride : int
-        Pixels between the places of neighbouring patches.
-    grid : int
-        Cells along each axis (at most as many as there are places).
-    n_patches : int
-        Patches, of random images and places, that ``features`` is fitted to.
+    stride : int, pixels between the places of neighbouring patches
+    grid : int, cells along each axis (at most as many as there are places)
+    n_patches : int, patches, of random images and places, that ``features`` is fitted to
     block_bytes, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
     features_ : the fitted transformer, or None
-    places_ : tuple of int
-        Rows and columns of patches in an image.
+    places_ : tuple of int, rows and columns of patches in an image
 
     Examples
     --------

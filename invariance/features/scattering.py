@@ -33,8 +33,7 @@ class Scattering(FeatureMap):
         None takes points as images of height one.
     n_scales : int
         J; windows of 2^J pixels are at most twice as long as the longer side of the images.
-    orientations : int
-        L.
+    orientations : int, L
 
     Examples
     --------

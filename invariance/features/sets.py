@@ -43,8 +43,7 @@ class SetFeatures(FeatureMap):
     n_coordinates : int or None
         Numbers that make a point (label included) where sets are given as rows
         (n, largest * d) instead of padded arrays (n, largest, d).
-    n_points : int
-        Points, of each label, that ``features`` is fitted to.
+    n_points : int, points, of each label, that ``features`` is fitted to
     block_bytes, random_state : as in `OrbitFourier`
 
     Attributes

@@ -63,12 +63,9 @@ class Average(OrbitKernel):
         tells the error. Nodes that the group was given are kept, and looked at once.
     normalize : bool
         Divide by sqrt(K(x, x) K(z, z)): points whose orbits are spread out count as others do.
-    block_bytes : int or None
-        Bound on temporary arrays; None is the configured one.
-    n_jobs : int or None
-        Threads; the result does not depend on their number.
-    verbose : int
-        1 shows progress.
+    block_bytes : int or None, bound on temporary arrays; None is the configured one
+    n_jobs : int or None, threads; the result does not depend on their number
+    verbose : int, 1 shows progress
     random_state : int
         Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call.
 

@@ -133,9 +133,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
         form = self._form((1, X.shape[1], 1))
         values = products(form, X, Y)
-        step = max(1, _TILE_BYTES // values[:1].nbytes)  # rows that stay in cache
-        for start in range(0, len(values) if form.outer else 0, step):
-            values[start : start + step] = form.outer(values[start : start + step], np)
+        if form.outer is None or values.nbytes <= _TILE_BYTES:
+            return form.value(values)
+        for rows in row_blocks(len(values), values[:1].nbytes, _TILE_BYTES):  # they stay in cache
+            values[rows] = form.outer(values[rows], np)
         return values
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:

@@ -48,12 +48,9 @@ class BestFit(OrbitKernel):
     base : Kernel
     group : Transformations
         Any finite set, all rotations of the plane or of space, or any set with ``n_transforms``.
-    side : {"second", "first"}
-        Which argument is transformed.
-    n_transforms : int or None
-        Draw so many elements from the group's measure instead of taking all.
-    method : {"auto", "definition"}
-        "definition" evaluates the base kernel for every transformation.
+    side : {"second", "first"}, which argument is transformed
+    n_transforms : int or None, draw so many elements from the group's measure instead of taking all
+    method : {"auto", "definition"}, "definition" evaluates the base kernel for every transformation
     precision : {"input", "single"}
         Precision of the inner products; "single" halves time and memory at a relative error of
         about 1e-6. scikit-learn's SVC hands over double precision whatever it was given.

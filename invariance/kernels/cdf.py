@@ -36,12 +36,9 @@ class CDF(Kernel):
 
     Parameters
     ----------
-    epsilon : float
-        In (0, 1) in the paper; any positive number works here.
-    radius : float
-        Bound on the norm of the points; the formula holds for |x| <= radius.
-    templates : {"gaussian", "sphere"}
-        Uniform on the unit sphere has P = 1 and c = E|t_1| / 2.
+    epsilon : float, in (0, 1) in the paper; any positive number works here
+    radius : float, bound on the norm of the points; the formula holds for |x| <= radius
+    templates : {"gaussian", "sphere"}, uniform on the unit sphere has P = 1 and c = E|t_1| / 2
     truncated : bool
         Whether Gaussian templates are rejected outside the norm bound, as in the paper.
 

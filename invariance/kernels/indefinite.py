@@ -155,8 +155,7 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     kernel : Kernel, str or callable
         As scikit-learn's ``pairwise_kernels`` takes it; also a function of two points.
         "precomputed" takes Gram matrices for points.
-    repair : {"clip", "flip", "shift", "nystrom"} or None
-        None passes the kernel on as it is.
+    repair : {"clip", "flip", "shift", "nystrom"}; None passes the kernel on as it is
 
     Attributes
     ----------
@@ -197,7 +196,7 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         points = check_points(self, X, self.kernel)
         # copies: what changes on the kernel or in X later does not change the fitted model
         self.X_fit_, self.kernel_ = points.copy(), clone(self.kernel, safe=False)
-        K = _square(kernel_matrix(self.kernel_, points))
+        K = _square(self._matrix(points, None))
         self.eigenvalues_: Array | None = None
         self.n_landmarks_: int | None = None
         self._projection: Array | None = None
@@ -228,7 +227,11 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         """Repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)
         points = check_points(self, X, self.kernel_, reset=False)
-        return self._repaired(kernel_matrix(self.kernel_, points, self.X_fit_))
+        return self._repaired(self._matrix(points, self.X_fit_))
+
+    def _matrix(self, X: Array, Y: Array | None) -> Array:
+        given = isinstance(self.kernel_, str) and self.kernel_ == "precomputed"
+        return X if given else kernel_matrix(self.kernel_, X, Y)
 
     def _repaired(self, rows: Array) -> Array:
         turn = self._projection

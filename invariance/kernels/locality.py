@@ -60,8 +60,7 @@ class Locality(Kernel):
 
     Parameters
     ----------
-    shape : tuple
-        (height, width) of images, or (length,) of sequences; points are flattened.
+    shape : tuple, (height, width) of images, or (length,) of sequences; points are flattened
     window : int or sequence of int
         Odd side of the windows, the same on every local layer or one a layer.
     powers : sequence of int
@@ -69,10 +68,8 @@ class Locality(Kernel):
         three for eq. (6).
     padding : {"same", "valid"} or int or sequence
         Zeros around each layer's input: (window - 1) / 2, none, or so many.
-    stride : int or sequence of int
-        Distance between neighbouring windows.
-    channels : int
-        Channels of a pixel, the last axis of a point.
+    stride : int or sequence of int, distance between neighbouring windows
+    channels : int, channels of a pixel, the last axis of a point
     mixed : bool
         Whether a window's inner product runs over all channels. By default channels have their
         own windows and are summed at the first layer.
@@ -112,26 +109,23 @@ class Locality(Kernel):
     def _steps(self) -> tuple[list[_Layer], float, int]:
         """The local layers, from the pixels up; factor and power of the final sum."""
         check_parameters(self)
-        count = len(self.powers) - 1
-        each = {}
-        for name in ("window", "padding", "stride"):
+        count, dimensions, each = len(self.powers) - 1, len(self.shape), {}
+        for name, due in (
+            ("window", count),
+            ("padding", count),
+            ("stride", count),
+            ("gammas", count + 1),
+        ):
             value = getattr(self, name)
-            each[name] = value if isinstance(value, (tuple, list)) else [value] * count
-            if len(each[name]) != count:
+            each[name] = value if isinstance(value, (tuple, list)) else [value] * due
+            if len(each[name]) != due:
                 raise ParameterError(
-                    f"Locality needs {name} to be one value or {count}, one for each local layer "
-                    f"of powers={self.powers!r}, got {value!r}"
+                    f"Locality needs {name} to be {due} for powers={self.powers!r}, got {value!r}"
                 )
-        dimensions = len(self.shape)
-        gammas = self.gammas or (
-            *(1 / side**dimensions for side in each["window"]),
-            1 / (self.channels * int(self.shape[0])),
-        )
-        if len(gammas) != len(self.powers):
-            raise ParameterError(
-                f"Locality needs gammas to be {len(self.powers)} positive numbers, one for each of "
-                f"powers={self.powers!r}, got {self.gammas!r}"
-            )
+        gammas = each.pop("gammas")
+        if self.gammas is None:
+            gammas = [1 / side**dimensions for side in each["window"]]
+            gammas.append(1 / (self.channels * int(self.shape[0])))
         sizes, layers = self.point_shape[:2], []
         for i, (window, padding, stride) in enumerate(zip(*each.values(), strict=True)):
             zeros = {"same": window // 2, "valid": 0}.get(padding, padding)

@@ -173,17 +173,14 @@ class SetKernel(_OfSets):
 
     Parameters
     ----------
-    base : Kernel
-        Of points; an `Average` compares each point over its own orbit.
+    base : Kernel, of points; an `Average` compares each point over its own orbit
     pooling : {"mean", "sum"}
         "sum" for quantities that grow with the set, such as the energy of a molecule.
-    normalize : bool
-        Divide by sqrt(K(x, x) K(z, z)).
+    normalize : bool, divide by sqrt(K(x, x) K(z, z))
     labelled : bool
         The first coordinate of each point is a label, such as an element's atomic number, and
         only points of one label are compared.
-    weighted : bool
-        The last coordinate of each point is its weight.
+    weighted : bool, the last coordinate of each point is its weight
     n_coordinates : int or None
         Numbers that make a point (label and weight included) where sets are given as rows
         (n, largest * d) instead of padded arrays (n, largest, d).
@@ -229,10 +226,8 @@ class MatchingKernel(_OfSets):
 
     Parameters
     ----------
-    base : Kernel
-        Of points.
-    pooling : {"mean", "sum"}
-        "sum" leaves out the division by the size of the larger set.
+    base : Kernel, of points
+    pooling : {"mean", "sum"}, "sum" leaves out the division by the size of the larger set
     normalize, labelled, n_coordinates, block_bytes, verbose : as in `SetKernel`
         With labels, points are matched to points of the same label.
 

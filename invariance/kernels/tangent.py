@@ -61,8 +61,7 @@ class TangentDistance(BaseEstimator):
     vectors : sequence of str
         Of "horizontal", "vertical" (translations), "rotation", "scaling", "axis", "diagonal" (the
         two hyperbolic deformations) and "thickness" (the squared gradient).
-    side : {"both", "first", "second"}
-        Whose tangent plane is used.
+    side : {"both", "first", "second"}, whose tangent plane is used
     smoothing : float
         Standard deviation, in pixels, of the Gaussian under which images are differentiated; the
         images themselves stay as they are. Zero takes central differences of the raw pixels.

@@ -104,8 +104,7 @@ class CircleProducts:
     frequencies : ndarray of int, shape (d,), as in `CircleAction`
     templates : ndarray of shape (s, d)
     angles : ndarray of shape (r,), radians
-    send : callable
-        Carries NumPy's arrays to the library in which pairs are computed.
+    send : callable, carries NumPy's arrays to the library in which pairs are computed
     """
 
     def __init__(self, frequencies: Array, templates: Array, angles: Array, send: Any = np.asarray):

@@ -68,8 +68,7 @@ class OrbitProducts:
 
     Parameters
     ----------
-    Z : ndarray of shape (m, d)
-        Points that are kept: templates, landmarks, second arguments.
+    Z : ndarray of shape (m, d), points that are kept: templates, landmarks, second arguments
     group : Transformations, or None for the trivial group
     base : kernel or None
         None takes inner products <x, g z> themselves. A kernel that has a form (`form_of`) is
@@ -241,7 +240,7 @@ class OrbitProducts:
                 own, merge = None if offsets is None else offsets[columns], None
                 for norm, prepared in kept or way.prepare(Y[columns], own, run):
                     given = way, X, terms, reduction, prepared, norm, output, columns, merge
-                    list(run(partial(_tile, *given), blocks))
+                    list(run(partial(_tile, given), blocks))
                     merge = reduction.merge
                     del given, prepared  # before the next ones are prepared
         return output.arrays()
@@ -416,19 +415,9 @@ class OrbitProducts:
             warn_long(operations / rate(dtype), f"{self.owner}: {n} x {m} pairs", cheaper)
 
 
-def _tile(
-    way: Way,
-    X: Any,
-    terms: Any,
-    reduction: Reduction,
-    prepared: Any,
-    norm: float,
-    output: _Output,
-    columns: slice,
-    merge: Any,
-    rows: Any,
-) -> None:
+def _tile(given: Any, rows: Any) -> None:
     """Some first points against prepared second ones."""
+    way, X, terms, reduction, prepared, norm, output, columns, merge = given
     X, form = X[rows, :], way.problem.form
     if reduction.kind == ("extremes", True, False) and form is not None:
         turning = form.turning_point

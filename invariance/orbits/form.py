@@ -26,38 +26,20 @@ def planes(images: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class Form:
-    r"""A kernel written as :math:`k(x, z) = \phi(v)` with :math:`v = \langle a(x), b(z) \rangle`.
+    """A kernel k(x, z) = phi(v) with v = <a(x), b(z)>."""
 
-    Attributes
-    ----------
-    outer : callable or None
-        phi: ``outer(values, xp)`` of an array of the namespace ``xp``, which it may overwrite
-        where ``xp`` is NumPy. None is the identity.
-    distance : bool
-        Whether v is less half of both squared norms, :math:`v = -\lVert x - z \rVert^2 / 2`.
-    turning_point : float or None
-        phi falls below this value and rises above it; None if it rises everywhere.
-    monotone : bool
-        False where phi turns elsewhere: then its largest value is not at the largest v.
-    sensitivity : float
-        Relative error of the kernel for an error of one in v, where `distance`: says when single
-        precision will not do.
-    rate : float or None
-        phi(v) = exp(rate v), where it is that.
-    n_channels : int or None
-        Lifted points have shape (n_channels, height, width); None: as many as the point has.
-    first, second : callable
-        a and b: from images (n, height, width, channels) to (n, n_channels, height, width).
-        b commutes with cyclic shifts; a is zero wherever a product would cross the frame's edge.
-    """
-
+    #: phi: ``outer(values, xp)`` of an array of the namespace ``xp``, which it may overwrite where
+    #: ``xp`` is NumPy. None is the identity.
     outer: Callable[[Any, Any], Any] | None = None
+    #: Whether v is less half of both squared norms, v = -|x - z|^2 / 2.
     distance: bool = False
-    turning_point: float | None = None
-    monotone: bool = True
-    sensitivity: float = 0.0
-    rate: float | None = None
-    n_channels: int | None = None
+    turning_point: float | None = None  #: phi falls below this value and rises above it
+    monotone: bool = True  #: False where phi turns elsewhere
+    sensitivity: float = 0.0  #: relative error of the kernel for an error of one in a distance v
+    rate: float | None = None  #: phi(v) = exp(rate v), where it is that
+    n_channels: int | None = None  #: of lifted points; None: as many as the point has
+    #: a and b: from images (n, height, width, channels) to (n, n_channels, height, width). b
+    #: commutes with cyclic shifts; a is zero wherever a product would cross the frame's edge.
     first: Callable[[NDArray[Any]], NDArray[Any]] = planes
     second: Callable[[NDArray[Any]], NDArray[Any]] = planes
 

@@ -57,10 +57,8 @@ class WeightedMean(Reduction):
     functions : sequence of callables, or None
         Elementwise functions of an array; they may overwrite it where it is NumPy's. None is the
         identity alone.
-    raw : bool
-        Whether the functions take the form's own value v rather than the kernel's.
-    factor : float
-        By which means are multiplied.
+    raw : bool, whether the functions take the form's own value v rather than the kernel's
+    factor : float, by which means are multiplied
     """
 
     def __init__(

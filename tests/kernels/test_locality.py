@@ -151,7 +151,7 @@ def test_blocks_do_not_change_the_kernel(powers, storage):
         ({"window": 7}, "no larger than their input of size 6, got 7"),
         ({"window": 3, "powers": (2,)}, "at least two"),
         ({"window": 3, "powers": (2, 0)}, "positive integers"),
-        ({"window": (3, 3)}, "window to be one value or 1, one for each local layer"),
+        ({"window": (3, 3)}, r"window to be 1 for powers=\(2, 4\), got \(3, 3\)"),
         ({"window": 3, "padding": "reflect"}, "padding to be"),
         ({"window": 3, "padding": 3}, "below the window"),
         ({"window": 3, "gammas": (1.0,)}, "gammas to be 2"),

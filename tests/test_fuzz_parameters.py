@@ -35,16 +35,8 @@ import invariance.spectral as spectral
 EXAMPLES = int(os.environ.get("INVARIANCE_FUZZ", "0"))
 SECONDS = 1.0
 PACKAGES = (
-    "groups",
-    "kernels",
-    "features",
-    "linear",
-    "spectral",
-    "datasets",
-    "theory.liu2022",
-    "theory.mroueh2015",
-    "theory.raj2017",
-    "theory.soleymani2025",
+    *("groups", "kernels", "features", "linear", "spectral", "datasets"),
+    *(f"theory.{paper}" for paper in ("liu2022", "mroueh2015", "raj2017", "soleymani2025")),
 )
 #: What is no object to build or function to call, is given by others, or needs downloads.
 LEFT_OUT = {
@@ -66,7 +58,9 @@ X = RNG.standard_normal((8, 4))
 IMAGES = RNG.random((6, 36))
 Y = np.arange(8) % 2
 GRAM = X @ X.T + np.eye(8)
-COULOMB = GRAM[:4, :4][None]
+COULOMB = {"matrices": GRAM[:4, :4][None]}
+DIGITS = {"images": RNG.random((6, 28, 28)), "labels": Y[:6]}
+SMALL_DISTANCE = {"distance": 0.1}
 SHIFTS = groups.CyclicShifts(4)
 
 #: Valid values of parameters by their names, where an object does not say otherwise.
@@ -99,16 +93,13 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.OnPoints": {"group": groups.SignFlips(2), "n_coordinates": 2},
     "groups.TorusTranslations": {"orders": [4, 1]},
     "groups.Uniform": {"low": -1.0, "high": 1.0},
-    "groups.check_coulomb": {"matrices": COULOMB},
-    "groups.sort_coulomb": {"matrices": COULOMB},
-    "groups.coulomb_eigenvalues": {"matrices": COULOMB},
-    "groups.coulomb_triangle": {"matrices": COULOMB},
+    **{f"groups.{name}_coulomb": COULOMB for name in ("check", "sort")},
+    **{f"groups.coulomb_{name}": COULOMB for name in ("eigenvalues", "triangle")},
     "groups.mel_frequencies": {"low": 100.0, "high": 4000.0},
     "kernels.Locality": {"window": 3},
     "kernels.BestFit": {"group": groups.Translations((6, 6), 1)},
     "kernels.Average": {"n_transforms": 3},
-    "kernels.SetKernel": {"n_coordinates": 2},
-    "kernels.MatchingKernel": {"n_coordinates": 2},
+    **{f"kernels.{name}": {"n_coordinates": 2} for name in ("SetKernel", "MatchingKernel")},
     "features.SetFeatures": {"n_coordinates": 2},
     "features.pad_sets": {"sets": [X[:3], X[3:6]]},
     "features.unpad_sets": {"X": X.reshape(4, 2, 4)},
@@ -137,37 +128,21 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "datasets.balanced_sample": {"per_class": 2},
     "datasets.deform_images": {"images": RNG.random((3, 8, 8))},
     "datasets.fixed_length": {"waves": [np.ones(5), np.ones(7)], "n_samples": 6},
-    "datasets.make_rotated_mnist": {
-        "images": RNG.random((6, 28, 28)),
-        "labels": Y[:6],
-        "n_train": 3,
-        "n_test": 3,
-    },
-    "datasets.make_rotated_on_canvas": {
-        "images": RNG.random((4, 28, 28)),
-        "labels": Y[:4],
-        "canvas": 40,
-    },
-    "datasets.make_translated_mnist": {"images": RNG.random((4, 28, 28)), "labels": Y[:4]},
+    "datasets.make_rotated_mnist": DIGITS | {"n_train": 3, "n_test": 3},
+    "datasets.make_rotated_on_canvas": DIGITS | {"canvas": 40},
+    "datasets.make_translated_mnist": DIGITS,
     "datasets.make_xperm": {"length": 2, "alphabet": 3},
     "theory.liu2022.theorem1_probability": {"n": 2},
     "theory.mroueh2015.orbit_distance": {"orbit_x": X[None], "orbit_z": X[None, :3]},
-    "theory.mroueh2015.theorem1_gap": {"distance": 0.1},
-    "theory.mroueh2015.theorem1_deviation": {"distance": 0.1},
-    "theory.mroueh2015.sphere_gap": {"distance": 0.1},
+    "theory.mroueh2015.theorem1_gap": SMALL_DISTANCE,
+    "theory.mroueh2015.theorem1_deviation": SMALL_DISTANCE,
+    "theory.mroueh2015.sphere_gap": SMALL_DISTANCE,
     "theory.mroueh2015.remark4_kernel": {"projections": X[None, :3] / 4, "weights": [1.0]},
-    "theory.mroueh2015.clark_max_moments": {
-        "mean_x": 0.0,
-        "mean_y": 1.0,
-        "sd_x": 1.0,
-        "sd_y": 1.0,
-        "rho": 0.0,
-    },
+    "theory.mroueh2015.clark_max_moments": dict(
+        mean_x=0.0, mean_y=1.0, sd_x=1.0, sd_y=1.0, rho=0.0
+    ),
     "theory.mroueh2015.cdf_products": {"projections": X[:3] / 4},
-    "theory.soleymani2025.dirichlet_energy": {
-        "coefficients": [1.0, 2.0],
-        "eigenvalues": [0.0, 3.0],
-    },
+    "theory.soleymani2025.dirichlet_energy": dict(coefficients=[1.0, 2.0], eigenvalues=[0.0, 3.0]),
     "theory.mroueh2015.expected_inner_product": {"kernel": GRAM, "plain": GRAM},
     "theory.mroueh2015.theorem2_errors": {"n_bins": 5},
     "theory.mroueh2015.loss_constants": {"largest": 1.0},
@@ -250,44 +225,37 @@ def _right(
     what: str, value: Any, shape: tuple[int | None, ...] | None = None, *, bound: bool = False
 ) -> None:
     """Finite numbers of the shape that is due, wherever they are held; a bound may be infinite."""
-    if isinstance(value, dict):
-        value = list(value.values())
-    elif hasattr(value, "__dataclass_fields__"):
-        value = list(vars(value).values())
+    if isinstance(value, dict) or hasattr(value, "__dataclass_fields__"):
+        value = list(value.values() if isinstance(value, dict) else vars(value).values())
     if isinstance(value, (list, tuple)) and shape is None:
         for part in value:
             _right(what, part, bound=bound)
         return
-    if sparse.issparse(value):
-        value = value.toarray()
+    value = value.toarray() if sparse.issparse(value) else value
     if not isinstance(value, (np.ndarray, float, int, np.number)):
         return
     array = np.asarray(value)
     if array.dtype.kind in "fc" and not (~np.isnan(array) if bound else np.isfinite(array)).all():
         raise Wrong(f"{what} is not finite: {array.ravel()[~np.isfinite(array.ravel())][0]}")
-    if shape is not None and (
-        array.ndim != len(shape)
-        or any(due not in (None, side) for due, side in zip(shape, array.shape, strict=True))
+    due = array.shape if shape is None else shape
+    if len(due) != array.ndim or any(
+        a not in (None, b) for a, b in zip(due, array.shape, strict=True)
     ):
         raise Wrong(f"{what} has shape {array.shape}, due {shape}")
 
 
 def _points(thing: Any, name: str) -> np.ndarray:
     """A few points that an object can take."""
-    rng = np.random.default_rng(0)
-    if name == "features.LogMel":
-        return rng.standard_normal((3, 400))
+    rng, n = np.random.default_rng(0), getattr(thing, "n_features", None)
     if name in ("features.AngularBasis", "features.Scattering"):
         return rng.random((4, 64))
     if name in ("groups.SortedNoise", "groups.AtomPermutations"):
-        n = thing.n_features
         side = round(n**0.5)
         return np.array([x + x.T for x in rng.standard_normal((4, side, side))]).reshape(4, n)
-    if name == "groups.Rotations3D":
-        return rng.standard_normal((8, 12))
-    n = getattr(thing, "n_features", None)
-    shape = getattr(thing, "shape", None)
-    group = getattr(thing, "group", None)
+    known = {"features.LogMel": (3, 400), "groups.Rotations3D": (8, 12)}
+    if name in known:
+        return rng.standard_normal(known[name])
+    shape, group = getattr(thing, "shape", None), getattr(thing, "group", None)
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         n = None  # the object refuses it: any points will do
     if n is None and isinstance(shape, tuple) and len(shape):
@@ -369,10 +337,7 @@ def _names(message: str, parameter: str, value: Any) -> bool:
 
 def _tokens(parameter: str, value: Any) -> list[str]:
     """Ways in which a message may show a value; any of them will do."""
-    shown = []
-    for form in (repr, str):
-        text = " ".join(form(value).split())
-        shown += [text[:12]]
+    shown = [" ".join(form(value).split())[:12] for form in (repr, str)]
     if isinstance(value, type):
         shown.append(value.__name__)
     elif type(value).__module__.startswith("invariance"):
@@ -384,27 +349,23 @@ def _tokens(parameter: str, value: Any) -> list[str]:
     elif isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
         with suppress(OverflowError):  # a whole number of hundreds of digits
             shown += [f"{value:g}", str(float(value))]
-    try:
+    with suppress(ValueError, TypeError, OverflowError):
         array = np.asarray(value)  # as what an array it is looked at
         shown += [str(array)[:10], repr(array)[6:14]]
         if array.dtype.kind in "iuf" and array.size:
             shown += [np.array2string(array.ravel()[:1].astype(float))[1:-1]]
         if array.ndim or parameter in DATA:
             shown += [str(array.shape), str(array.dtype)]
-    except (ValueError, TypeError, OverflowError):
-        pass
     shown.append(f"object of type {type(value).__name__}")
     return [token for token in shown if token]
 
 
 def _shows(message: str, parameter: str, value: Any) -> bool:
     """Whether a message shows the value: a token of it that is no part of a longer word."""
-    return any(
-        re.search(
-            rf"(?<![\w.]){re.escape(token)}" if token[0].isalnum() else re.escape(token), message
-        )
-        for token in _tokens(parameter, value)
+    patterns = (
+        r"(?<![\w.])" * token[0].isalnum() + re.escape(token) for token in _tokens(parameter, value)
     )
+    return any(re.search(pattern, message) for pattern in patterns)
 
 
 @contextmanager

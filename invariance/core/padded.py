@@ -47,7 +47,9 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
             f"got {short(sets)}: {error}"
         ) from None
     largest = np.max([A.shape for A in arrays], axis=0)
-    return _filled(np.full((len(arrays), *largest), np.nan, np.result_type(*arrays)), arrays)
+    padded = np.full((len(arrays), *largest), np.nan, np.result_type(*arrays))
+    _fill(padded, arrays)
+    return padded
 
 
 def _as_set(points: Any) -> Floats:
@@ -57,19 +59,20 @@ def _as_set(points: Any) -> Floats:
     return check_array(points, input_name="a set")
 
 
-def _filled(padded: Any, arrays: Sequence[Floats]) -> Any:
-    """Each array at the beginning of its room."""
+def _fill(padded: Any, arrays: Sequence[Floats]) -> None:
+    """Write each array at the beginning of its room."""
     for room, A in zip(padded, arrays, strict=True):
         room[tuple(map(slice, A.shape))] = A
-    return padded
 
 
 def _to_one_size(arrays: Sequence[Floats], first: int) -> list[Floats]:
     """Arrays continued by NaN to the largest extent of each axis from the ``first`` one on."""
     largest = np.max([A.shape for A in arrays], axis=0)[first:].tolist()
     shapes = [(*A.shape[:first], *largest) for A in arrays]
-    kinds = [np.result_type(A, np.float32) for A in arrays]
-    return _filled([np.full(s, np.nan, k) for s, k in zip(shapes, kinds, strict=True)], arrays)
+    types = [np.result_type(A, np.float32) for A in arrays]
+    padded = [np.full(s, np.nan, t) for s, t in zip(shapes, types, strict=True)]
+    _fill(padded, arrays)
+    return padded
 
 
 def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:

@@ -103,11 +103,12 @@ class OrbitFourier(OrbitFeatures):
         rng, for_elements = spawn(rng, 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         seen = X if elements is None else self._seen(elements, X, for_elements)
-        self.gamma_ = self.gamma
-        if isinstance(self.gamma, str):
-            self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
+        gamma = self.gamma
+        if isinstance(gamma, str):
+            gamma = median_gamma(seen, self.kernel, random_state=for_elements)
+        self.gamma_ = gamma
         how = {"n_components": self.n_components, "n_features": seen.shape[1], "random_state": rng}
-        self.templates_ = draw_frequencies(self.kernel, self.gamma_, **how).astype(X.dtype)
+        self.templates_ = draw_frequencies(self.kernel, gamma, **how).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
         self._n_features_out = self.n_components * (1 if self.form == "phase" else 2)
         self._prepare_on_side(

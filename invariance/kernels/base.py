@@ -134,7 +134,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         form = self._form((1, X.shape[1], 1))
         values = products(form, X, Y)
         if form.outer is None or values.nbytes <= _TILE_BYTES:
-            return form.value(values)
+            return np.asarray(form.value(values))
         for rows in row_blocks(len(values), values[:1].nbytes, _TILE_BYTES):  # they stay in cache
             values[rows] = form.outer(values[rows], np)
         return values

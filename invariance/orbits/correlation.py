@@ -219,8 +219,8 @@ class ShiftCorrelation(ABC):
                 if minimum:
                     values[values == -np.inf] = np.inf
                     found[1].append(values.min(axis=0).min(axis=1))
-        high, low = (np.concatenate(parts).T if parts else None for parts in found)
-        return high, low
+        high, *low = (np.concatenate(parts).T for parts in found if parts)
+        return high, low[0] if low else None
 
     def values(
         self,

@@ -274,7 +274,8 @@ class OrbitProducts:
             self._forms[d, kind] = self._form(d, reduction)
         form, shape, followed = self._forms[d, kind]
         dtype, bound = self._dtype(form, first, second), block_bytes_of(self.block_bytes)
-        target, xp, where = None, np, None
+        target, xp = None, np
+        where: Any = None
         if foreign:
             xp = namespace(first)
             target = first.detach() if hasattr(first, "detach") else first

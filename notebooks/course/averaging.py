@@ -56,6 +56,8 @@ turn = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
 turns = OrthogonalMatrices([turn])  # and all that this one generates
 base = Gaussian(gamma=10.0)
 KERNELS = {"plain": ("raw", base), "Haar": ("haar", Average(base, turns))}
+
+# %%
 X, y = flower(40, np.random.default_rng(seed))
 grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 61)] * 2), axis=-1).reshape(-1, 2)
 fig, panels = plt.subplots(1, 2, figsize=(8.2, 4.1), sharey=True)

@@ -42,7 +42,7 @@ sizes, draws = [2, 5, 10], 4 if run.quick else 30
 #
 # $$K(x, z) = \max_T k_0(x, T z) .$$
 #
-# Here $T$ runs through shifts. The map shows what the maximum is taken over.
+# Here $T$ runs through shifts. In code it is one call; the map shows what the maximum is taken over.
 
 # %%
 digits = load_digits()
@@ -52,6 +52,7 @@ shifts = Translations((side, side), max_shift=reach)
 kernel = BestFit(Linear(), shifts)
 
 
+# %%
 def alignment(first=5, second=15, down=2, right=-1):
     x, z = images[first], shifts.act([[down, right]], images[second][None])[0]
     values = shifts.act(shifts.elements(), z)[:, 0] @ x

@@ -116,8 +116,14 @@ check(
 # $$D^\lambda(g)\, \hat f_\lambda = \hat f_\lambda \quad \text{for each } g \text{ of a set of generators} .$$
 #
 # **Generators are enough**: what each of them leaves alone, their products leave alone. For
-# `Permutations(30)` these are two: exchange two numbers, and move all on by one.
-#
+# `Permutations(30)` these are two: exchange two numbers, and move all on by one. In code:
+
+# %%
+waves, thirds = Circle(12), TorusTranslations([3], period=2 * np.pi)
+left = project(np.ones(waves.n_functions_), waves, thirds)
+print("1, cos θ, sin θ, cos 2θ, ...: of 25 coefficients these are left,", np.flatnonzero(left))
+
+# %% [markdown]
 # **Exercise 2.** Write `projector(k, m)`, the mean of the 2 x 2 matrices that rotate by
 # $2 \pi k j / m$, $j = 0, \dots, m - 1$. What is it when $m$ divides $k$, and what otherwise?
 

@@ -95,6 +95,7 @@ run.claim(
 )
 
 # %%
+PRINTED = {"best-fit": np.sqrt(10) / 2, "augmentation": np.sqrt(2)}
 grid = np.linspace(0, 6.5, 400)
 plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
 fig, axis = plt.subplots(figsize=(8, 5))
@@ -102,7 +103,9 @@ for name, style in {"best-fit": "-", "augmentation": "-", "average-fit": ":"}.it
     look_of = {"best-fit": "l-ti-ri"}.get(name, name)
     values = machines[name].decision_function(plane).reshape(400, 400)
     axis.contour(grid, grid, values, levels=[0], colors=[colour(look_of)], linestyles=[style])
-    axis.plot([], [], style, color=colour(look_of), label=f"{name}: margin {margins[name]:.3f}")
+    said = f", the paper {PRINTED[name]:.3f}" if name in PRINTED else ""
+    label = f"{name}: margin {margins[name]:.3f}{said}"
+    axis.plot([], [], style, color=colour(look_of), label=label)
 axis.plot(grid, grid, "k--", linewidth=0.8, label="axis of symmetry")
 for k, (point, label) in enumerate(zip(augmented, labels, strict=True)):
     fill = "full" if k < len(X) else "none"

@@ -362,7 +362,8 @@ run.figure(
     caption="The paper's Figure 2, plain Gaussian templates. Left: mean and two standard errors over "
     f"{left_draws} draws of templates and training images. Right: over "
     f"{repetitions[sizes[0]]} training samples ({repetitions[sizes[-1]]} at the two largest "
-    "sizes), tested on all test images.",
+    "sizes), tested on all test images. The paper prints two numbers, the stars on the right; the rest "
+    "are curves.",
 )
 run.table(
     [

@@ -198,7 +198,8 @@ panel(
 run.figure(
     figure,
     "figure1",
-    caption=f"The paper's Figure 1, with two lines that it does not draw; n = {SAMPLES}, $\\eta$ = "
+    caption="The paper's Figure 1, which prints a curve and no values, with two lines that it does not "
+    f"draw; n = {SAMPLES}, $\\eta$ = "
     f"{eta:g}, the target ranges over [0, 5.5]. Mean over seeds, bars of two standard errors; below "
     "$10^{-15}$ is rounding.",
 )

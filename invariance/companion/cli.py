@@ -251,8 +251,8 @@ def data(wanted: tuple[str, ...]) -> None:
 def claim(claim_id: str, again: bool, profile: str) -> None:
     """What a paper claims, what was measured for it, by which protocol, and what a rerun costs.
 
-    With --run, the claim's notebook runs alone, as of 'invariance run', and what it gives is
-    printed beside.
+    With --run, the claim's notebook runs alone, as of 'invariance run' (a full run updates what is
+    published under figures/), and what it gives is printed beside.
     """
     paths = Paths.find()
     row = published(paths, claim_id)

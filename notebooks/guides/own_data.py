@@ -41,7 +41,6 @@ from sklearn.svm import SVC
 
 from invariance.companion import Run, mean_se, panel, shades
 from invariance.features import GroupCDF, OrbitFourier, median_gamma
-from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, gram_report
 from invariance.linear import RLSClassifier
 
@@ -113,6 +112,8 @@ assert np.isfinite(X).all(), "fill or drop missing values first"
 # a part of it; see `guides/when_invariance_hurts`.
 
 # %%
+from invariance.groups import CyclicShifts
+
 group = CyclicShifts(X.shape[1])
 print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 

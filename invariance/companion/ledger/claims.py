@@ -100,8 +100,8 @@ class Ledger(dict[str, Claim]):
 
     def __missing__(self, claim_id: str) -> Claim:
         paper = str(claim_id).split("/")[0]
-        same_paper = [i for i in self if i.startswith(f"{paper}/")]
-        said = hint(str(claim_id), same_paper or self, "ids")
+        near = [i for i in self if str(claim_id) in i or i.startswith(f"{paper}/")]
+        said = hint(str(claim_id), near or self, "ids")
         raise LedgerError(f"claim {claim_id!r} is not in the ledger notebooks/claims.yml. {said}")
 
 

@@ -4,15 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 
-def check(answer: Any, right: Callable[[Any], Any], hint: str) -> bool:
+def check(answer: Any, right: Callable[[Any], Any], hint: str) -> None:
     """Say whether an answer is right, or else a hint; `...` is one that is still to come.
 
     >>> check(..., lambda n: n**2 == 49, "its square is 49")
     Not answered yet.
-    False
     >>> check(7.5, lambda n: n**2 == 49, "its square is 49")
     Not yet: its square is 49.
-    False
     """
     try:
         good, fault = answer is not ... and bool(right(answer)), ""
@@ -21,4 +19,3 @@ def check(answer: Any, right: Callable[[Any], Any], hint: str) -> bool:
     print(
         "Right." if good else "Not answered yet." if answer is ... else f"Not yet: {hint}.{fault}"
     )
-    return good

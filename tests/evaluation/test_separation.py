@@ -60,6 +60,28 @@ def test_max_filters_keep_to_their_bound():
     assert separation_report(few, CyclicShifts(5), X, random_state=0).lower < 0.1 * report.lower
 
 
+def test_sums_of_smooth_features_are_not_bi_lipschitz_on_sets():
+    """Of {t, -t} and {0, 0} the sums differ by a multiple of t squared; sorted sets do not."""
+    w, b = RNG.standard_normal(20), RNG.uniform(0, 6, 20)
+    maps = {"sum": lambda x: np.cos(x[:, :, None] * w + b).sum(axis=1), "sorted": np.sort}
+    for name, features in maps.items():
+        lower = [
+            separation_report(features, Permutations(2), [[t, -t], [0, 0]], n_steps=0).lower
+            for t in (0.1, 0.01)
+        ]
+        assert_allclose(lower[1] / lower[0], {"sum": 0.1, "sorted": 1.0}[name], rtol=0.05)
+
+
+def test_two_max_filters_a_dimension_tell_orbits_apart():
+    """Ten generic templates for orbits in R^5 (Cahill et al. 2024); the search finds no zero."""
+    features = MaxFilter(CyclicShifts(5), 10, random_state=1).fit(X)
+    found = [
+        separation_report(one, CyclicShifts(5), X, random_state=0)
+        for one in (features, lambda x: np.abs(np.fft.fft(x, axis=1)))
+    ]
+    assert found[0].lower > 0.02 * found[0].upper and found[1].lower < 0.005 * found[1].upper
+
+
 def test_says_what_is_wrong():
     with pytest.raises(ValueError, match="two points"):
         separation_report(np.abs, SignFlips(5), X[:1])

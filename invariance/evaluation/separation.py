@@ -68,9 +68,10 @@ def separation_report(
     .. math:: d(x, z) = \min_{g \in G} \lVert x - g z \rVert ,
 
     the ratio :math:`\lVert \phi(x) - \phi(z) \rVert / d(x, z)` is computed for pairs of the points
-    X; the pairs with the smallest and the largest ratio are moved at random, and a step is kept
-    where it makes the ratio smaller or larger. Max filtering with enough templates has a positive
-    lower constant (Cahill, Iverson, Mixon, Packer 2024); a power spectrum has none.
+    X; the pairs with the smallest and the largest ratio are moved at random, within the largest
+    norm of theirs, and a step is kept where it makes the ratio smaller or larger. Max filtering with
+    enough templates has a positive lower constant (Cahill, Iverson, Mixon, Packer 2024); a power
+    spectrum has none.
 
     Parameters
     ----------
@@ -138,8 +139,10 @@ def _search(
     best = sign * _ratios(features, group, pairs)
     best[np.isnan(best)] = np.inf
     sizes = np.full(len(pairs), 0.3 * pairs.std())
+    radius = np.linalg.norm(pairs, axis=2).max()  # bounded features are alike at infinity
     for _ in range(n_steps):
         moved = pairs + sizes[:, None, None] * rng.standard_normal(pairs.shape)
+        moved *= np.minimum(1, radius / np.linalg.norm(moved, axis=2, keepdims=True))
         values = sign * _ratios(features, group, moved)
         better = values < best  # not where NaN
         pairs, best = np.where(better[:, None, None], moved, pairs), np.where(better, values, best)

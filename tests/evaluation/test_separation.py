@@ -82,6 +82,14 @@ def test_two_max_filters_a_dimension_tell_orbits_apart():
     assert found[0].lower > 0.02 * found[0].upper and found[1].lower < 0.005 * found[1].upper
 
 
+def test_pairs_stay_among_the_points():
+    """Bounded features of points far away are alike beside their distance; none goes there."""
+    report = separation_report(np.tanh, NOTHING, X, random_state=0)
+    largest = np.linalg.norm(X, axis=1).max() * (1 + 1e-9)
+    assert np.linalg.norm([report.worst, report.steepest], axis=2).max() <= largest
+    assert report.lower >= 1 - np.tanh(largest) ** 2  # the least slope within
+
+
 def test_says_what_is_wrong():
     with pytest.raises(ValueError, match="two points"):
         separation_report(np.abs, SignFlips(5), X[:1])

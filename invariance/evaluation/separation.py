@@ -69,9 +69,9 @@ def separation_report(
 
     the ratio :math:`\lVert \phi(x) - \phi(z) \rVert / d(x, z)` is computed for pairs of the points
     X; the pairs with the smallest and the largest ratio are moved at random, within the largest
-    norm of theirs, and a step is kept where it makes the ratio smaller or larger. Max filtering with
-    enough templates has a positive lower constant (Cahill, Iverson, Mixon, Packer 2024); a power
-    spectrum has none.
+    norm of theirs, and a step is kept where it makes the ratio smaller or larger. Max filtering
+    with enough templates has a positive lower constant (Cahill, Iverson, Mixon, Packer 2024); a
+    power spectrum has none.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from invariance.companion import Run, colour, panel, ticks
-from invariance.evaluation import separation_report
+from invariance.evaluation.separation import separation_report
 from invariance.features import GroupCDF, MaxFilter, OrbitFourier
 from invariance.groups import CyclicShifts, Permutations
 

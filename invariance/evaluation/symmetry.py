@@ -291,11 +291,10 @@ def _gain(
 
 @dataclass(frozen=True, repr=False)
 class FoundSymmetry:
-    """What data say of nested groups: see `find_symmetry`.
+    """The largest group supported, or None, and a table of all, smaller ones first.
 
-    ``best`` is the largest that they support, or None; ``rows`` a table of all, smaller ones first,
-    ``found["name"]`` one row: the errors of the group's model and of that of the parent which is
-    hardest to improve on, p-values for and against, corrected for the lattice, and the verdict.
+    ``found["name"]`` is a row: errors with the group and with the parent that is hardest to improve
+    on, p-values for and against, corrected for the lattice, and the verdict; see `find_symmetry`.
     """
 
     best: str | None
@@ -362,11 +361,10 @@ def find_symmetry(
     named = dict(groups) if isinstance(groups, Mapping) else {short(g, 60): g for g in groups}
     for name, one in [*named.items(), ("margin", margin)]:
         check_values("find_symmetry", {name: Number(0) if one is margin else GROUP}, {name: one})
-    points, targets, splits = np.asarray(X), np.asarray(y), None
+    points, targets = np.asarray(X), np.asarray(y)
     inside = _inside(named, points.shape[1:], parents)
     models = {_NOTHING: clone(model), **{name: build(model, named[name]) for name in inside}}
-    if cv is not None:
-        splits = _splits(cv, points, targets, is_classifier(model))
+    splits = None if cv is None else _splits(cv, points, targets, is_classifier(model))
     bar = tqdm(models.items(), "groups", disable=not verbose)
     losses = {name: _left_out(one, points, targets, splits) for name, one in bar}
     train = len(targets) if splits is None else float(np.mean([len(a) for a, _ in splits]))
@@ -415,7 +413,7 @@ def _left_out(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDAr
     found = np.full((len(splits), len(y)), np.nan)
     for row, (train, test) in zip(found, splits, strict=True):
         row[test] = errors(clone(model).fit(X[train], y[train]).predict(X[test]), y[test])
-    return np.nanmean(found[:, ~np.isnan(found).all(axis=0)], axis=0)
+    return np.nanmean(found[:, np.isfinite(found).any(axis=0)], axis=0)
 
 
 def _one_sided(parent: NDArray[Any], own: NDArray[Any], factor: float) -> tuple[float, float]:
@@ -444,12 +442,11 @@ def _inside(
     groups: Mapping[str, Any], shape: tuple[int, ...], parents: Mapping[str, Any] | None
 ) -> dict[str, set[str]]:
     """The groups inside each, told or found, smaller groups first; trivial ones left out."""
-    if parents is None:
-        inside = _found(groups, shape)
-    else:
-        inside = {name: set(parents.get(name, ())) - {_NOTHING} for name in groups}
-        if unknown := set(parents).union(*inside.values()) - set(groups):
-            raise ParameterError(f"parents names {sorted(unknown)}, groups only {sorted(groups)}")
+    told = parents or {}
+    if unknown := set(told).union(*told.values()) - {*groups, _NOTHING}:
+        raise ParameterError(f"parents names {sorted(unknown)}, groups only {sorted(groups)}")
+    inside = {name: set(told.get(name, ())) - {_NOTHING} for name in groups}
+    inside = _found(groups, shape) if parents is None else inside
     for _ in groups:  # what is inside those as well
         inside = {k: v.union(*(inside[other] for other in v)) for k, v in inside.items()}
     if same := [name for name in inside if name in inside[name]]:

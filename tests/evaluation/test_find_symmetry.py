@@ -135,10 +135,11 @@ def test_says_what_is_wrong():
 
 def test_planted_groups_are_found():
     X, y = ring(150)
-    found = find_symmetry(RLSRegressor(kernel=Gaussian(0.2)), RING, X, y)
+    model = RLSRegressor(kernel=Gaussian(0.2))
+    found = find_symmetry(model, RING, X, y)
     assert found.best == "shifts" and found["orders"]["verdict"] == "refuted"
     assert repr(found).startswith("the data support shifts\nby two: error ")
-    noise = find_symmetry(RLSRegressor(kernel=Gaussian(0.2)), list(RING.values()), X, X[::-1, 0])
+    noise = find_symmetry(model, list(RING.values()), X, X[::-1, 0])
     assert noise.best is None and "the data support no group" in repr(noise)
 
 
@@ -177,9 +178,9 @@ def test_false_alarms(second):
 
 def test_a_margin_passes_what_costs_next_to_nothing():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((400, 4))
+    X, how = rng.standard_normal((400, 4)), {"parents": {}, "build": keep({2: [0]})}
     y = X[:, 0] + rng.standard_normal(400)
-    how = {"parents": {}, "build": keep({2: [0]})}
-    groups = {"two": TWO}
-    assert find_symmetry(RLSRegressor(), groups, X, y, **how).best is None
-    assert find_symmetry(RLSRegressor(), groups, X, y, margin=0.05, **how).best == "two"
+    best = [
+        find_symmetry(RLSRegressor(), {"2": TWO}, X, y, margin=m, **how).best for m in (0, 0.05)
+    ]
+    assert best == [None, "2"]

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from ..evaluation.rates import fit_rate
     from .run.counting import instructions
     from .run.plots import curve, family, panel, rows, ticks
-    from .run.run import Run
+    from .run.run import Run, saved
     from .run.style import colour, label_ends, look, shades
     from .run.teaching import check
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
-    "companion.run.run": "Run",
+    "companion.run.run": "Run saved",
     "companion.run.counting": "instructions",
     "companion.run.plots": "curve family panel rows ticks",
     "companion.run.style": "colour label_ends look shades",

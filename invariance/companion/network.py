@@ -48,17 +48,11 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             self.network_ = _network(self.shape, self.widths, len(self.classes_))
-            batches = -(-len(images) // self.batch_size)
-            descent = torch.optim.SGD(
-                self.network_.parameters(),
-                lr=self.learning_rate,
-                momentum=0.9,
-                weight_decay=self.weight_decay,
-                nesterov=True,
-            )
-            cycle = torch.optim.lr_scheduler.OneCycleLR(
-                descent, self.learning_rate, self.epochs * batches
-            )
+            batches, weights = -(-len(images) // self.batch_size), self.network_.parameters()
+            how = {"momentum": 0.9, "weight_decay": self.weight_decay, "nesterov": True}
+            descent = torch.optim.SGD(weights, lr=self.learning_rate, **how)
+            steps = self.epochs * batches
+            cycle = torch.optim.lr_scheduler.OneCycleLR(descent, self.learning_rate, steps)
             for _ in range(self.epochs):
                 for rows in torch.randperm(len(images)).tensor_split(batches):
                     descent.zero_grad()
@@ -102,11 +96,8 @@ def _network(shape: tuple[int, ...], widths: tuple[int, ...], n_classes: int) ->
             return torch.relu(self.change(x) + self.kept(x))
 
     layers = [*convolution((*shape, 1)[2], widths[0], 5, 2), nn.ReLU()]
-    if max(shape[:2]) > 32:
-        layers.append(nn.MaxPool2d(2))
-    before = widths[0]
+    layers += [nn.MaxPool2d(2)] if max(shape[:2]) > 32 else []
     for i, width in enumerate(widths):
-        layers.append(Block(before, width, 1 if i == 0 else 2))
-        before = width
-    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, n_classes)]
+        layers.append(Block(widths[max(i - 1, 0)], width, 1 if i == 0 else 2))
+    layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], n_classes)]
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)

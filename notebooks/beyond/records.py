@@ -30,8 +30,7 @@ import pandas as pd
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.companion import Run, Score, colour, mean_se, rows
-from invariance.companion.run.comparison import saved
+from invariance.companion import Run, Score, colour, mean_se, rows, saved
 from invariance.datasets import (
     balanced_sample,
     load_cifar10,

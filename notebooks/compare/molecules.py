@@ -38,11 +38,11 @@ seed: int = 0
 
 # %%
 import numpy as np
+from _comparison import show
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance import groups
 from invariance.companion import Run
-from invariance.companion.run.comparison import show
 from invariance.datasets import load_qm7, make_molecules
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial

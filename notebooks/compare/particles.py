@@ -35,9 +35,9 @@ seed: int = 1
 from itertools import combinations
 
 import numpy as np
+from _comparison import show
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import show
 from invariance.evaluation import best_by_leave_one_out, trial
 from invariance.groups import Permutations, Rotations3D
 from invariance.kernels import Average, Gaussian

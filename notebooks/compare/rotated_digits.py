@@ -34,10 +34,10 @@ seed: int = 0
 
 # %%
 import numpy as np
+from _comparison import show
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import show
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import share_of_changes, trial

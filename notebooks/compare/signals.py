@@ -37,10 +37,10 @@ seed: int = 1
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from _comparison import show
 from scipy.ndimage import gaussian_filter1d
 
 from invariance.companion import Run, colour
-from invariance.companion.run.comparison import show
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
 from invariance.features import median_gamma
 from invariance.groups import Translations

@@ -39,10 +39,10 @@ seed: int = 0
 import warnings
 
 import numpy as np
+from _comparison import show
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.companion.run.comparison import show
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem

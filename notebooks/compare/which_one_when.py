@@ -30,8 +30,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from invariance.companion import Run
-from invariance.companion.run.comparison import saved
+from invariance.companion import Run, saved
 from invariance.evaluation.means import with_error
 
 run = Run("compare/which_one_when", profile=profile, seed=seed)

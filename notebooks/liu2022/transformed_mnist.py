@@ -36,9 +36,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold
 from sklearn.svm import SVC
 
-from invariance.companion import Run, Score, label_ends, mean_se, panel
+from invariance.companion import Run, Score, label_ends, mean_se, panel, saved
 from invariance.companion.network import ResidualNetwork
-from invariance.companion.run.comparison import saved
 from invariance.datasets import (
     load_digits_images,
     load_mnist,

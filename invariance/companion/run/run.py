@@ -22,14 +22,14 @@ from matplotlib.figure import Figure
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
 from ..errors import NotebookError, RecordError
-from ..files import write_bytes, write_json
+from ..files import read_json, write_bytes, write_json
 from ..ledger.claims import load_ledger
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
-from ..source import notebook_code
+from ..source import helpers_of, notebook_code
 from . import style
 from .cache import cached, code_digest
 from .choosing import Stages, plain
@@ -268,9 +268,10 @@ class Run(Stages):
         """
         if self._code_digest is None:
             source = self._paths.source(self.notebook)
-            self._code_digest = code_digest(notebook_code(source) if source.is_file() else None)
+            code = notebook_code(source) if source.is_file() else None
+            self._code_digest = f"{code_digest(code)}{helpers_of(source) or ''}"
 
-        def code() -> str:
+        def key() -> str:
             # what loaders hand out is an argument of every function that calls one
             door = " training data alone" if withholding() else ""
             return f"{self._code_digest} {sorted(self._data.items())}{door}"
@@ -279,7 +280,7 @@ class Run(Stages):
             # seconds of what an earlier run computed count once; NaN: computed by this one
             self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
-        return cached(function, self._paths.build / "cache" / self.notebook, code, reused)
+        return cached(function, self._paths.build / "cache" / self.notebook, key, reused)
 
     def _again(self, message: str) -> None:
         if self.batch:
@@ -305,6 +306,20 @@ class Run(Stages):
             "hardware": hardware(),
         }
         write_json(self.folder / "results.json", self._results)
+
+
+def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:
+    """A table that another notebook has saved, and its ``results.json``; None where there is none.
+
+    The published results of the last full-scale run come first, then those of this checkout's
+    own run in `profile`.
+    """
+    paths = Paths.find()
+    for folder in (paths.published(notebook), paths.output(notebook, profile)):
+        results = read_json(folder / "results.json")
+        if results is not None and (folder / f"{table}.csv").is_file():
+            return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
+    return None
 
 
 def _shell() -> Any | None:

@@ -14,7 +14,7 @@ from ..imports import closure
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 _OURS = (
-    "companion.cli", "companion.run.run", "companion.run.comparison", "companion.runner.worker",
+    "companion.cli", "companion.run.run", "companion.runner.worker",
     "datasets", "evaluation", "features", "groups", "kernels", "linear", "spectral", "theory",
 )  # fmt: skip
 for _name in (

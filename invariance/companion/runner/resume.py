@@ -21,7 +21,7 @@ from ..ledger.results import read_results, read_status
 from ..ledger.settings import registered
 from ..paths import Paths
 from ..provenance import architecture, package_versions
-from ..source import notebook_code
+from ..source import helpers_of, notebook_code
 
 NEW = "it has not run yet"
 
@@ -35,7 +35,8 @@ def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], thre
     modules = closure(notebook_code(source))
     return {
         "text": hashlib.sha256(read_text(source, NotebookError).encode()).hexdigest(),
-        "code": {module: str(file_digest(path))[:16] for module, path in modules.items()},
+        "code": {module: str(file_digest(path))[:16] for module, path in modules.items()}
+        | helpers_of(source),
         "settings": file_digest(paths.settings(notebook)),
         "parameters": dict(parameters),
         "packages": package_versions(),

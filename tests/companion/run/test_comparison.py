@@ -1,6 +1,8 @@
 """Tables, answers and figures of the comparisons."""
 
 import json
+import runpy
+from pathlib import Path
 
 import matplotlib
 import numpy as np
@@ -9,9 +11,11 @@ import pytest
 
 matplotlib.use("Agg")
 
-from invariance.companion import Run
-from invariance.companion.run.comparison import answers, curves, saved, scores, show
+from invariance.companion import Run, saved
 from invariance.evaluation.trials import LEVEL, Trial
+
+COMPARISON = runpy.run_path(str(Path(__file__).parents[3] / "notebooks/compare/_comparison.py"))
+answers, curves, scores, show = (COMPARISON[n] for n in ("answers", "curves", "scores", "show"))
 
 
 def drawn(values, seconds=1.0, discrepancy=0.0, peak=1.0):

@@ -155,6 +155,8 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     assert again() == "" and again() == ""
     chaos.rewrite("p/b")
     assert "p/b" in (told := again()) and "text has changed" in told and "p/a" not in told
+    (project.notebooks / "p/_helper.py").write_text("x = 1")
+    assert "code (_helper.py) has changed" in again()
     (chaos.folder("p/b") / "walk.png").unlink()
     assert "walk.png is missing" in again()
     (chaos.folder("p/b") / "results.json").write_text("{")

@@ -1,6 +1,6 @@
 """Methods side by side on one task: what each gives, what it costs, and which of them to take.
 
-A notebook of ``compare/`` fits every method on the same draws of the same data. What a draw gives
+A notebook of this folder fits every method on the same draws of the same data. What a draw gives
 is a `Trial`; the functions here turn trials into a table, a figure and an answer.
 """
 
@@ -12,13 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from ...evaluation.means import Score, mean_se
-from ...evaluation.trials import Trial, best_method
-from ..files import read_json
-from ..paths import Paths
-from .plots import panel
-from .run import Run
-from .style import label_ends, look
+from invariance.companion import Run, Score, label_ends, look, mean_se, panel
+from invariance.evaluation.trials import Trial, best_method
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10
@@ -163,17 +158,3 @@ def show(
     )
     run.table(answer, "answers", caption=said)
     return table
-
-
-def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:
-    """A table that another notebook has saved, and its ``results.json``; None where there is none.
-
-    The published results of the last full-scale run come first, then those of this checkout's
-    own run in `profile`.
-    """
-    paths = Paths.find()
-    for folder in (paths.published(notebook), paths.output(notebook, profile)):
-        results = read_json(folder / "results.json")
-        if results is not None and (folder / f"{table}.csv").is_file():
-            return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
-    return None

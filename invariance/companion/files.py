@@ -1,6 +1,7 @@
 """Files and folders written whole or not at all, and digested; text and YAML read without trust."""
 
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -10,7 +11,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import yaml
 
@@ -102,6 +103,15 @@ def parse_yaml(text: str, what: str, loader: Any = _SAFE) -> Any:
         return yaml.load(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise LedgerError(f"{what} is not YAML: {error}") from error
+
+
+def locked(stream: IO[str], how: int = fcntl.LOCK_EX) -> bool:
+    """Whether a lock on a file was to be had; no on a file system without locks."""
+    try:
+        fcntl.flock(stream, how)
+    except OSError:
+        return False
+    return True
 
 
 def ensure_writable(folder: Path) -> None:

@@ -14,7 +14,7 @@ from .claims import Claim, load_ledger
 from .guard import alterations
 from .owner import departures
 from .prose import typed_results
-from .results import read_results
+from .results import files_of, read_results
 from .scoreboard import scoreboard
 from .settings import read_settings, registered, standing
 from .verdicts import KEPT, judge_again
@@ -114,8 +114,7 @@ def _records(paths: Paths) -> Iterator[str]:
         if results["notebook"] != notebook or not paths.source(notebook).is_file():
             yield f"{path}: there is no notebook {results['notebook']}; remove the folder"
             continue
-        files = [file for figure in results["figures"] for file in figure["files"]]
-        for file in [*files, *(table["file"] for table in results["tables"])]:
+        for file in files_of(results):
             if not (folder / file).is_file():
                 yield f"{path}: names the file {file}, which is not there"
         for claim_id, entry in results["claims"].items():

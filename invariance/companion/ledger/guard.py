@@ -5,13 +5,11 @@ settings, ``invariance scoreboard`` and ``pages`` what they write, and the ledge
 `alterations` lists what has been changed, lost or added by anything else.
 """
 
-import fcntl
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from ..errors import LedgerError
-from ..files import file_digest, read_text, write_bytes
+from ..files import file_digest, locked, read_text, write_bytes
 from ..paths import Paths
 
 
@@ -49,8 +47,7 @@ def record_digests(paths: Paths, *places: Path) -> None:
     """
     paths.build.mkdir(parents=True, exist_ok=True)
     with open(paths.build / ".recording", "w") as turn:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(turn, fcntl.LOCK_EX)
+        locked(turn)
         first = not _guard(paths).exists()
         kept = {} if first else _recorded(paths)
         named = [place.relative_to(paths.root) for place in (*places, *[paths.notebooks] * first)]
@@ -75,7 +72,7 @@ def alterations(paths: Paths) -> list[str]:
     try:
         recorded = _recorded(paths)
     except LedgerError as error:
-        return [str(error).replace(f"{paths.root}/", "")]
+        return [str(error)]
     found = {path.relative_to(paths.root).as_posix(): path for path in _guarded(paths)}
     said = [f"{name}: recorded, and not there" for name in sorted(recorded.keys() - found.keys())]
     for name, path in sorted(found.items()):

@@ -74,14 +74,19 @@ def _fill(content: dict[str, Any]) -> str | None:
         for name in _BESIDE:
             if not isinstance(entry.setdefault(name, None), str | None):
                 return f"{name} of a claim is {entry[name]!r:.60}, not text"
-    named = [file for figure in content["figures"] for file in figure["files"]]
-    for file in [*named, *(table["file"] for table in content["tables"])]:
+    for file in files_of(content):
         if not isinstance(file, str) or not re.fullmatch(r"[A-Za-z0-9][\w.-]*", file):
             return f"{file!r:.60} is no name of a file"
     for name in _SECONDS:
         if not _is_seconds(content["volatile"].setdefault(name, 0.0)):
             return f"{name} is {content['volatile'][name]!r:.60}, no such number"
     return None
+
+
+def files_of(results: Mapping[str, Any]) -> list[str]:
+    """Names of the figures' and tables' files."""
+    named = [file for figure in results["figures"] for file in figure["files"]]
+    return [*named, *(table["file"] for table in results["tables"])]
 
 
 def _has(entry: Any, needed: Mapping[str, type]) -> bool:

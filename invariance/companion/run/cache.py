@@ -23,6 +23,7 @@ import types
 import uuid
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, wraps
 from math import nan
 from pathlib import Path
@@ -60,14 +61,9 @@ def code_digest(source: str | None) -> str:
     `source` is the notebook's; None takes the modules loaded so far. The companion is left out, and
     what is reached through it alone: redrawing a figure in another colour changes no number.
     """
-    if source is not None:
-        files = closure(source, through=_leads_on)
-    else:
-        files = {
-            name: Path(file)
-            for name, module in list(sys.modules.items())
-            if name.split(".")[0] == "invariance" and (file := getattr(module, "__file__", None))
-        }
+    if source is None:
+        source = "\n".join(f"import {m}" for m in sys.modules if m.split(".")[0] == "invariance")
+    files = closure(source, through=_leads_on)
     kept = {name: path for name, path in files.items() if _computes(name)}
     return f"{digest(kept)} {architecture()} {json.dumps(package_versions(), sort_keys=True)}"
 
@@ -209,11 +205,8 @@ def _load(folder: Path, key: str) -> tuple[Any, float] | None:
     """Value and seconds saved under a key; None if there is nothing that can be verified."""
     for path in folder.glob(f"{key}-*.pkl"):
         if path.stem == f"{key}-{file_digest(path)}":
-            try:
-                with path.open("rb") as stream:
-                    return pickle.load(stream)
-            except Exception:  # of a class that is no longer there
-                return None
+            with suppress(Exception), path.open("rb") as stream:  # of a class that is gone
+                return pickle.load(stream)
     return None
 
 

@@ -148,8 +148,7 @@ class Run(Stages):
         self._write()
         shown = {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"}
         _display(shown, {"figure": name}, alt)
-        if caption:
-            _display({"text/markdown": caption, "text/plain": caption})
+        _markdown(caption)
 
     def table(
         self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""
@@ -172,8 +171,7 @@ class Run(Stages):
         write_bytes(self.folder / f"{name}.csv", table.to_csv(index=named).encode())
         self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
         self._write()
-        if caption:
-            _display({"text/markdown": caption, "text/plain": caption})
+        _markdown(caption)
         markup = table.to_html(index=named, border=0, na_rep="")
         plain_text = table.to_string(index=named)
         _display({"text/html": markup, "text/plain": plain_text}, {"table": name})
@@ -238,7 +236,7 @@ class Run(Stages):
         if (entry := {"text": text, "said": said}) not in self._results["says"]:
             self._results["says"].append(entry)
             self._write()
-        _display({"text/markdown": said, "text/plain": said}, {"says": text})
+        _markdown(said, {"says": text})
 
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""
@@ -339,3 +337,8 @@ def _display(
 
     metadata: dict[str, Any] = {"invariance": ours} if ours else {}
     display(bundle, raw=True, metadata=metadata | ({"image/png": {"alt": alt}} if alt else {}))
+
+
+def _markdown(text: str, ours: dict[str, str] | None = None) -> None:
+    if text:
+        _display({"text/markdown": text, "text/plain": text}, ours)

@@ -13,22 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import IO
 
-from ..files import writing
+from ..files import locked, writing
 from ..paths import Paths
 from .worker import end_all, processes_of
 
+_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _PATIENCE = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
-
-
-def _lock(stream: IO[str], how: int) -> bool:
-    """Whether the lock was to be had; no on a file system without locks."""
-    try:
-        fcntl.flock(stream, how)
-    except OSError:
-        return False
-    return True
 
 
 @contextmanager
@@ -43,13 +34,13 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
     with writing(mine):
         home.mkdir(parents=True, exist_ok=True)
         with open(home / "turn", "w") as turn:  # nobody meets a folder that is not locked yet
-            _lock(turn, fcntl.LOCK_EX)
+            locked(turn)
             for folder in home.iterdir():
                 if folder.is_dir():
                     _sweep(folder, paths)
             mine.mkdir()
             alive = open(mine / "alive", "w")
-            _lock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked(alive, _AT_ONCE)
     try:
         yield mine
     finally:
@@ -60,14 +51,14 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
 def _sweep(folder: Path, paths: Paths) -> None:
     """Remove a runner's folder if the runner is dead."""
     with suppress(FileNotFoundError), open(folder / "alive") as alive:
-        if not _lock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        if not locked(alive, _AT_ONCE):
             return
     end_all(partial(processes_of, folder))
     end = time.monotonic() + _PATIENCE
     for job in [*folder.rglob(".work/job.json")]:
         # held by worker and kernel; once it is ours, a worker on its way finds its job gone
         with suppress(FileNotFoundError), open(job) as held:
-            while not _lock(held, fcntl.LOCK_EX | fcntl.LOCK_NB) and time.monotonic() < end:
+            while not locked(held, _AT_ONCE) and time.monotonic() < end:
                 time.sleep(0.02)
             shutil.rmtree(job.parents[1], ignore_errors=True)
     for copy in paths.figures.glob(f"*/.*.{folder.name}"):

@@ -38,8 +38,8 @@ class Here:
         """Begin the process of the notebook that is described, in a folder of its own."""
         path = Path(description["folder"], ".work", "job.json")
         # what n_jobs=-1 means in a notebook that shares its machine with others
-        share = {"LOKY_MAX_CPU_COUNT": str(max(1, joblib.cpu_count() // self.slots))}
-        environment = {**environment, **share, "PYTHONSAFEPATH": "1"}
+        share = str(max(1, joblib.cpu_count() // self.slots))
+        environment = {**environment, "LOKY_MAX_CPU_COUNT": share, "PYTHONSAFEPATH": "1"}
         marked = {**os.environ, **environment, MARK: description["folder"]}
         forks = sys.platform == "linux" and self._work is work
         if forks and environment["OMP_NUM_THREADS"] == "1":

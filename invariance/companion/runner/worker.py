@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import psutil
 
-from ..files import read_json, write_bytes, write_json
+from ..files import locked, read_json, write_bytes, write_json
 from ..ledger.results import read_executed
 from ..ledger.settings import STAGE
 from ..source import read_notebook
@@ -120,6 +120,7 @@ class Kernel:
         os.setsid()  # interrupted with all that it has started
         die_with_parent(worker)
         os.chdir(folder)
+        sys.path.append(str(folder))  # of modules beside the notebook
         sys.argv[1:] = ["-f", str(told)]
         try:
             from ipykernel import kernelapp
@@ -272,8 +273,7 @@ def _take(path: Path) -> IO[str] | None:
         held = open(path, encoding="utf-8")
     except FileNotFoundError:
         return None
-    with suppress(OSError):  # a file system without locks
-        fcntl.flock(held, fcntl.LOCK_SH)
+    locked(held, fcntl.LOCK_SH)
     return held if path.exists() else None
 
 

@@ -62,12 +62,15 @@ class Book:
             self.title, sentence,
         )  # fmt: skip
         self._jinja.filters |= {function.__name__: function for function in ours}
+        # pages that a project's own words may lead to
+        there = {*self.pages, *self.about["pages"], "claims/index", "claims/ledger"}
+        there |= {f"{name.split('/')[0]}/index" for name in self.pages}
+        there |= {f"papers/{paper.key}" for paper in material.papers}
         self._jinja.globals |= {
             "about": self.about, "material": material, "notebooks": material.notebooks,
             "papers": {p.key: p for p in material.papers}, "verdicts": VERDICTS, "kept": KEPT,
             "failed": FAILED, "findings": [*self._findings()], "reference": self.reference,
-            "there": self._there(),
-            "mathjax": SETTINGS["mathjax3_config"],
+            "there": there, "mathjax": SETTINGS["mathjax3_config"],
         }  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
@@ -230,12 +233,6 @@ class Book:
                 if notebook:
                     why = f"{type(error).__name__}: {error}"
                     notebook.problems.append(f"the finding {finding['title']!r} is left out: {why}")
-
-    def _there(self) -> set[str]:
-        """Pages that a project's own words may lead to."""
-        names = {*self.pages, *self.about["pages"], "claims/index", "claims/ledger"}
-        names |= {f"{name.split('/')[0]}/index" for name in self.pages}
-        return names | {f"papers/{paper.key}" for paper in self.material.papers}
 
     # ---------------------------------------------------------------------------- what there is
 

@@ -23,7 +23,6 @@ from .material import Material, SiteError, collect
 MARKER = ".invariance-site.json"
 
 _HERE = Path(__file__).parent
-_NEEDED = ("sphinx", "myst_nb", "pydata_sphinx_theme", "sphinx_copybutton")
 _MATHJAX = "sphinx-mathjax-offline"  # a package whose name is no Python name
 
 
@@ -46,7 +45,6 @@ def build_site(
     """
     out = Path(os.path.abspath(out or paths.build / "report"))
     refuse_foreign(out)
-    check_packages()
     material = collect(paths, profile)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -64,12 +62,6 @@ def build_site(
             "untouched; free some space or name a folder that can be written to"
         ) from error
     return out / "index.html", material.all_problems() + warnings
-
-
-def check_packages() -> None:
-    """Raise where a package is missing that pages are made with."""
-    if missing := [name for name in (*_NEEDED, _MATHJAX) if find_spec(name) is None]:
-        raise SiteError(f"the site needs {', '.join(missing)}: pip install 'invariance[companion]'")
 
 
 def refuse_foreign(out: Path) -> None:
@@ -174,7 +166,8 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
 def bring_mathjax(target: Path) -> None:
     """The parts of MathJax that are used, and the fonts they need."""
     spec = find_spec(_MATHJAX)
-    assert spec is not None and spec.origin is not None
+    if spec is None or spec.origin is None:
+        raise SiteError(f"the site needs {_MATHJAX}: pip install 'invariance[companion]'")
     source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)

@@ -134,11 +134,8 @@ def _cells(notebook: Notebook) -> Iterator[Cell]:
         yield from cells_of(notebook.source)
         return
     found = notebook.executed["cells"]
-    captions = {
-        thing.caption
-        for outcome in notebook.outcomes
-        for thing in [*outcome.figures.values(), *outcome.tables.values()]
-    }
+    contents = [outcome.content for outcome in notebook.outcomes]
+    captions = {entry["caption"] for c in contents for entry in c["figures"] + c["tables"]}
     for cell in found:
         tags = [str(tag) for tag in (cell.get("metadata") or {}).get("tags") or []]
         if {"injected-parameters", "papermill-error-cell-tag"} & set(tags):

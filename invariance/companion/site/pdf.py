@@ -9,7 +9,7 @@ from pathlib import Path
 from ..errors import OutputError
 from ..paths import Paths
 from .book import Book
-from .build import bring_mathjax, check_packages
+from .build import bring_mathjax
 from .material import SiteError, collect
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
@@ -31,7 +31,6 @@ def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
             f"the report is printed with Chromium, and {chromium or 'none'} was found: install it "
             "(Debian: apt install chromium), or name the program in the variable CHROMIUM"
         )
-    check_packages()
     out = Path(os.path.abspath(out or paths.build / "report.pdf"))
     material = collect(paths)
     with tempfile.TemporaryDirectory() as folder:

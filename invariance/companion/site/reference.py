@@ -71,13 +71,11 @@ class Reference:
         for node in ast.walk(tree(source)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in self.roots:
                 for alias in node.names:
-                    full = f"{node.module}.{alias.name}"
-                    bound[alias.asname or alias.name] = full
-                    found.append(full if full in known else self.homes.get(alias.name))
+                    full = bound[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+                    found.append(full if full in known else self.homes.get(alias.name, ""))
             elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                full = f"{bound.get(node.value.id)}.{node.attr}"
-                found.append(full if full in known else None)
-        return tuple(dict.fromkeys(filter(None, found)))
+                found.append(f"{bound.get(node.value.id)}.{node.attr}")
+        return tuple(full for full in dict.fromkeys(found) if full in known)
 
     def source(self, module: str, name: str) -> str | None:
         """Page and anchor of the source of ``module.name``, which may be a class's member."""

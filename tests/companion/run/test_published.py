@@ -1,6 +1,6 @@
 """What comparisons and guides have published is complete and keeps what they promise.
 
-That they run is seen by ``make report``, which runs every notebook; one of them runs here.
+That they run is seen by ``make report``, which runs every notebook.
 """
 
 import csv
@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 
 from invariance.companion.paths import Paths
-from invariance.companion.runner.batch import run_notebooks
-from invariance.companion.runner.places import Here
 from invariance.evaluation.trials import Trial
 
 ROOT = Path(__file__).parents[3]
@@ -31,8 +29,8 @@ EXACT = {
 TRIALS = {("krr", 10): [Trial(1.0, 0.0, 1.0, 1.0, 1.0), Trial(2.0, 0.0, 1.0, 1.0, math.nan)]}
 
 
-def _rows(notebook: str, name: str, folder=PATHS.published) -> list[dict[str, str]]:
-    with open(folder(notebook) / f"{name}.csv", encoding="utf-8", newline="") as file:
+def _rows(notebook: str, name: str) -> list[dict[str, str]]:
+    with open(PATHS.published(notebook) / f"{name}.csv", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -82,16 +80,3 @@ def test_guides_record_no_claim():
         results = json.loads((folder / "results.json").read_text())
         assert results["claims"] == {}
         assert results["figures"] or results["tables"]
-
-
-@pytest.mark.notebooks
-def test_broken_groups_are_named(tmp_path):
-    project = Paths(tmp_path)
-    project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
-    (outcome,) = run_notebooks(project, ["guides/own_group"], place=Here(1)).outcomes
-    assert outcome.status == "ok", outcome.failure
-    rows = _rows("guides/own_group", "broken", lambda name: project.output(name, "quick"))
-    said = {row["class"]: row["what check_group says"] for row in rows}
-    assert "(gh)x = g(hx) fails" in said["ForgetsTheSign"] and "], [" in said["ForgetsTheSign"]
-    assert "unitary is claimed" in said["LosesEnergy"] and "for [ 1 13]" in said["LosesEnergy"]
-    assert "order says 16" in said["Miscounts"]

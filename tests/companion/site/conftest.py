@@ -74,21 +74,34 @@ for name in names:
 
 
 class Page(HTMLParser):
-    """Ids, links and text of a page."""
+    """Ids, links and text of a page, its scripts, and what a hostile notebook would put there."""
 
     def __init__(self, path: Path):
         super().__init__()
         self.ids: set[str] = {"top"}
         self.links: list[str] = []
         self.words: list[str] = []
+        self.scripts: list[str] = []  # sources, and what stands between the tags
+        self.bad: list[str] = []
         self.feed(path.read_text())
         self.text = " ".join("".join(self.words).split())
 
     def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
         self.ids |= {value for key, value in attrs if key in ("id", "name") and value}
-        self.links += [value for key, value in attrs if key in ("href", "src") and value]
+        links = [value for key, value in attrs if key in ("href", "src") and value]
+        self.links += links
+        self.scripts += [found.get("src") or ""] if tag == "script" else []
+        self.bad += [f"{tag} {key}" for key in found if key.startswith("on")]
+        worst = ("javascript:", "data:text", "vbscript:")
+        self.bad += [link for link in links if link.strip().lower().startswith(worst)]
+        search = found.get("class") or found.get("action", "").endswith("search.html")
+        if tag in ("iframe", "object", "embed", "base", "form") and not search:
+            self.bad.append(tag)
 
     def handle_data(self, data):
+        if self.lasttag == "script" and self.cdata_elem:
+            self.scripts.append(data)
         self.words.append(data)
 
 

@@ -10,7 +10,7 @@ from joblib import cpu_count
 
 from ..core.parameters import ParameterError
 from .claim import duration, fresh, measured, published, told
-from .errors import CompanionError, NotebookError, OutputError
+from .errors import CompanionError, NotebookError
 from .ledger import consistency, scoreboard
 from .ledger.results import read_status
 from .parameters import read_parameters
@@ -54,7 +54,7 @@ def _invoke(ctx: click.Context, invoke: Callable[[click.Context], Any] = main.in
     """Errors raised on purpose are printed without a traceback, whatever the command."""
     try:
         return invoke(ctx)
-    except OutputError as error:
+    except OSError as error:  # `OutputError`, and a data set that cannot be had
         raise click.ClickException(str(error)) from error
     except (CompanionError, ParameterError) as error:
         raise _Usage(str(error)) from error
@@ -221,17 +221,14 @@ def pages() -> None:
 @click.option("--download", "wanted", multiple=True, metavar="NAME", help="Download a data set.")
 def data(wanted: tuple[str, ...]) -> None:
     """Which data sets are here, from where, and whether their checksums hold."""
-    from ..datasets import DataError, available, download
+    from ..datasets import available, download
 
     known = sorted(entry.name for entry in available())
     for name in wanted:
         if name not in known:
             raise _Usage(f"unknown data set {name!r}: {', '.join(known)}")
         click.echo(f"Downloading {name} ...")
-        try:
-            download(name)
-        except DataError as error:
-            raise click.ClickException(str(error)) from error
+        download(name)
     damaged = False
     for entry in sorted(available(), key=lambda entry: entry.name):
         state, colour = ("here, checksums hold", "green") if entry.present else ("absent", "yellow")

@@ -194,12 +194,12 @@ class Transformations(BaseEstimator, ABC):
         Parameters
         ----------
         elements : array of shape (r, ...)
-        X : array of shape (n, d) or (n, *shape)
+        X : array of shape (n, d) or (n, ...)
             Numbers; what is not finite is not looked for.
 
         Returns
         -------
-        ndarray of shape (r, n, d) or (r, n, *shape), of X's floating type
+        ndarray of shape (r, n, d) or (r, n, ...), of X's floating type
         """
         self._check()
         name = type(self).__name__

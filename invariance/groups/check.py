@@ -232,7 +232,7 @@ class _Check:
 def departure_from_unitary(
     group: Transformations, X: ArrayLike, *, n_samples: int = 50, random_state: Any = 0
 ) -> dict[str, float]:
-    r"""Measure how far an action is from unitary on points X (n, d) or (n, *shape).
+    r"""Measure how far an action is from unitary on points X (n, d) or (n, ...).
 
     ``n_samples`` elements are drawn from the measure.
 

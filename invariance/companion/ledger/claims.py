@@ -1,7 +1,7 @@
 """The ledger: what the papers claim, one checkable claim an entry of ``notebooks/claims.yml``."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,6 @@ KINDS = {
     "same": "samples=differences (axis 0 = repetitions), or value=..., se=...",
 }
 
-OWNERS = (
-    *("id", "kind", "source", "says", "paper", "unit", "margin", "better", "share", "count"),
-    *("limits", "program", "data"),
-)
 OURS = ("protocol", "history", "note")
 
 
@@ -117,6 +113,7 @@ _FORMS = {
     "margin": (rf"(?!-){_NUMBER}( ?%)?", "a finite number that is not negative"),
     "share": (r"0?\.\d*[1-9]\d*|1(\.0*)?", "above 0 and at most 1"),
 }
+_FIELDS = [field.name for field in fields(Claim)]
 _NEEDED = ("id", "kind", "source", "data")
 _NEEDED_BY = {"value": ("paper", "better", "margin"), "same": ("margin",)}
 
@@ -124,8 +121,8 @@ _NEEDED_BY = {"value": ("paper", "better", "margin"), "same": ("margin",)}
 def _fault(entry: dict[str, Any]) -> str | None:
     """What is wrong with an entry's fields; None if nothing is."""
     for name, value in entry.items():
-        if name not in (*OWNERS, *OURS):
-            return f"unknown field {name!r}. {hint(name, (*OWNERS, *OURS), 'fields')}"
+        if name not in _FIELDS:
+            return f"unknown field {name!r}. {hint(name, _FIELDS, 'fields')}"
         pattern, words = _FORMS.get(name, ("(?s).*", "text"))
         for text in _listed(value) if name == "paper" else [value] * (name != "history"):
             if not isinstance(text, str) or not re.fullmatch(pattern, text):
@@ -146,17 +143,15 @@ def _claim(index: int, entry: Any) -> Claim:
     fault = _fault(entry) if isinstance(entry, dict) else f"{entry!r} is no mapping of fields"
     if fault:
         raise LedgerError(f"{where}: {fault}")
-    fields = dict(entry)
-    fields |= {name: _line(entry[name]) for name in ("protocol", "note") if name in entry}
-    if "paper" in entry:
-        fields["paper"] = tuple(map(str, _listed(entry["paper"])))
+    given = entry | {name: _line(entry[name]) for name in ("protocol", "note") if name in entry}
+    given["paper"] = tuple(_listed(entry.get("paper", [])))
     try:
         earlier = [{k: _line(v) for k, v in e.items()} for e in entry.get("history", [])]
-        fields["history"] = tuple(Earlier(**e) for e in earlier)
+        given["history"] = tuple(Earlier(**e) for e in earlier)
     except (TypeError, AttributeError):
         expected = "expected a list of {protocol: ..., gave: ..., verdict: ...}"
         raise LedgerError(f"{where}: history: {expected}") from None
-    return Claim(**fields)
+    return Claim(**given)
 
 
 def _line(text: str) -> str:

@@ -22,7 +22,7 @@ from ..paths import Paths
 from .resume import inputs_of, outputs_of
 from .worker import failure
 
-_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB", "NUMEXPR")
+_THREADS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
 # with less than this many bytes free, a worker that left no word died of it
 _LITTLE_SPACE = 2**17
 # a notebook with more output than this is neither kept nor read: reading it takes minutes
@@ -93,8 +93,7 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
         "parameters": job.parameters,
     }
     environment = {
-        **{f"{name}_NUM_THREADS": str(threads) for name in _THREADS},
-        "VECLIB_MAXIMUM_THREADS": str(threads),
+        **{f"{name}_THREADS": str(threads) for name in _THREADS},
         "INVARIANCE_ROOT": str(paths.root),
         "TQDM_DISABLE": "1",
         "PYTHONHASHSEED": "0",  # sets of strings come in the same order in every run

@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from ..errors import OutputError
 from ..files import replace_folder
@@ -121,27 +120,20 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     return book
 
 
-def _configuration(book: Book) -> dict[str, Any]:
-    """What would stand in a ``conf.py``: ``sphinx.yml``, and what is known only now."""
-    from invariance import __version__
-
-    return SETTINGS | {
-        "project": book.about["name"],
-        "release": __version__,
-        "html_title": f"{book.about['name']} {__version__}",
-        "companion_book": book,
-        "templates_path": [str(_HERE / "templates")],
-        "html_search_scorer": str(_HERE / "scorer.js"),
-    }
-
-
 def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     """Run Sphinx; its warnings, one line each."""
     from sphinx.application import Sphinx
     from sphinx.util.console import strip_escape_sequences
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-    warning = io.StringIO()
+    from invariance import __version__
+
+    name, warning = book.about["name"], io.StringIO()
+    settings = SETTINGS | {
+        "project": name, "release": __version__, "html_title": f"{name} {__version__}",
+        "companion_book": book, "templates_path": [str(_HERE / "templates")],
+        "html_search_scorer": str(_HERE / "scorer.js"),
+    }  # fmt: skip
     # twice the cores: one process reads or hands out, and none waits long for the last to end
     jobs = 2 * (os.cpu_count() or 1) if sys.platform != "win32" else 1
     collected = gc.isenabled()
@@ -149,7 +141,7 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     try:
         with patch_docutils(), docutils_namespace():
             app = Sphinx(
-                source, None, out, source.with_name("doctrees"), "html", _configuration(book),
+                source, None, out, source.with_name("doctrees"), "html", settings,
                 status=None, warning=warning, freshenv=True, parallel=jobs,
             )  # fmt: skip
             app.build(force_all=True)

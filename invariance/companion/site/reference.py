@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from docutils import nodes
+from docutils.parsers.rst import states
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.search.en import SearchEnglish
@@ -19,13 +20,6 @@ from .text import internal
 
 #: No mathematics that a claim rests on: what records, loads and averages.
 BESIDE = ("invariance.companion", "invariance.datasets", "invariance.evaluation")
-
-_BLOCK = re.compile(r"(\s*)(?:\.\. (?:math|code-block|testcode)::.*|.*[^:]::)$")
-# roles, code, references and emphasis stay; bars, stars and underscores outside are themselves
-_MARKUP = re.compile(
-    r"(:\w+(?::\w+)?:`[^`]*`|``[^`]*``|`[^`]*`_?_?"
-    r"|(?<![\w*\\])\*\*?[A-Za-z][\w ,'-]*\*\*?(?![\w*]))"
-)
 
 
 class Reference:
@@ -121,25 +115,10 @@ def tree(source: str) -> ast.AST:
 # ------------------------------------------------------------------------ docstrings for Sphinx
 
 
-def _escaped(lines: list[str]) -> Iterator[str]:
-    """Plain text of a docstring as it stands; blocks of code, examples and formulas are left."""
-    inside: int | None = None  # indentation of the line that a block of code hangs on
-    example = False
-    for line in lines:
-        depth = len(line) - len(line.lstrip())
-        example = line.strip().startswith(">>>") or (example and bool(line.strip()))
-        if inside is not None and line.strip() and depth <= inside:
-            inside = None
-        if inside is None and not example:
-            if block := _BLOCK.fullmatch(line):
-                inside = len(block[1])
-            if not line.strip().startswith(".. "):
-                parts = _MARKUP.split(line)
-                parts[::2] = [
-                    re.sub(r"(?<!\\)([|*]|(?<=\w)_(?!\w))", r"\\\1", p) for p in parts[::2]
-                ]
-                line = "".join(parts)
-        yield line
+def _plain(inliner: Any, match: re.Match[str], line: int) -> tuple[str, list, str, list]:
+    """In a docstring a bar is a bar, and coef_ is a name: neither starts markup."""
+    end = max(match.end("start"), match.end("whole"))
+    return match.string[:end], [], match.string[end:], []
 
 
 def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
@@ -147,7 +126,7 @@ def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines:
     number = app.config.companion_book.examples.get(name)
     if isinstance(obj, property) and not obj.__doc__:
         lines.clear()  # Sphinx would take the words of its value's type
-    lines[:] = [*_escaped(lines), *([] if number is None else ["", f".. part:: {number}", ""])]
+    lines += [] if number is None else ["", f".. part:: {number}", ""]
 
 
 def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
@@ -205,6 +184,7 @@ class _English(SearchEnglish):
 
 
 def setup(app: Sphinx) -> None:
+    states.Inliner.dispatch |= dict.fromkeys(("|", "_", "__"), _plain)
     app.connect("doctree-read", _links, priority=400)
     app.add_search_language(_English)
     app.add_role("name", _name)

@@ -67,11 +67,10 @@ def _cost(paths: Paths, notebook: str) -> str:
     results, _ = read_results(paths.published(notebook), notebook)
     if results is None:
         return ""
-    volatile = results["volatile"]
-    where = volatile.get("hardware") or {}
-    seconds, memory = volatile["wall_s"] + volatile["cached_s"], volatile["peak_memory_mb"]
-    cost = f"{duration(seconds)}, {memory:,.0f} MiB"
-    return f"{cost}, on {where['processor']}" if where.get("processor") else cost
+    spent = results["volatile"]
+    where = (spent.get("hardware") or {}).get("processor")
+    cost = f"{duration(spent['wall_s'] + spent['cached_s'])}, {spent['peak_memory_mb']:,.0f} MiB"
+    return f"{cost}, on {where}" if where else cost
 
 
 def duration(seconds: float) -> str:

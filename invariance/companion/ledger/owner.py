@@ -60,6 +60,7 @@ def departures(paths: Paths) -> list[str]:
 
 
 def _entries(text: str) -> list[dict[str, object]]:
-    content = parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED)
-    claims = content.get("claims") if isinstance(content, dict) else None
-    return [claim for claim in claims or [] if isinstance(claim, dict)]
+    match parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED):
+        case {"claims": [*claims]}:
+            return [claim for claim in claims if isinstance(claim, dict)]
+    return []

@@ -90,21 +90,23 @@ def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
     """What a verdict rests on, in a few words: margin, tightness, repetitions."""
     said = [f"margin {claim.margin}"] if claim.margin else []
     try:
-        if claim.kind == "bound":
-            said.append(_tightness(recorded))
-        if claim.kind == "rate":
-            widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
-            said.append(f"95 % interval within ± {max(widths):.2f}")
-        if claim.kind == "identity":
-            said.append(f"tolerance {recorded['tolerance']:.0e}; {recorded['count']} comparisons")
-        if claim.kind == "order":
-            counts = [score["repetitions"] for score in recorded["scores"].values()]
-            least = min(filter(None, counts), default=0)
-            said += [f"{len(recorded['pairs'])} gaps"]
-            said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
-            said += [f"{least} repetitions" if least else "no repetitions counted"]
-        if claim.kind in ("value", "same") and recorded.get("repetitions"):
-            said.append(f"{recorded['repetitions']} repetitions")
+        match claim.kind:
+            case "bound":
+                said.append(_tightness(recorded))
+            case "rate":
+                widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
+                said.append(f"95 % interval within ± {max(widths):.2f}")
+            case "identity":
+                tolerance, count = recorded["tolerance"], recorded["count"]
+                said.append(f"tolerance {tolerance:.0e}; {count} comparisons")
+            case "order":
+                counts = [score["repetitions"] for score in recorded["scores"].values()]
+                least = min(filter(None, counts), default=0)
+                said += [f"{len(recorded['pairs'])} gaps"]
+                said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
+                said += [f"{least} repetitions" if least else "no repetitions counted"]
+            case _ if recorded.get("repetitions"):
+                said.append(f"{recorded['repetitions']} repetitions")
     except _UNREADABLE:
         return ""  # read from disk, and not what `judge` needs
     said += [f"spread over {recorded['spread']}"] if recorded.get("spread") else []

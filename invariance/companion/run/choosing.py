@@ -1,7 +1,8 @@
 """`Stages`: first a notebook chooses, without test data; then it measures what it chose."""
 
+import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -128,13 +129,7 @@ def _short(number: float) -> float:
 
 def plain(value: Any, name: str, error: type[Exception] = RecordError) -> Any:
     """A parameter or an entry of a grid as JSON and YAML keep it."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case np.generic():
-            return value.item()
-        case list() | tuple():
-            return [plain(v, name, error) for v in value]
-        case Mapping():
-            return {str(k): plain(v, f"{name}[{k!r}]", error) for k, v in value.items()}
-    raise error(f"{name} is {value!r:.60}: no number, text or list of them")
+    try:
+        return json.loads(json.dumps(value, default=lambda number: number.item()))
+    except (TypeError, ValueError, AttributeError):
+        raise error(f"{name} is {value!r:.60}: no number, text or list of them") from None

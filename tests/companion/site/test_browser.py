@@ -40,7 +40,7 @@ def page(browser):
 PAGES = ("about", "mroueh2015/xperm", "soleymani2025/attack", "soleymani2025/evil",
          "raj2017/failed")  # fmt: skip
 
-#: How far the page reaches, how far it may, and what is cut.
+#: How far the page reaches, how far it may, how tall it is, and what is cut.
 CUT = """() => {
   const free = 'pre, .scroll, .pst-scrollable-table-container, mjx-container, details, svg';
   const most = document.documentElement.clientWidth + 1;
@@ -48,22 +48,25 @@ CUT = """() => {
     const box = e.getBoundingClientRect();
     return box.width && box.right > most && !e.closest(free + ', .headerlink');
   });
-  const across = document.documentElement.scrollWidth;
-  return [across, innerWidth, cut.map(e => e.outerHTML.slice(0, 120))];
+  const page = document.documentElement;
+  const words = cut.map(e => e.outerHTML.slice(0, 120));
+  return [page.scrollWidth, innerWidth, page.scrollHeight, words];
 }"""
 #: Formulas in red, and pictures that do not show.
 BROKEN = """() => [document.querySelectorAll('mjx-merror, [data-mjx-error]').length,
   [...document.images].filter(i => i.complete && !i.naturalWidth).length]"""
 
 
-def wrong_with(page, name: str, sizes) -> list[str]:
-    """What is cut, red or missing on the page that is open."""
+def wrong_with(page, name: str, sizes, tallest: int = 10**6) -> list[str]:
+    """What is cut, red, missing or too tall on a desk, on the page that is open."""
     wrong = []
     page.evaluate("() => window.MathJax?.startup?.promise")
     for (width, height), scheme in sizes:
         page.set_viewport_size({"width": width, "height": height})
         page.emulate_media(color_scheme=scheme)
-        across, most, cut = page.evaluate(CUT)
+        across, most, height, cut = page.evaluate(CUT)
+        if width == 1280 and height > tallest:
+            wrong.append(f"{name} has {height} pixels")
         if across > most:
             wrong.append(f"{name} scrolls sideways at {width} pixels")
         wrong += [f"{name} at {width} pixels is cut: {element}" for element in cut]

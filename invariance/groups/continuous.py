@@ -61,6 +61,8 @@ class CircleAction(_Angles):
     n_nodes : int or None
         Order of the cyclic group; None keeps the whole circle, which can be sampled only.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> action = CircleAction([0, 1, 1, 2, 2], n_nodes=8)
     >>> action.act([np.pi / 2], [[5.0, 1.0, 0.0, 1.0, 0.0]])[0].round(12) + 0.0
@@ -215,6 +217,8 @@ class Rotations3D(ContinuousGroup):
         weights: its means are exact for polynomials of that degree in the matrix's entries. None
         keeps the whole group; averages choose a degree, and look once whether a given one will do.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> group = Rotations3D()
     >>> g = group.sample(2, random_state=0)
@@ -298,6 +302,8 @@ class PlaneRotations(_Angles, ContinuousGroup):
     n_nodes : int or None
         Replace the group by that many equal turns; None keeps it whole, and averages choose.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> PlaneRotations().act([np.pi / 2], [[1.0, 0.0, 0.0, 2.0]])[0].round(12) + 0.0
     array([[ 0.,  1., -2.,  0.]])

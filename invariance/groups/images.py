@@ -76,6 +76,8 @@ class Rotations(_Interpolated):
     interpolation : {1, 3}
         Order of the spline: bilinear or cubic.
 
+    Examples
+    --------
     >>> turns = Rotations((28, 28), degrees=range(-10, 10))
     >>> turns.order, turns.symmetric
     (20, False)
@@ -235,6 +237,8 @@ class Affine(_Interpolated):
     jacobian : bool
         Whether the factor |J_g|^(-1/2) is applied.
 
+    Examples
+    --------
     >>> from invariance.groups import LogNormal, Normal, VonMises
     >>> moves = Affine((32, 32, 3), rotation=VonMises(9), scaling=LogNormal(0.3),
     ...                translation=Normal(0.3))

@@ -148,7 +148,7 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     finally:
         if collected:
             gc.enable()
-    for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-brands*", ".buildinfo*"):
+    for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-[br]*.woff2", ".buildinfo*"):
         for path in out.glob(pattern):
             path.unlink()  # no page asks for it
     lines = strip_escape_sequences(warning.getvalue()).splitlines()

@@ -64,7 +64,8 @@ class Cell:
     def written(self) -> dict[str, Any]:
         """The cell in a notebook file, with what it printed; plumbing is folded."""
         tags = {*self.tags, *(["hide-input"] if self.code and _is_plumbing(self) else [])}
-        written: dict[str, Any] = {"metadata": {"tags": sorted(tags)}, "source": self.source}
+        metadata = {"tags": sorted(tags)} if tags else {}
+        written: dict[str, Any] = {"metadata": metadata, "source": self.source}
         if self.code:
             return written | {
                 "cell_type": "code", "outputs": self.printed, "execution_count": None
@@ -77,7 +78,7 @@ def as_notebook(cells: Sequence[Cell]) -> str:
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     content = {"cells": [cell.written() for cell in cells], "metadata": metadata}
-    return json.dumps(content | {"nbformat": 4, "nbformat_minor": 4})
+    return json.dumps(content | {"nbformat": 4, "nbformat_minor": 4}, separators=(",", ":"))
 
 
 def page_of(notebook: Notebook) -> Page:

@@ -517,8 +517,7 @@ class Trivial(Transformations):
     def sample(self, n_samples: int, random_state: Any = None) -> Array:
         return np.zeros((n_samples, 0))
 
-    def act(self, elements: Any, X: Any) -> Array:
-        return self._act(elements, X)
-
     def _act(self, elements: Array, X: Array) -> Array:
         return np.broadcast_to(X, (len(elements), *X.shape))
+
+    act = _act  # of points as they are

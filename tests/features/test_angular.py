@@ -29,24 +29,19 @@ def test_the_action_is_the_rotation_of_functions_on_the_circle():
     assert_allclose(values, function(t - 0.7), atol=1e-12)
 
 
-def test_nodes_are_a_quadrature_rule_of_the_density():
+def test_nodes_are_a_quadrature_rule_of_the_density_and_samples_follow_it():
     density = VonMises(kappa=1.5, loc=0.3)
     action = CircleAction([1, 1], density, n_nodes=32)
     for m in range(8):
         quadrature = np.sum(action.weights() * np.exp(1j * m * action.elements()))
         assert_allclose(quadrature, density.fourier_coefficients(m), atol=1e-12)
-    assert action.order == 32
-    assert CircleAction([1, 1], n_nodes=5).weights() is None
-    with pytest.raises(TypeError, match="cannot be listed"):
-        CircleAction([1, 1]).elements()
-
-
-def test_sampled_angles_follow_the_density():
-    density = VonMises(kappa=1.5)
     for nodes in (None, 64):
         angles = CircleAction([1, 1], density, n_nodes=nodes).sample(20_000, 0)
         error = np.mean(np.cos(angles)) - density.fourier_coefficients(1).real
         assert abs(error) < 4.5 / np.sqrt(20_000)
+    assert CircleAction([1, 1], n_nodes=5).weights() is None
+    with pytest.raises(TypeError, match="cannot be listed"):
+        CircleAction([1, 1]).elements()
 
 
 @settings(max_examples=20, deadline=None)

@@ -2,7 +2,6 @@
 
 import pickle
 import time
-import warnings
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from invariance.groups import (
     VonMises,
 )
 from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
-from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean, engine, way
+from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
 
 SHAPE = (6, 6)
 CYCLIC = Translations(SHAPE, max_shift=1)
@@ -233,20 +232,6 @@ def test_one_method_more_gives_a_group_of_ones_own_the_fast_way(reduction):
     assert fast.explain(X, reduction).way == "correlation"
     (expected,), (found,) = plain.reduce(X, reduction), fast.reduce(X, reduction)
     assert_allclose(found, expected, rtol=1e-10)
-
-
-def test_minutes_of_work_are_announced(monkeypatch):
-    X = points(40)
-    monkeypatch.setattr(way, "_LONG", 0.0)
-    monkeypatch.setattr(engine, "_LONG_FROM", 0.0)
-    with pytest.warns(
-        UserWarning, match="OrbitProducts: 40 x 40 pairs .* minutes .* Cheaper: n_tr"
-    ):
-        OrbitProducts(X, CYCLIC).reduce(X, Extremes())
-    monkeypatch.undo()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        OrbitProducts(X, CYCLIC).reduce(X, Extremes())
 
 
 def test_explain_lists_no_elements_where_they_are_many(monkeypatch):

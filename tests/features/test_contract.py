@@ -148,6 +148,11 @@ def test_arguments_after_the_second_are_given_by_name(name):
     assert all(p.kind is p.KEYWORD_ONLY for p in given[2:])
 
 
+ROWS = (
+    r"OrbitFourier expects points as rows of shape \(n, d\), got shape \(20, 4, 4\); use X.reshape"
+)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -155,6 +160,8 @@ def test_arguments_after_the_second_are_given_by_name(name):
         (lambda: draw_windowed_templates(3, (4, 4), width=0.008), "at least 0.1 .* got 0.008"),
         (lambda: Scattering((16, 16), n_scales=10).fit(np.ones((2, 256))), "n_scales <= 5 .* 10"),
         (lambda: PatchPooling(PCA).fit(X), r"make an instance of the class, PCA\(...\)"),
+        (lambda: OrbitFourier().fit(X.reshape(20, 4, 4)), ROWS),
+        (lambda: OrbitFourier().fit(X).transform(X.reshape(20, 4, 4)), ROWS),
     ],
 )
 def test_bad_parameters_are_named_with_their_value(call, message):
@@ -164,23 +171,14 @@ def test_bad_parameters_are_named_with_their_value(call, message):
 
 def test_the_median_of_distances_is_that_of_pairs():
     rng = np.random.default_rng(0)
-    for points in (
-        rng.standard_normal((300, 5)),
-        rng.standard_normal((300, 5)).astype(np.float32) + np.float32(1000),
-        np.r_[rng.standard_normal((200, 5)), 1e8 + rng.standard_normal((100, 5))],
-        np.repeat(rng.standard_normal((2, 5)), [90, 10], axis=0),
-    ):
+    normal = rng.standard_normal((300, 5))
+    far = np.r_[normal[:200], 1e8 + normal[200:]]
+    single, few = normal.astype(np.float32) + np.float32(1000), np.repeat(normal[:2], [90, 10], 0)
+    for points in (normal, single, far, few):
         pairs = points.astype(float)[:, None] - points.astype(float)[None]
         squares = np.square(pairs).sum(axis=2)[np.triu_indices(len(points), 1)]
         expected = 1 / (2 * np.median(squares)) if np.median(squares) else 1.0
         assert_allclose(median_gamma(points), expected, rtol=1e-12)
-
-
-def test_images_are_given_as_rows():
-    message = r"OrbitFourier expects points as rows of shape \(n, d\), got shape \(20, 4, 4\); use"
-    for call in (OrbitFourier().fit, OrbitFourier().fit(X).transform):
-        with pytest.raises(ValueError, match=message):
-            call(X.reshape(20, 4, 4))
 
 
 class Turning(CircleAction):
@@ -189,10 +187,8 @@ class Turning(CircleAction):
 
 @pytest.mark.parametrize("kind", ORBITS)
 def test_explain_says_the_way_of_a_group_and_of_a_subclass(kind):
-    model = kind(SHIFTS, 5, random_state=0).fit(X)
-    told = model.explain(X)
+    told = kind(SHIFTS, 5, random_state=0).fit(X).explain(X)
     assert told.way and told.operations > 0 and told.seconds > 0 and told.n_bytes >= 0
-    circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
-    many = np.random.default_rng(0).standard_normal((300, 16))
+    circle, many = CircleAction([1] * 8 + [2] * 8, n_nodes=64), np.tile(X, (15, 1))
     for group in (circle, Turning(circle.frequencies, n_nodes=64)):
         assert kind(group, 50, random_state=0).fit(many).explain(many).way == "circle"

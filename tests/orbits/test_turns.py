@@ -52,13 +52,6 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
         assert_allclose(values, np.stack(every, axis=1), atol=1e-12)
 
 
-def test_features_that_are_not_permuted():
-    columns = Form(n_channels=1, second=lambda images: np.cumsum(images, axis=1))
-    problem = replace(problem_of(Linear(), (3, 3, 1))[1], form=columns)
-    with pytest.raises(ValueError, match="does not permute"):
-        QuarterTurns(problem)
-
-
 def test_which_sets_consist_of_quarter_turns():
     shape = (6, 6)
     assert Rotations(shape, degrees=[10, 100, 190, -80]).as_turns().degrees == [10.0]
@@ -70,6 +63,10 @@ def test_which_sets_consist_of_quarter_turns():
         Translations(shape, max_shift=1),
     ):
         assert other.as_turns() is None
+    columns = Form(n_channels=1, second=lambda images: np.cumsum(images, axis=1))
+    problem = replace(problem_of(Linear(), (3, 3, 1))[1], form=columns)
+    with pytest.raises(ValueError, match="does not permute"):
+        QuarterTurns(problem)
 
 
 @pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")

@@ -173,10 +173,7 @@ def test_what_is_no_map_of_rows_is_refused(function, rows, how, message):
 def test_tensors_are_refused_and_told_how_to_get_in():
     torch = pytest.importorskip("torch", reason="torch is not installed")
     tensors, remedy = torch.asarray(X), r"got torch.Tensor; .*tensor.numpy\(force=True\)"
-    for what, call in (
-        ("X", lambda: by_rows(torch.sin, tensors)),
-        ("out", lambda: by_rows(np.sin, X, out=tensors)),
-        ("makes of rows", lambda: by_rows(torch.asarray, X)),
-    ):
+    given = ((torch.sin, tensors, None), (np.sin, X, tensors), (torch.asarray, X, None))
+    for (function, rows, out), what in zip(given, ("X", "out", "makes of rows"), strict=True):
         with pytest.raises(TypeError, match=f"{what} must be a NumPy array of rows, {remedy}"):
-            call()
+            by_rows(function, rows, out=out)

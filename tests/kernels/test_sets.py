@@ -157,20 +157,12 @@ def test_any_group_acts_on_points_or_on_some_of_their_coordinates():
     assert not kernel.preserved_by(SignFlips(3))
 
 
-@pytest.fixture(scope="module")
-def rings():
+def test_in_pipelines_cross_validation_and_grid_search():
     """Sets of points on one of two rings."""
-    rng = np.random.default_rng(0)
-    y = np.arange(60) % 2
+    rng, y = np.random.default_rng(0), np.arange(60) % 2
     angles = [rng.uniform(0, 2 * np.pi, rng.integers(3, 7)) for _ in y]
-    return pad_sets(
-        [(1 + r) * np.c_[np.cos(a), np.sin(a)] for a, r in zip(angles, y, strict=True)]
-    ), y
-
-
-def test_in_pipelines_cross_validation_and_grid_search(rings):
-    X, y = rings
-    kernel = SetKernel(Gaussian(1.0))
+    rings = [(1 + r) * np.c_[np.cos(a), np.sin(a)] for a, r in zip(angles, y, strict=True)]
+    X, kernel = pad_sets(rings), SetKernel(Gaussian(1.0))
     models = [
         SVC(kernel=kernel),
         RLSClassifier(kernel=kernel),

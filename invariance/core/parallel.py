@@ -40,8 +40,7 @@ def by_rows(
     block_rows : int, a worker needs memory for what `function` makes of so many rows
     out : ndarray of n rows, optional
         Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk.
-    timeout : float, optional
-        Seconds to wait for the next block before a `TimeoutError`; default: forever.
+    timeout : float, optional, seconds to wait for the next block before a `TimeoutError`
 
     Examples
     --------
@@ -54,10 +53,10 @@ def by_rows(
     X = _rows("X", np.asarray(X) if isinstance(X, (list, tuple)) else X)
     if not len(X):
         raise ParameterError("by_rows needs at least one row, got none")
-    start = 0
+    start, made = 0, f"what {function!r} makes of rows"
     try:
         for part in _parts(function, X, block_rows, n_jobs, timeout):
-            part = _rows(f"what {function!r} makes of rows", part)
+            part = _rows(made, part)
             if out is None:
                 out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
             due = min(block_rows, len(X) - start), *_rows("out", out).shape[1:]

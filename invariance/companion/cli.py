@@ -160,7 +160,8 @@ def _run(paths: Paths, notebooks: list[str], done: str, *, jobs: int, **options:
                 said = [f"  in cell {failure['cell_index']}:", *source[:12], *cut]
                 click.echo("\n    ".join(said), err=True)
     finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
-    where = f"({options['profile']}); results in {paths.build / options['profile']}"
+    profile, choosing = options["profile"], options.get("choosing")
+    where = f"({profile}); results in {paths.build / ('choosing/' * bool(choosing) + profile)}"
     click.echo(f"{finished} of {len(notebooks)} notebooks {done} {where}")
     if summary.interrupted:
         click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")

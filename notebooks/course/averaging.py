@@ -64,7 +64,7 @@ fig, panels = plt.subplots(1, 2, figsize=(8.2, 4.1), sharey=True)
 for axes, (name, (_, kernel)) in zip(panels, KERNELS.items(), strict=True):
     machine = SVC(kernel=kernel, C=100).fit(X, y)
     decided = machine.decision_function(grid).reshape(61, 61)
-    axes.contourf(decided, [-9e9, 0, 9e9], extent=(-1, 1, -1, 1), colors=["#ffffff", "#cfe0f3"])
+    axes.contourf(decided, [-9e9, 0, 9e9], extent=(-1, 1, -1, 1), colors=["#ffffff", "#9cc2e8"])
     axes.scatter(*X.T, c=y, cmap="coolwarm_r", s=18, edgecolors="black", linewidths=0.4)
     X_test, y_test = flower(2000, np.random.default_rng([seed, 1]))
     axes.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")

@@ -29,7 +29,7 @@ from .text import anchor, prose
 
 _TEMPLATES = Path(__file__).parent / "templates"
 #: Texts of the project that are pages as well.
-DOCUMENTS = {name: name.lower() for name in ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md")}
+DOCUMENTS = {name: name.lower() for name in ("CHANGELOG.md", "CONTRIBUTING.md")}
 _FOLDED = re.compile(r"^<details><summary>([\w ]+)</summary>\n(.+?)^</details>$", re.S | re.M)
 _MISSING = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 #: What would stand in Sphinx's ``conf.py``.
@@ -253,7 +253,7 @@ class Book:
         name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.webp"
         if name not in self._filled:
             self.pictures.mkdir(parents=True, exist_ok=True)
-            few = 12 if most < 500 else 28
+            few = 12 if most < 500 else 24
             light, filled = light_picture(content, most=most, colours=few, kind="WEBP")
             (self.pictures / name).write_bytes(light)
             self._filled[name] = filled

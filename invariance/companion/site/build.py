@@ -4,6 +4,7 @@ import gc
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +23,8 @@ from .material import Material, SiteError, collect
 MARKER = ".invariance-site.json"
 
 _HERE = Path(__file__).parent
+_AS_IT_STANDS = re.compile("(<pre.*?</pre>|<script.*?</script>|<textarea.*?</textarea>)", re.DOTALL)
+_IDLE = re.compile(r"<!--.*?-->|(?<=\n)\s+", re.DOTALL)  # comments, and how the source is indented
 _MATHJAX = "sphinx-mathjax-offline"  # a package whose name is no Python name
 
 
@@ -151,6 +154,11 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-[br]*.woff2", ".buildinfo*"):
         for path in out.glob(pattern):
             path.unlink()  # no page asks for it
+    (out / "_static/scripts/fontawesome.js").write_text("")  # the font has all icons that are shown
+    for page in out.glob("**/*.html"):
+        parts = _AS_IT_STANDS.split(page.read_text(encoding="utf-8"))
+        parts[::2] = [_IDLE.sub("", part) for part in parts[::2]]
+        page.write_text("".join(parts), encoding="utf-8")
     lines = strip_escape_sequences(warning.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 
@@ -161,7 +169,7 @@ def bring_mathjax(target: Path) -> None:
     if spec is None or spec.origin is None:
         raise SiteError(f"the site needs {_MATHJAX}: pip install 'invariance[companion]'")
     source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
-    unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*")
+    unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*", "*Calligraphic-B*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)
     loaded = SETTINGS["mathjax3_config"]["loader"]["load"]
     parts = [name.replace("[tex]", "input/tex/extensions") for name in loaded]

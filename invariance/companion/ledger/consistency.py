@@ -143,11 +143,11 @@ def _fault(entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]) -
     verdict = judge_again(claim, entry["recorded"])
     if verdict is None:
         return f"the numbers of {claim.id} are not what its verdict needs; run the notebook again"
-    if verdict.verdict in KEPT or results["profile"] == "quick" or entry["note"]:
+    if verdict.verdict in KEPT or results["profile"] == "quick" or entry["note"] or claim.note:
         return None
     return (
         f"{claim.id} is {verdict.verdict}, and no note says why; pass the measured reason as note= "
-        "to run.claim"
+        "to run.claim, or write a note into the ledger"
     )
 
 

@@ -266,6 +266,7 @@ axis.axvline(1, color=colour("published"), lw=0.9)
 label = "error over that of the best known without a trained network"
 axis.set(xscale="log", xlabel=label, title=f"Ahead on {sum(ahead)} of {len(ahead)} tasks")
 axis.set_xticks([0.2, 0.5, 1, 2], ["0.2", "0.5", "1", "2"])
+axis.minorticks_off()
 run.figure(
     fig,
     "records",

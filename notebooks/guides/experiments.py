@@ -176,8 +176,8 @@ def model(name):
 # %% [markdown]
 # ## The functions
 #
-# Ackley, Griewank and Rastrigin, on which optimisers of symmetric functions are usually tried (so
-# do Bardou et al.), in five variables, on ranges that hold a few of their ripples. As they stand,
+# Ackley, Griewank and Rastrigin, usual tests of optimisers (the first is the example of Bardou et
+# al.'s program), in five variables, on ranges that hold a few of their ripples. As they stand,
 # their minimum lies where all settings are equal. That is rare, so here it lies at five different
 # settings $c_1 < \dots < c_5$, and the function is made symmetric by sorting first:
 # $f(x) = f_0(\mathrm{sort}(x) - c)$. Any order of $c$ is a minimum, with the value 0. (This suits a
@@ -277,10 +277,10 @@ marks = np.arange(FIRST, EVALUATIONS + 1, max(1, (EVALUATIONS - FIRST) // 4))
 for axis, name in zip(axes, WIDTHS, strict=True):
     curves = {MODELS[k]: (k, found[name, k][:, marks - 1]) for k in MODELS}
     last = {MODELS[k]: found[name, k][:, -1].mean() for k in MODELS}
-    title = f"{name.capitalize()}: least at the end, {min(last, key=last.get)}"
-    panel(axis, marks.tolist(), curves, ends=None, xlabel="evaluations", title=title)
+    title = f"{name.capitalize()}, least at the end:\n{min(last, key=last.get)}"
+    panel(axis, marks.tolist(), curves, log="y", ends=None, xlabel="evaluations", title=title)
 axes[0].set_ylabel("least value so far")
-axes[0].legend()
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 run.figure(
     fig,
     "regret",

@@ -277,10 +277,10 @@ marks = np.arange(FIRST, EVALUATIONS + 1, max(1, (EVALUATIONS - FIRST) // 4))
 for axis, name in zip(axes, WIDTHS, strict=True):
     curves = {MODELS[k]: (k, found[name, k][:, marks - 1]) for k in MODELS}
     last = {MODELS[k]: found[name, k][:, -1].mean() for k in MODELS}
-    title = f"{name.capitalize()}, least at the end:\n{min(last, key=last.get)}"
-    panel(axis, marks.tolist(), curves, log="y", ends=None, xlabel="evaluations", title=title)
+    title = f"{name.capitalize()}: least at the end, {min(last, key=last.get)}"
+    panel(axis, marks.tolist(), curves, ends=None, xlabel="evaluations", title=title)
 axes[0].set_ylabel("least value so far")
-fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+axes[0].legend()
 run.figure(
     fig,
     "regret",
@@ -291,13 +291,13 @@ run.figure(
 
 # %%
 def counted(found, n):
-    """On how many functions each invariant kernel is ahead or behind after n evaluations."""
+    """In how many functions the best fit, and the normalised average, are ahead or behind at n."""
     words = []
-    for kernel in list(MODELS)[1:]:
+    for kernel in ("best-fit", "haar"):
         gains = [mean_se((found[f, "raw"] - found[f, kernel])[:, n - 1]) for f in WIDTHS]
         said = [verdict(gain) for gain in gains]
         parts = [f"{word} on {said.count(word)}" for word in ("ahead", "level", "behind")]
-        words.append(f"{MODELS[kernel]} {', '.join(parts)}")
+        words.append(f"{MODELS[kernel]}: {', '.join(parts)}")
     return "; ".join(words)
 
 

@@ -217,9 +217,12 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
                 f"{what} is on device {compat.device(array)} and {known} on {device}: move one"
             )
         try:
+            if type(array).__name__.endswith("Tracer"):  # JAX's, some of which have values
+                raise TypeError(type(array).__name__)
             finite = bool(xp.all(xp.isfinite(array)))
         except Exception as error:  # of sparse and traced arrays, and those on device meta
-            raise TypeError(f"{what} has no values to look at: make it dense") from error
+            mend = "make it dense, and call this outside of jit and grad"
+            raise TypeError(f"{what} has no values to look at: {mend}") from error
         if not finite:
             raise ValueError(f"{what} contains NaN or infinity")
     return xp

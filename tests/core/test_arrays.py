@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from invariance.core.arrays import check_array
-from invariance.kernels import Gaussian
+from invariance.groups import CyclicShifts
+from invariance.kernels import BestFit, Gaussian
 from invariance.linear import RLSClassifier
 
 PLAIN = np.arange(6.0).reshape(3, 2)
@@ -42,3 +43,13 @@ def test_what_is_no_array_of_numbers(name):
     for take in (check_array, Gaussian(), lambda X: RLSClassifier().fit(X, [0, 1, 0])):
         with pytest.raises((ValueError, TypeError), match=message):
             take(given)
+
+
+def test_what_jax_traces_has_no_values():
+    jax = pytest.importorskip("jax", reason="jax is not installed")
+    X = jax.numpy.ones((3, 2))
+    for kernel in (Gaussian(), BestFit(Gaussian(), CyclicShifts(2))):
+        assert kernel(X).shape == (3, 3)
+        for trace in (jax.jit, jax.grad):
+            with pytest.raises(TypeError, match="X has no values .* outside of jit and grad"):
+                trace(lambda X, kernel=kernel: kernel(X).sum())(X)

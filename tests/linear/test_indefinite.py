@@ -129,7 +129,7 @@ def test_refusals():
     definite = Gaussian(0.5)(Y)
     crooked = definite.copy()
     crooked[3, 7] += 0.02
-    with pytest.raises(ValueError, match=r"not symmetric \(largest .* 0.02\).* GramTransformer"):
+    with pytest.raises(ValueError, match=r"not symmetric \(largest .* 0.02\).*GramTransformer"):
         kernel_ridge(crooked, y, alphas=[1.0])
     with pytest.raises(ValueError, match="not symmetric"):
         rls_by_cholesky(crooked, labels)

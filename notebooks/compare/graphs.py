@@ -28,7 +28,7 @@
 # Beside it: spectrum and triangles with a random forest, which is what one would otherwise do for
 # graphs without attributes, and the subtree kernel of Weisfeiler and Leman, the usual measure on
 # MUTAG. It is written out below, and where grakel is installed its matrices are checked against
-# that package's, which are the same. The literature has about 87 % for WWL (Togninalli et al. 2019).
+# that package's, which are the same. For WWL about 87 is printed (Togninalli et al. 2019).
 #
 # ## The protocol
 #

@@ -17,6 +17,24 @@ def _file(module: str, package: Path) -> Path | None:
     return next((path for path in found if path.is_file()), None)
 
 
+@cache
+def _homes(origin: str, package: Path) -> dict[str, str]:
+    """Module of each name that a package finds on first use, by `__getattr__`."""
+    path = _file(origin, package) if origin.split(".")[0] == package.name else None
+    if (
+        path is None
+        or path.name != "__init__.py"
+        or "def __getattr__" not in path.read_text("utf-8")
+    ):
+        return {}
+    return {
+        node.name: f"{origin}.{home.stem}"
+        for home in sorted(path.parent.glob("*.py"))
+        for node in parse_code(home.read_text(encoding="utf-8"), home.stem).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+    }
+
+
 def _imported(source: str, package: Path, module: str = "") -> set[str]:
     """Modules of `package` named by the import statements of `source`, with their parents."""
     named: set[str] = set()
@@ -28,6 +46,8 @@ def _imported(source: str, package: Path, module: str = "") -> set[str]:
             origin = ".".join([*above, *([node.module] if node.module else [])])
             # "from package import x": x may be a module or a name inside the package
             named |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+            homes = _homes(origin, package)
+            named |= {homes[alias.name] for alias in node.names if alias.name in homes}
     found: set[str] = set()
     for parts in (name.split(".") for name in named):
         if parts[0] == package.name:

@@ -124,6 +124,17 @@ def test_the_closure_of_a_notebook_reaches_what_it_computes_with_and_nothing_of_
     assert not {name for name in found if ".runner" in name or ".site" in name or ".cli" in name}
 
 
+def test_a_name_that_a_package_finds_on_first_use_leads_to_its_module(tmp_path):
+    package = tmp_path / "pack"
+    package.mkdir()
+    (package / "__init__.py").write_text("def __getattr__(name):\n    ...")
+    (package / "a.py").write_text("import pack.b\nclass Thing: ...")
+    (package / "b.py").touch()
+    assert list(closure("from pack import Thing", package)) == ["pack", "pack.a", "pack.b"]
+    assert list(closure("from pack import other", package)) == ["pack"]
+    assert "invariance.evaluation.symmetry" in closure("from invariance.evaluation import built_in")
+
+
 def test_selecting_notebooks(project):
     for name in ("p/a", "p/b", "q/a"):
         project.write(name)

@@ -7,7 +7,8 @@ from .files import read_text
 from .ledger.claims import Ledger, load_ledger
 from .ledger.results import read_results
 from .ledger.rows import Row, published_results, rows_of
-from .ledger.verdicts import beside
+from .ledger.scoreboard import clipped
+from .ledger.verdicts import at_fault, beside
 from .paths import Paths
 
 
@@ -57,8 +58,8 @@ def measured(row: Row) -> dict[str, str]:
     result: Any = row.result or {}
     return {
         "verdict": row.verdict if row.profile == "full" else result.get("verdict", row.verdict),
-        "ours": result.get("ours", ""),
-        "why": result.get("reason", ""),
+        "ours": clipped(result.get("ours", "")),
+        "why": clipped(at_fault(result.get("reason", ""))),
         "rests on": beside(row.claim, result.get("recorded", {})),
     }
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from numbers import Integral, Real
+from operator import is_
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
@@ -54,15 +55,17 @@ class Kind:
     convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        second = other or Kind("None", lambda value: value is None)
+        first, last = (self, other) if other else (_NOTHING, self)
         return Kind(
-            f"{self.words} or {second.words}",
-            lambda value: second.accepts(value) or self.accepts(value),
-            lambda value: (self if self.accepts(value) else second).convert(value),
+            f"{self.words} or {other.words if other else 'None'}",
+            lambda value: first.accepts(value) or last.accepts(value),
+            lambda value: (first if first.accepts(value) else last).convert(value),
         )
 
     __ror__ = __or__
 
+
+_NOTHING = Kind("None", partial(is_, None))
 
 #: Numbers in Python, and none to us.
 _BOOLS = bool, np.bool_

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..evaluation.means import Score, mean_se
     from ..evaluation.rates import fit_rate
-    from .run.counting import instructions
+    from .run.counting import instructions, processor_seconds
     from .run.plots import curve, family, panel, rows, ticks
     from .run.run import Run, saved
     from .run.style import colour, label_ends, look, shades
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
     "companion.run.run": "Run saved",
-    "companion.run.counting": "instructions",
+    "companion.run.counting": "instructions processor_seconds",
     "companion.run.plots": "curve family panel rows ticks",
     "companion.run.style": "colour label_ends look shades",
     "companion.run.teaching": "check",

@@ -27,12 +27,10 @@ d: int = 64  # coordinates that are permuted
 s: int = 200  # templates
 
 # %%
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, fit_rate, instructions, panel
+from invariance.companion import Run, fit_rate, instructions, panel, processor_seconds
 from invariance.features import OrbitFourier, StructuredTemplates, draw_frequencies
 from invariance.groups import CyclicShifts, Permutations
 from invariance.kernels import Average, Gaussian
@@ -99,21 +97,7 @@ def prepare(size):
 # %%
 sizes = [(what, n) for what, values in SIZES.items() for n in values]
 found = None if quick else instructions(WORK, sizes)  # a quick run looks at the clock
-made: dict = {}
-exec(WORK, made)
-
-
-def seconds(size):
-    """Processor seconds of the same work, the least of three."""
-    work, taken = made["prepare"](size), []
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        taken.append(time.process_time() - start)
-    return min(taken)
-
-
-clock = dict(zip(sizes, map(seconds, sizes), strict=True))
+clock = dict(zip(sizes, processor_seconds(WORK, sizes), strict=True))
 count = dict(zip(sizes, map(float, found), strict=True)) if found else clock
 unit = "instructions" if found else "processor seconds"
 
@@ -219,11 +203,11 @@ fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.2))
 by_kind = {kind: np.array([errors[size, 1][kind] for size in dimensions]).T for kind in KINDS}
 less = by_kind["independent"].mean(axis=0) / by_kind["structured"].mean(axis=0)
 LOOKS = {"structured": ("fast", {}), "independent": ("templates", {"ls": "--"})}
-for axis, x, found, title in (
+for axis, x, drawn, title in (
     (axes[0], dimensions, by_kind, f"{less.min():.2f} to {less.max():.2f} times less error"),
     (axes[1], SIZES["structured"], counted, f"{ratio.min():.2g} to {ratio.max():.2g} times less work"),
 ):  # fmt: skip
-    curves = {kind: (look, found[kind], how) for kind, (look, how) in LOOKS.items()}
+    curves = {kind: (look, drawn[kind], how) for kind, (look, how) in LOOKS.items()}
     panel(axis, x, curves, log="xy", xlabel="dimension d = number of templates s", title=title)
 axes[0].set_ylabel("error of the Gram matrix (RMS)")
 axes[1].set_ylabel(f"{unit} for 16 points")

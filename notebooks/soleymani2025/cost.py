@@ -30,12 +30,10 @@ seed: int = 0
 degree: int = 0  # of the sphere's basis under dihedral groups; 0 is the profile's own
 
 # %%
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 
-from invariance.companion import Run, colour, fit_rate, instructions, panel
+from invariance.companion import Run, colour, fit_rate, instructions, panel, processor_seconds
 from invariance.groups import Permutations, SignFlips, TorusTranslations
 from invariance.spectral import Circle, Expansion, SpectralAveraging, Sphere, Torus
 from invariance.theory import soleymani2025 as theory
@@ -240,26 +238,14 @@ def prepare(size):
 # %%
 sizes = [(name, value) for name, values in SIZES.items() for value in values]
 found = None if run.quick else instructions(WORK, sizes)  # a quick run looks at the clock
-made: dict = {}
-exec(WORK, made)
-
-
-def seconds(size):
-    """Processor seconds of the same work, the least of three."""
-    work, taken = made["prepare"](size), []
-    for _ in range(3):
-        start = time.process_time()
-        work()
-        taken.append(time.process_time() - start)
-    return min(taken)
-
-
-clock = dict(zip(sizes, map(seconds, sizes), strict=True))
+clock = dict(zip(sizes, processor_seconds(WORK, sizes), strict=True))
 count = clock if found is None else dict(zip(sizes, found, strict=True))
 unit = "instructions" if found else "processor seconds"
 run.say("Below: {unit} of each piece of work.", unit=unit)
 
 # %%
+made: dict = {}
+exec(WORK, made)
 kept, values, calls = [], [], []
 for predicted in SIZES["predict"]:
     basis = counted(Torus(2, degree=predicted))

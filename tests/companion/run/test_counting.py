@@ -1,10 +1,10 @@
-"""`instructions`: counts of a call, by valgrind."""
+"""`instructions`: counts of a call, by valgrind; `processor_seconds`: its time."""
 
 import shutil
 
 import pytest
 
-from invariance.companion import instructions
+from invariance.companion import instructions, processor_seconds
 
 LOOP = """
 def prepare(n):
@@ -34,3 +34,12 @@ def test_without_valgrind_it_says_so(monkeypatch, capsys):
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert instructions(LOOP, [1]) is None
     assert "valgrind" in capsys.readouterr().out
+
+
+def test_seconds_grow_with_the_work_which_is_prepared_once_and_called_three_times():
+    few, many = processor_seconds(LOOP, [10, 1000])
+    assert 0 < 10 * few < many  # a hundred times the work
+    calls = []
+    program = "def prepare(calls): return lambda: calls.append(len(calls))"
+    assert processor_seconds(program, [calls])[0] >= 0
+    assert calls == [0, 1, 2]

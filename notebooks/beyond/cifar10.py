@@ -24,6 +24,7 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _patches import centred, mirrored, similar, unit
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
@@ -63,12 +64,6 @@ def load_images():
     return make_textures(length=2.0, width=1.2, random_state=0) if QUICK else load_cifar10()
 
 
-def centred(rows):
-    """Each row minus its mean, over its standard deviation (kept from zero)."""
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    return rows / np.sqrt(rows.var(axis=1, keepdims=True) + 1e-2)
-
-
 def pixels(images):
     """Centred images, flattened."""
     return centred(images.reshape(len(images), -1).astype(np.float32) / 255)
@@ -83,29 +78,14 @@ for name, sha256 in data.sources.items():
 # ## Parts and wholes
 #
 # A patch $p$ of 6 x 6 pixels is centred, whitened and brought to unit norm; templates $w_j$ are
-# patches of training images. Its features are $\max(0, \pm\langle w_j, p \rangle - t)$: for most
-# templates zero, and large for the few that look like it or like its negative. `PatchPooling`
-# averages them over all patches within each quarter of the image, an orbit under translations, and
-# an image and its mirror image are averaged exactly. Square roots of these averages keep templates
-# that fit everywhere from outweighing those that fit somewhere.
+# patches of training images. Its features are $\max(0, \pm\langle w_j, p \rangle - t)$ (`similar`, in
+# `_patches.py`): for most templates zero, and large for the few that look like it or like its
+# negative. `PatchPooling` averages them over all patches within each quarter of the image, an orbit
+# under translations, and an image and its mirror image are averaged exactly. Square roots of these
+# averages keep templates that fit everywhere from outweighing those that fit somewhere.
 
 
 # %%
-def unit(rows):
-    """Rows at unit norm; blank ones stay blank."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-
-
-def similar(patches, whitening, templates, threshold):
-    """Thresholded inner products of whitened unit patches with templates and their negatives."""
-    products = unit((centred(patches) @ whitening).astype(np.float32)) @ templates
-    found = np.empty((len(products), 2 * products.shape[1]), np.float32)
-    above, below = np.hsplit(found, 2)
-    np.subtract(products, threshold, out=above)
-    np.subtract(-threshold, products, out=below)
-    return np.maximum(found, 0, out=found)
-
-
 def patch_pooling(images, templates, threshold, seed, stride=1):
     """A pooling of patches; whitening and templates come from patches of training images."""
     rows = pixels(images[:5000])
@@ -119,10 +99,6 @@ def patch_pooling(images, templates, threshold, seed, stride=1):
     features = FunctionTransformer(similar, kw_args=given)
     how = {"size": 6, "stride": stride, "grid": 2, "block_bytes": 2**22}
     return PatchPooling(features, (32, 32, 3), **how).fit(rows[:1])
-
-
-def mirrored(rows):
-    return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
 
 
 def pooled(pooling, images, mirror=True):

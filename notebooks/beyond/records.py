@@ -27,6 +27,7 @@ from time import process_time
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _patches import centred, mirrored, similar, unit
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
@@ -65,21 +66,6 @@ UPRIGHT, TURNED, TURNED_DRAWS = ([20, 60], 60, 2) if QUICK else ([100, 1000], 10
 PHOTO = (32, 32, 3)
 
 
-def centred(rows):
-    """Each row minus its mean, over its standard deviation (kept from zero)."""
-    rows = rows - rows.mean(axis=1, keepdims=True)
-    return rows / np.sqrt(rows.var(axis=1, keepdims=True) + 1e-2)
-
-
-def unit(rows):
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
-
-
-def similar(patches, whitening, templates):
-    products = unit(centred(patches) @ whitening) @ templates
-    return np.maximum(np.hstack([products, -products]) - np.float32(0.1), 0)
-
-
 def patch_features(rows, n, draw):
     """Square roots of pooled similarities of all rows; whitening and templates of the first n."""
     patches = patch_sets(rows[:n], PHOTO, size=6, stride=3).reshape(-1, 6, 6, 3)
@@ -88,10 +74,10 @@ def patch_features(rows, n, draw):
     pca = PCA(20 if QUICK else 60, random_state=draw).fit(patches)
     whitening = (pca.components_.T / np.sqrt(pca.explained_variance_)).astype(np.float32)
     given = {"whitening": whitening, "templates": unit(patches[:TEMPLATES] @ whitening).T}
+    given["threshold"] = np.float32(0.1)
     features = FunctionTransformer(similar, kw_args=given)
     pooling = PatchPooling(features, PHOTO, size=6, grid=2, block_bytes=2**22).fit(rows[:1])
-    mirrored = rows.reshape(-1, *PHOTO)[:, :, ::-1].reshape(len(rows), -1)
-    return np.sqrt((pooling.transform(rows) + pooling.transform(mirrored)) / 2)
+    return np.sqrt((pooling.transform(rows) + pooling.transform(mirrored(rows))) / 2)
 
 
 def photographs():

@@ -29,10 +29,10 @@ from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _machines import best_cost, machine
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold, train_test_split
-from sklearn.svm import SVC
+from sklearn.model_selection import train_test_split
 
 from invariance.companion import Run, look, mean_se, rows
 from invariance.companion.network import ResidualNetwork
@@ -221,11 +221,6 @@ def three_nearest(distances, y):
     return np.where(second == third, second, first)
 
 
-def machine(gram, y, C=1):
-    """Indefinite matrices may send the solver in circles: its steps are limited."""
-    return SVC(C=C, kernel="precomputed", max_iter=10_000).fit(gram, y)
-
-
 @run.cache
 def accuracies(name, row, split, degree):
     """Accuracy in per cent for each training size."""
@@ -375,24 +370,11 @@ run.claim(
 
 
 # %%
-def best_cost(gram, y):
-    """Cross-validated accuracy and the first constant C that reaches it."""
-    folds = list(KFold(5, shuffle=True, random_state=0).split(gram))
-    hits = []
-    for C in COSTS:
-        fitted = [machine(gram[np.ix_(a, a)], y[a], C) for a, _ in folds]
-        pairs = zip(fitted, folds, strict=True)
-        hits.append(np.mean([m.score(gram[np.ix_(b, a)], y[b]) for m, (a, b) in pairs]))
-        if all(np.abs(m.dual_coef_).max() < C for m in fitted):
-            break  # a hard margin: a larger C changes nothing
-    return max(hits), COSTS[int(np.argmax(hits))]
-
-
 @run.cache
 def with_cost_chosen(name, row, split, degree):
     """Accuracy (%) by size, the constant C by cross-validation."""
     both, (_, y, _, y_test) = matrices(name, row, split), split_of(name, split)
-    costs = [best_cost(both[0][:n, :n], y[:n])[1] for n in SIZES]
+    costs = [best_cost(both[0][:n, :n], y[:n], COSTS)[1] for n in SIZES]
     return [
         100 * machine(both[0][:n, :n], y[:n], C).score(both[1][:, :n], y_test)
         for n, C in zip(SIZES, costs, strict=True)
@@ -444,7 +426,7 @@ def with_tangent_kernel(name, split):
     found = []
     for n in SIZES:
         widths = np.multiply((0.25, 0.5, 1, 2), np.median(own[:n, :n]))
-        tried = {w: best_cost(np.exp(-own[:n, :n] / w), y[:n]) for w in widths}
+        tried = {w: best_cost(np.exp(-own[:n, :n] / w), y[:n], COSTS) for w in widths}
         w = max(tried, key=lambda width: tried[width][0])
         fitted = machine(np.exp(-own[:n, :n] / w), y[:n], tried[w][1])
         found.append(100 * fitted.score(np.exp(-other[:, :n] / w), y_test))
@@ -479,14 +461,7 @@ def validated(name, row, split, n, degree):
         gram = kernels_of(name)[row](X[:n], X[:n]).astype(np.float32)
     else:
         gram = matrices(name, row, split)[0][:n, :n]
-    return cross_validated(gram, y[:n])
-
-
-def cross_validated(gram, y):
-    folds = KFold(5, shuffle=True, random_state=0).split(gram)
-    return np.mean(
-        [machine(gram[np.ix_(a, a)], y[a]).score(gram[np.ix_(b, a)], y[b]) for a, b in folds]
-    )
+    return best_cost(gram, y[:n], costs=(1,))[0]
 
 
 def accuracy_taken(name, split, n):
@@ -547,7 +522,7 @@ def with_best_fit(name, split, degree):
     _, y, _, y_test = split_of(name, split)
     both, found = {row: matrices(name, row, split) for row in INVARIANT}, []
     for n in SIZES:
-        tried = {row: best_cost(both[row][0][:n, :n], y[:n]) for row in INVARIANT}
+        tried = {row: best_cost(both[row][0][:n, :n], y[:n], COSTS) for row in INVARIANT}
         row = max(tried, key=lambda r: tried[r][0])
         fitted = machine(both[row][0][:n, :n], y[:n], tried[row][1])
         found.append(100 * fitted.score(both[row][1][:, :n], y_test))
@@ -561,7 +536,7 @@ def with_copies(name, split, degree):
     kernel, found = kernels_of(name)["svm"], []
     group = Translations(shape, max_shift=reach, boundary="zero")
     for n in SIZES:
-        _, C = best_cost(kernel(X[:n]), y[:n])
+        _, C = best_cost(kernel(X[:n]), y[:n], COSTS)
         copies = group.act(group.elements(), X[:n]).reshape(-1, X.shape[1])
         fitted = machine(kernel(copies), np.tile(y[:n], group.order), C)
         found.append(100 * fitted.score(kernel(X_test, copies), y_test))
@@ -583,7 +558,7 @@ def with_scattering(name, split):
     scale = X.var(axis=0).sum() / A.var(axis=0).sum()
     own, other, found = scale * squared_distances(A, A), scale * squared_distances(B, A), []
     for n in SIZES:
-        tried = {gamma: best_cost(np.exp(-gamma * own[:n, :n]), y[:n]) for gamma in GAMMAS}
+        tried = {gamma: best_cost(np.exp(-gamma * own[:n, :n]), y[:n], COSTS) for gamma in GAMMAS}
         gamma = max(tried, key=lambda g: tried[g][0])
         fitted = machine(np.exp(-gamma * own[:n, :n]), y[:n], tried[gamma][1])
         found.append(100 * fitted.score(np.exp(-gamma * other[:, :n]), y_test))

@@ -32,9 +32,8 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _machines import best_cost, machine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import KFold
-from sklearn.svm import SVC
 
 from invariance.companion import Run, Score, label_ends, mean_se, panel, saved
 from invariance.companion.network import ResidualNetwork
@@ -221,26 +220,7 @@ LABELS = {
 # machine is trained twice: with C chosen by five-fold cross-validation on its own training sample,
 # and with C = 1. The order of the kernels is a claim with either.
 
-
 # %%
-def machine(gram, y, C):
-    """Indefinite matrices may send the solver in circles: its steps are limited."""
-    return SVC(C=C, kernel="precomputed", max_iter=10_000).fit(gram, y)
-
-
-def cross_validated(gram, y):
-    """The first C of the best accuracy over five folds of the training sample."""
-    folds = list(KFold(5, shuffle=True, random_state=0).split(y))
-    scores = []
-    for C in costs:
-        machines = [machine(gram[np.ix_(a, a)], y[a], C) for a, _ in folds]
-        pairs = zip(machines, folds, strict=True)
-        scores.append(np.mean([m.score(gram[np.ix_(b, a)], y[b]) for m, (a, b) in pairs]))
-        if all(np.abs(m.dual_coef_).max() < C for m in machines):
-            break  # a hard margin: a larger C changes nothing
-    return costs[int(np.argmax(scores))]
-
-
 FIXED, CHOSEN = "C = 1", "C chosen"
 
 
@@ -254,7 +234,7 @@ def both_constants(kind, method, noise, repetition, seed):
     found = {FIXED: [], CHOSEN: []}
     for n in sizes:
         gram, labels = train[:n, :n], y[:n]
-        for name, C in ((FIXED, 1), (CHOSEN, cross_validated(gram, labels))):
+        for name, C in ((FIXED, 1), (CHOSEN, best_cost(gram, labels, costs)[1])):
             fitted = machine(gram, labels, C)
             found[name].append(100 * fitted.score(test[:, :n], y_test))
             if n == sizes[0] and name == FIXED:

@@ -218,7 +218,8 @@ def symmetry_test(
         Without the group, such as with a feature map of ``Translations(shape, max_shift=0)``.
     group : Transformations, or mapping from names to Transformations
     build : callable
-        From (model, group) to the model with the group, see `built_in`.
+        From (model, group) to the model with the group, see `built_in`. Over a group that is too
+        large to list, it may average random elements: ``Average(kernel, group, n_transforms=50)``.
     cv : int or splitter
         An integer is a number of folds, drawn three times with fixed seeds, stratified for
         classifiers. A splitter's own folds are taken once.
@@ -235,11 +236,7 @@ def symmetry_test(
     >>> test["shifts"].verdict, test["signs"].verdict
     ('lowers the error', 'raises the error')
     """
-    groups = dict(group) if isinstance(group, Mapping) else {short(group, 60): group}
-    if not groups:
-        raise ParameterError("symmetry_test needs at least one group, got an empty mapping")
-    for name, one in groups.items():
-        check_values("symmetry_test", {f"group {name}": GROUP}, {f"group {name}": one})
+    groups = _named("symmetry_test", group if isinstance(group, Mapping) else [group])
     points, targets = np.asarray(X), np.asarray(y)
     models = [clone(model), *(build(model, one) for one in groups.values())]
     splits = _splits(cv, points, targets, is_classifier(model))
@@ -254,6 +251,20 @@ def symmetry_test(
     return SymmetryTest(tuple(_gain(name, errors[0], some, *how) for name, some in own))
 
 
+def _named(
+    owner: str, groups: Mapping[str, Transformations] | Sequence[Transformations]
+) -> dict[str, Transformations]:
+    """The groups by name, checked; those without one are called as they are written."""
+    pairs = groups.items() if isinstance(groups, Mapping) else ((short(g, 60), g) for g in groups)
+    named = dict(pairs)
+    if len(named) < max(1, len(groups)):
+        wrong = "groups of different names: give a mapping" if named else "at least one group"
+        raise ParameterError(f"{owner} needs {wrong}, got {short(groups)}")
+    for name, one in named.items():
+        check_values(owner, {f"group {name}": GROUP}, {f"group {name}": one})
+    return named
+
+
 def _error(found: NDArray[Any], y: NDArray[Any], classifier: bool) -> float:
     """Per cent of wrong labels, or the root mean squared error."""
     return float(100 * np.mean(found != y) if classifier else np.sqrt(np.mean((found - y) ** 2)))
@@ -265,7 +276,7 @@ def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], classifier: bool) -> list
         made = [type(made[0])(int(cv), shuffle=True, random_state=k) for k in range(_DRAWS)]
     splits = [split for one in made for split in one.split(X, y)]
     if len(splits) < 2:
-        raise ParameterError(f"symmetry_test needs at least two folds, got {len(splits)}")
+        raise ParameterError(f"cv must make at least two folds, got {len(splits)} by {short(cv)}")
     return splits
 
 
@@ -334,8 +345,8 @@ def find_symmetry(
     Parameters
     ----------
     model : estimator
-        Without a group. One point is left out at a time where it, or the last step of a pipeline
-        (of that step alone), keeps ``loo_decision_``; elsewhere a tenth, three times over.
+        Without a group. One point is left out at a time where the models, or the last steps of
+        pipelines (of these steps alone), keep ``loo_decision_``; else a tenth, three times over.
     groups : mapping from names to Transformations, or sequence of Transformations
         In any order; the model stands for the trivial group.
     parents : mapping from names to names, optional
@@ -358,17 +369,14 @@ def find_symmetry(
     >>> found.best, found["orders"]["over"], found["orders"]["verdict"]
     ('shifts', 'shifts', 'refuted')
     """
-    named = dict(groups) if isinstance(groups, Mapping) else {short(g, 60): g for g in groups}
-    for name, one in [*named.items(), ("margin", margin)]:
-        check_values("find_symmetry", {name: Number(0) if one is margin else GROUP}, {name: one})
+    named = _named("find_symmetry", groups)
+    check_values("find_symmetry", {"margin": Number(0)}, {"margin": margin})
     points, targets = np.asarray(X), np.asarray(y)
     inside = _inside(named, points.shape[1:], parents)
     models = {_NOTHING: clone(model), **{name: build(model, named[name]) for name in inside}}
     splits = None if cv is None else _splits(cv, points, targets, is_classifier(model))
-    bar = tqdm(models.items(), "groups", disable=not verbose)
-    losses = {name: _left_out(one, points, targets, splits) for name, one in bar}
-    train = len(targets) if splits is None else float(np.mean([len(a) for a, _ in splits]))
-    return _decided(inside, losses, margin, 1 + len(targets) / train)
+    losses, n_train = _left_out(models, points, targets, splits, verbose)
+    return _decided(inside, losses, margin, 1 + len(targets) / n_train)
 
 
 def _decided(
@@ -395,25 +403,50 @@ def _decided(
     return FoundSymmetry(min(largest, key=errors.__getitem__, default=None), tuple(rows))
 
 
-def _left_out(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDArray[Any]:
-    """Each point's error where it was not learnt from, of those that were left out."""
-    labels, fitted = is_classifier(model), clone(model).fit(X, y)
+def _left_out(
+    models: Mapping[str, Any], X: NDArray[Any], y: NDArray[Any], splits: Any, verbose: int
+) -> tuple[dict[str, NDArray[Any]], float]:
+    """Errors of points that a model did not learn from, by model, and how many it did learn from.
+
+    Without ``splits`` by leave-one-out, or on folds where a model does not tell of that.
+    """
+    losses = {}
+    # The largest group first: where it is too large to average over, that is told at once.
+    for name, model in tqdm([*models.items()][::-1], "groups", disable=not verbose):
+        found = _without_each(model, X, y) if splits is None else _on_folds(model, X, y, splits)
+        if found is None:  # then all models are compared on the same folds
+            return _left_out(models, X, y, _splits(10, X, y, is_classifier(model)), verbose)
+        losses[name] = found
+    n_train = [len(y)] if splits is None else [len(train) for train, _ in splits]
+    return losses, float(np.mean(n_train))
+
+
+def _without_each(model: Any, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
+    """Errors of leave-one-out, where the model (or its last step) says what it predicts then."""
+    fitted = clone(model).fit(X, y)
     last = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    held = getattr(last, "loo_decision_", None)
+    if held is None:
+        return None
+    if is_classifier(model):
+        column = held.argmax(axis=1) if held.shape[1] > 1 else (held[:, 0] > 0).astype(int)
+        held = last.classes_[column]
+    return _sizes(held.reshape(y.shape), y, is_classifier(model))
 
-    def errors(found: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
-        own = 100.0 * (found != y) if labels else found - y
-        return np.linalg.norm(own.reshape(len(y), -1), axis=1)
 
-    if splits is None and (held := getattr(last, "loo_decision_", None)) is not None:
-        if labels:
-            column = held.argmax(axis=1) if held.shape[1] > 1 else (held[:, 0] > 0).astype(int)
-            held = last.classes_[column]
-        return errors(held.reshape(y.shape), y)
-    splits = splits or _splits(10, X, y, labels)
-    found = np.full((len(splits), len(y)), np.nan)
-    for row, (train, test) in zip(found, splits, strict=True):
-        row[test] = errors(clone(model).fit(X[train], y[train]).predict(X[test]), y[test])
-    return np.nanmean(found[:, np.isfinite(found).any(axis=0)], axis=0)
+def _on_folds(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDArray[Any]:
+    """Mean errors on folds, of the points that are in any."""
+    sizes = np.full((len(splits), len(y)), np.nan)
+    for row, (train, test) in zip(sizes, splits, strict=True):
+        found = clone(model).fit(X[train], y[train]).predict(X[test])
+        row[test] = _sizes(found, y[test], is_classifier(model))
+    return np.nanmean(sizes[:, np.isfinite(sizes).any(axis=0)], axis=0)
+
+
+def _sizes(found: NDArray[Any], y: NDArray[Any], classifier: bool) -> NDArray[Any]:
+    """Sizes of points' errors: 100 where a label is wrong, or absolute values."""
+    errors = 100.0 * (found != y) if classifier else found - y
+    return np.linalg.norm(errors.reshape(len(y), -1), axis=1)
 
 
 def _one_sided(parent: NDArray[Any], own: NDArray[Any], factor: float) -> tuple[float, float]:
@@ -446,7 +479,7 @@ def _inside(
     if unknown := set(told).union(*told.values()) - {*groups, _NOTHING}:
         raise ParameterError(f"parents names {sorted(unknown)}, groups only {sorted(groups)}")
     inside = {name: set(told.get(name, ())) - {_NOTHING} for name in groups}
-    inside = _found(groups, shape) if parents is None else inside
+    inside = _by_orbits(groups, shape) if parents is None else inside
     for _ in groups:  # what is inside those as well
         inside = {k: v.union(*(inside[other] for other in v)) for k, v in inside.items()}
     if same := [name for name in inside if name in inside[name]]:
@@ -456,7 +489,7 @@ def _inside(
     return dict(sorted(inside.items(), key=lambda item: len(item[1])))
 
 
-def _found(groups: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, set[str]]:
+def _by_orbits(groups: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, set[str]]:
     """The groups whose orbits of random points lie in another's, for each that moves them."""
     x, moved = np.random.RandomState(0).standard_normal((2, prod(shape))), {}
     for name, group in groups.items():

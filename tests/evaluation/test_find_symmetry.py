@@ -128,6 +128,9 @@ def test_says_what_is_wrong():
         (RING, {"parents": {"shifts": ["by three"]}}, "parents names"),
         (half, {}, "not unitary"),
         (RING, {"margin": -1}, "margin"),
+        ([TWO, TWO], {}, "find_symmetry needs groups of different names: give a mapping"),
+        ({}, {}, "find_symmetry needs at least one group"),
+        ({"shifts": 4}, {}, "find_symmetry needs group shifts to be a group .* got 4"),
     ]:
         with pytest.raises(ValueError, match=words):
             find_symmetry(RLSRegressor(kernel=Gaussian(0.2)), groups, X, y, **how)
@@ -155,6 +158,22 @@ def test_classifiers_and_folds():
     same = find_symmetry(SVC(), {"-": Negation()}, X, y > 0, build=lambda m, g: m, cv=folds)
     assert same["-"]["verdict"] == "the data do not tell" and svc["-"]["error"] < 60
     assert find_symmetry(LinearRegression(), RING, X, y).best is None  # three times ten folds
+
+
+def test_all_models_are_compared_on_the_same_folds():
+    """Of ridge regression leave-one-out is known, with moved copies of its points it is not."""
+    X, y = ring(40)
+    rows = find_symmetry(RLSRegressor(), {"-": Negation()}, X, y).rows
+    assert rows == find_symmetry(RLSRegressor(), {"-": Negation()}, X, y, cv=10).rows
+
+
+def test_a_group_too_large_to_average_over_is_told_of_at_once(monkeypatch):
+    X, fit, fitted = np.random.default_rng(0).standard_normal((30, 40)), RLSRegressor.fit, []
+    monkeypatch.setattr(RLSRegressor, "fit", lambda *given: fitted.append(1) or fit(*given))
+    groups = {"shifts": CyclicShifts(40), "orders": Permutations(40)}
+    with pytest.raises(ValueError, match=r"Permutations\(n=40\) has .* n_transforms"):
+        find_symmetry(RLSRegressor(kernel=Gaussian(0.1)), groups, X, X[:, 0])
+    assert len(fitted) == 1
 
 
 @pytest.mark.parametrize("second", [None, 1 / 7])

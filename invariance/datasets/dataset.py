@@ -136,7 +136,8 @@ class Dataset:
         tests = _row_numbers("test", test, n)
         others = np.setdiff1d(np.arange(n), tests)
         trains = others if train is None else _row_numbers("train", train, n)
-        _check_apart(trains, tests)
+        if len(both := np.intersect1d(trains, tests)):
+            raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
         rows = np.concatenate([trains, tests])
         parts = self._rows(rows) | {"description": self.description, "sources": self.sources}
         parts["details"] = {"rows": rows, **parts["details"]}
@@ -178,11 +179,6 @@ class Dataset:
         return self.n_train
 
 
-def _check_apart(train: NDArray[Any], test: NDArray[Any]) -> None:
-    if len(both := np.intersect1d(train, test)):
-        raise ParameterError(f"{len(both)} rows, such as {both[0]}, are in both parts")
-
-
 def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
     given = np.asarray(rows)
     if given.dtype == bool and given.shape == (n,):
@@ -220,5 +216,6 @@ def _labels(owner: str, target: ArrayLike) -> NDArray[Any]:
     except (ValueError, TypeError):  # ragged, or labels that cannot be compared
         labels = np.array(None)
     if labels.ndim != 1 or not labels.size or bool((labels != labels).any()):
-        raise ParameterError(f"{owner} needs target to be labels without NaN, got {short(target)}")
+        due = "labels of one type, without NaN"
+        raise ParameterError(f"{owner} needs target to be {due}, got {short(target)}")
     return labels

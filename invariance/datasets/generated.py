@@ -74,11 +74,11 @@ def make_textures(
 
 #: First three formants in Hz of ten English vowels, averages over men (Peterson, Barney 1952).
 _FORMANTS = {
-    **{"heed": (270, 2290, 3010), "hid": (390, 1990, 2550), "head": (530, 1840, 2480)},
-    **{"had": (660, 1720, 2410), "hod": (730, 1090, 2440), "hawed": (570, 840, 2410)},
-    **{"hood": (440, 1020, 2240), "who'd": (300, 870, 2240), "hud": (640, 1190, 2390)},
-    **{"heard": (490, 1350, 1690)},
-}
+    "heed": (270, 2290, 3010), "hid": (390, 1990, 2550), "head": (530, 1840, 2480),
+    "had": (660, 1720, 2410), "hod": (730, 1090, 2440), "hawed": (570, 840, 2410),
+    "hood": (440, 1020, 2240), "who'd": (300, 870, 2240), "hud": (640, 1190, 2390),
+    "heard": (490, 1350, 1690),
+}  # fmt: skip
 #: Mean pitch in Hz and length of the vocal tract relative to a man's, as a factor on the formants.
 _GROUPS = {"man": (130.0, 1.0), "woman": (220.0, 1.17), "child": (270.0, 1.33)}
 _BANDWIDTHS = (60.0, 90.0, 120.0)

@@ -30,7 +30,7 @@ def _read_idx(content: bytes, path: Path) -> NDArray[np.uint8]:
 
 
 def _idx(name: str, download_if_missing: bool, transposed: bool = False) -> Dataset:
-    """Training images and labels, test images and labels."""
+    """Four files in MNIST's format: training images and labels, test images and labels."""
     entry = CATALOGUE[name]
     found = entry.fetched(download_if_missing)
     X, y, test_X, test_y = (

@@ -436,7 +436,7 @@ class FiniteGroup(Group):
 def closure(
     identity: Array, generators: Array, compose: Callable[..., Array], owner: str, limit: int = 0
 ) -> Array:
-    """All products of generators, breadth first from the identity; at most ``limit``."""
+    """All products of generators, breadth first from the identity; at most ``limit``, if given."""
     limit = limit or ENUMERATION_LIMIT
     # Whole numbers are the same or not; others are the same up to rounding.
     size = max(1.0, float(np.abs(identity).max(initial=0)))

@@ -155,7 +155,7 @@ def normalised(weights: NDArray[Any], density: Density, **listed: Any) -> NDArra
     """Weights of listed elements that add up to one."""
     if not weights.sum() > 0:
         given = ", ".join(f"{name}={short(value)}" for name, value in listed.items())
-        raise ParameterError(f"density {density!r} gives nothing a positive weight: {given}")
+        raise ParameterError(f"density {density!r} gives no element a positive weight: {given}")
     return np.asarray(weights / weights.sum())
 
 

@@ -297,8 +297,8 @@ class Affine(_Interpolated):
         right = elements.shape[1:] == (2, 3) and np.isfinite(elements).all()
         if not right or not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
             raise ParameterError(
-                f"affine {name} must be finite, of shape (r, 2, 3) as affine_maps writes, none "
-                f"that has no inverse; got {short(elements)}"
+                f"affine {name} must be of shape (r, 2, 3), as affine_maps writes them, finite and "
+                f"none with no inverse; got {short(elements)}"
             )
         return elements.astype(float, copy=False)
 

@@ -159,7 +159,7 @@ class Translations(Transformations):
             if distinct < len(pairs):
                 wrong = f"only {distinct} of {len(pairs)} shifts differ on"
         elif (out := np.any(np.abs(pairs) >= sizes, axis=1)).any():
-            wrong = f"the shift {tuple(pairs[out][0].tolist())} moves out of its frame"
+            wrong = f"the shift {tuple(pairs[out][0].tolist())} moves all out of its frame on"
         if wrong:
             given = short(self.max_shift if self.shifts is None else self.shifts)
             image = f"{sizes[0]} x {sizes[1]} image"

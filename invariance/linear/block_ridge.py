@@ -170,8 +170,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
         (solution,) = self._solutions(np.array([float(alpha)]))
         if np.isnan(solution[0]).any():
-            where = f"at alpha={alpha:.1e} in {self._squares.dtype}"
-            raise ValueError(f"not positive definite {where}: raise alpha or use float64")
+            where = f"positive definite at alpha={alpha:.1e} in {self._squares.dtype}"
+            raise ValueError(f"normal equations not {where}: raise alpha or use float64")
         self._solved, self.alpha_ = solution, float(alpha)
         return self
 

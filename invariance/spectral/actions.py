@@ -134,7 +134,7 @@ def _check_inverses(basis: Basis, group: Transformations, maps: Maps, inverses: 
     gaps = np.abs(matrices - np.eye(basis.n_features)).max(axis=(1, 2), initial=0)
     gaps = np.maximum(gaps, np.abs(basis.same_place(shifts)).max(axis=1, initial=0))
     if gaps.max(initial=0) > 1e-8:
-        wrong = f"a generator of {short(group)} and its inverse are not the identity"
+        wrong = f"a generator of {short(group)} and its inverse do not make the identity"
         raise ParameterError(f"{wrong} on {short(basis)}; give both the same period")
 
 

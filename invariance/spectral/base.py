@@ -222,8 +222,8 @@ class Basis(BaseEstimator, ABC):
         """X as floats of shape (n, n_features), on the manifold."""
         d = self._d
         points = check_array(X, dtype=np.float64)
-        if (given := points.shape[1]) != d:
-            raise ParameterError(f"points of {self!r} have {d} coordinates, got X with {given}")
+        if (n := points.shape[1]) != d:
+            raise ParameterError(f"points of {short(self)} have {d} coordinates, got X with {n}")
         return points
 
     def outside(self, X: NDArray) -> str | None:

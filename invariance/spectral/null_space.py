@@ -95,5 +95,5 @@ def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
     doubtful = (values > ZERO / 100) & (values < ZERO * 100)
     if np.any(doubtful):
         value = f"{values[doubtful][0]:.2g}, which cannot be told from zero"
-        raise ParameterError(f"D - I has a singular value of {value}; turn by no tiny angle")
+        raise ParameterError(f"D - I has a singular value of {value}; give larger angles")
     return vectors, values < ZERO

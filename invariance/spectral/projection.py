@@ -155,7 +155,8 @@ def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_arra
     """
     size, within = actions.size, None
     if method == "components" and actions.mixing:
-        raise ParameterError(f"the generators do not permute eigenspace {actions.k}: use 'auto'")
+        functions = f"the functions of eigenspace {actions.k}"
+        raise ParameterError(f"the generators do not permute {functions}: use 'auto'")
     if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
         defects = actions.defects()
     else:

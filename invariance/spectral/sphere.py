@@ -195,7 +195,8 @@ class Sphere(Basis):
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.abs(matrix + matrix.T).max() > 1e-8 or np.abs(shift).max(initial=0) > 1e-8:
-            raise ParameterError(f"antisymmetric matrices turn the sphere, got {matrix}, {shift}")
+            given = f"{short(matrix)}, {short(shift)}"
+            raise ParameterError(f"only antisymmetric matrices turn the sphere, got {given}")
         if k >= self._turning:
             turn = matrix[2, 1], matrix[0, 2], matrix[1, 0]
             return sum(w * m for w, m in zip(turn, angular_momentum(k), strict=True))

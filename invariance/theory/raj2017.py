@@ -52,7 +52,7 @@ def jacobian_factor(matrix: Numbers) -> float:
     linear = np.asarray(matrix)
     determinant = abs(np.linalg.det(linear)) if len(linear) == linear.shape[1] else 0.0
     if not determinant > 0:
-        raise ParameterError(f"matrix must be square; no inverse has {short(matrix)}")
+        raise ParameterError(f"matrix must be square; {short(matrix)} has no inverse")
     return float(determinant**-0.5)
 
 

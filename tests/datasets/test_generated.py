@@ -233,6 +233,11 @@ def test_labels_are_invariant():
         assert [label[x.tobytes()] for x in moved] == y.tolist()
 
 
+def test_the_seed_draws_the_targets():
+    y = [make_xperm(random_state=seed)[1] for seed in (0, 0, 1)]
+    assert np.array_equal(y[0], y[1]) and not np.array_equal(y[0], y[2])
+
+
 # -- splits, and recordings cut to one length ------------------------------------------------------
 
 

@@ -1,5 +1,6 @@
 """What is no element is refused, and those that are the same count once."""
 
+import inspect
 import pickle
 import sys
 import time
@@ -154,6 +155,12 @@ def test_parameters_are_checked_again_when_they_change():
         shifts.act([[1, 2, 3, 4]], X)
     # What was found right is remembered outside the object: it stays as it was constructed.
     assert vars(G.CyclicShifts(4)) == vars(pickle.loads(pickle.dumps(shifts.set_params(n=4))))
+
+
+def test_arguments_after_the_second_are_given_by_name():
+    for kind in (one for one in map(vars(G).get, G.__all__) if hasattr(one, "get_params")):
+        given = list(inspect.signature(kind).parameters.values())
+        assert all(p.kind is p.KEYWORD_ONLY for p in given[2:]), kind
 
 
 class Twice(G.Transformations):

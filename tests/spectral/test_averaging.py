@@ -325,3 +325,11 @@ def test_a_model_that_can_only_be_constant_says_so():
     X = S.Sphere(3).sample(40, random_state=0)
     with pytest.warns(UserWarning, match="can only be constant"):
         S.SpectralAveraging(S.Sphere(3), G.Rotations3D()).fit(X, X[:, 0])
+
+
+def test_missing_labels_and_coefficients_of_another_length_are_refused():
+    X = S.Torus(2).sample(20, random_state=0)
+    with pytest.raises(ValueError, match="y must be finite, but entry 0 is nan"):
+        S.SpectralAveraging(S.Torus(2), degree=1).fit(X, [None, *[1.0] * 19])
+    with pytest.raises(ValueError, match="holds 16 functions"):
+        S.Expansion(S.Sphere(3, degree=3), np.zeros(3))

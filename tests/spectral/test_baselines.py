@@ -97,3 +97,10 @@ def test_gradients_are_those_of_finite_differences(normalise):
         assert gradient.shape == (7, 7, 1) and make(0.7).theta == np.log([0.7])
     fixed = S.VonMisesKernel(0.7, eta_bounds="fixed")
     assert len(fixed.theta) == 0 and fixed(x, eval_gradient=True)[1].shape == (7, 7, 0)
+
+
+def test_kernels_check_their_points_on_the_diagonal_too():
+    for kernel in (S.VonMisesKernel(), S.SobolevKernel(S.Torus(2, degree=2))):
+        for points in ([[np.nan, 0.0]], [0.0, 1.0]):
+            with pytest.raises(ValueError):
+                kernel.diag(points)

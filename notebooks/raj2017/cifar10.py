@@ -78,7 +78,7 @@ else:
     bandwidths = dict.fromkeys(("original", "local"), (1, 2, 4, 8, 16))
     second_bandwidths = (0.03, 0.1, 0.3, 1)
     n_draw, test_draw, n_draws = 10_000, 10_000, 5
-    recipe = {"widths": (16, 32, 64, 128), "epochs": 20, "batch_size": 128}
+    recipe = {"widths": (32, 64, 128, 256), "epochs": 20, "batch_size": 128}
 network_seeds = (seed, seed + 1) if not run.quick or find_spec("torch") else ()
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
 

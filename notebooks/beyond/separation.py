@@ -16,8 +16,9 @@
 # $$c\, d(x, z) \le \lVert \phi(x) - \phi(z) \rVert \le C\, d(x, z), \qquad
 # d(x, z) = \min_{g \in G} \lVert x - g z \rVert ,$$
 #
-# between the distances of orbits and of features. With $c = 0$ two orbits are confused, or become so; the
-# distortion C / c says how much worse than the points themselves the features can be.
+# between the distances of orbits and of features. With $c = 0$ two orbits are confused, or pairs of
+# orbits come as close to that as one likes; the distortion $C / c$ says how much worse than the points
+# themselves the features can be.
 # `separation_report` searches for the pairs of points that attain both.
 #
 # ## What is known

@@ -96,10 +96,10 @@ def orders(*cycles):
     return GeneratedPermutations(lines.tolist())
 
 
-def turn(k):
-    """Rotations about the third axis by the k-th part of a turn."""
-    c, s = np.cos(2 * np.pi / k), np.sin(2 * np.pi / k)
-    return OrthogonalMatrices([[[c, -s, 0], [s, c, 0], [0, 0, 1]]])
+def turns(*parts):
+    """Rotations about the third axis that these parts of a turn generate."""
+    angles = [(np.cos(2 * np.pi / k), np.sin(2 * np.pi / k)) for k in parts]
+    return OrthogonalMatrices([[[c, -s, 0], [s, c, 0], [0, 0, 1]] for c, s in angles])
 
 
 RING, REFLECTED = [1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0]
@@ -132,13 +132,10 @@ LATTICES = {
     ),
     "sphere": (
         Sphere(3, degree=8),
-        {"half": turn(2), "quarter": turn(4), "axis": turn(17), "all": Rotations3D()},
+        # the axis holds quarter turns too: its invariants are among theirs
+        {"half": turns(2), "quarter": turns(4), "axis": turns(17, 4), "all": Rotations3D()},
     ),
 }
-# The axis holds half and quarter turns: its invariants are among theirs.
-LATTICES["sphere"][1]["axis"] = OrthogonalMatrices(
-    [turn(17).generators()[0].tolist(), turn(4).generators()[0].tolist()]
-)
 
 
 # %% [markdown]

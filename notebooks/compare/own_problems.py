@@ -60,8 +60,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from invariance import groups
-from invariance.companion import Run
-from invariance.companion.run.style import look
+from invariance.companion import Run, look
 from invariance.datasets import fixed_length, load_fsdd, make_vowels
 from invariance.evaluation import best_by_leave_one_out, mean_se
 from invariance.features import LogMel, OrbitFourier, SetFeatures, pad_sets, patch_sets
@@ -72,11 +71,13 @@ from invariance.spectral import SpectralAveraging, Torus
 
 run = Run("compare/own_problems", profile=profile, seed=seed, noise=noise)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 SPLITS, TEST = (5, 400) if FULL else (2, 40)
 WIDTHS = [0.01, 0.03, 0.1, 0.3, 1.0] if FULL else [0.1, 0.3]
 ANY = {"C": [1.0, 10.0, 100.0, 1000.0], "gamma": ["scale", 0.01, 0.1, 1.0]}
+
+# %%
 found, methods, covered, then = {}, {}, {}, {}
 
 

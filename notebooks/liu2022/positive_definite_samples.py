@@ -389,17 +389,9 @@ scores = {
 }
 below = np.mean([np.mean(values) > rounding for values in scores.values()])
 fig, axis = plt.subplots(figsize=(7, 3.4))
-for (base, method), i in zip(
-    (("linear", "linear"), ("polynomial", "polynomial"), ("Gaussian", "rbf")), range(3), strict=True
-):
-    curve(
-        axis,
-        FEATURES,
-        np.stack([least[k][:, i] for k in FEATURES], 1),
-        method,
-        label=base,
-        linestyle="none",
-    )
+for base, method in zip(BASES, ("linear", "polynomial", "rbf"), strict=True):
+    values = np.stack([scores[f"{base}, {kind}"] for kind in FEATURES], axis=1)
+    curve(axis, FEATURES, values, method, label=base, linestyle="none")
 axis.axhline(rounding, linestyle=":", color=colour("bound"), label="1,000 times rounding")
 axis.set(
     ylabel="minus the least eigenvalue over the largest",

@@ -161,7 +161,7 @@ run.claim(
 fig, axis = plt.subplots(figsize=(6.4, 3.4))
 for label, method in zip((*KERNELS, *BLIND), ("rbf", "local", "linear", "polynomial"), strict=True):
     values = [max(scores[f"{label}, {name}"], 1e-17) for name in NAMES]
-    curve(axis, NAMES, np.array([values, values]), method, linestyle="none", label=label)
+    curve(axis, NAMES, values, method, linestyle="none", label=label)
 axis.set(
     yscale="log",
     ylabel="squared distance of embeddings",

@@ -345,6 +345,13 @@ def jackknife(statistic, samples):
     return Score(statistic(mean), np.sqrt((n - 1) ** 2 / n * np.var(values, ddof=1)))
 
 
+def beside_theory(exponent, half, limit, here):
+    """Columns of a measured exponent with its interval, and of what theory says."""
+    found = {"exponent": f"{exponent:.3f} ± {half:.3f}", "in the limit": limit}
+    found |= {"at these n": f"{here:.3f}", "draws": GAIN_DRAWS}
+    return found | {"draws for ± 0.1": int(np.ceil(GAIN_DRAWS * (half / 0.1) ** 2))}
+
+
 finite = {
     name: [risks(name, ORDERS, SIZES, r, noise, seed) for r in range(GAIN_DRAWS)]
     for name in SMOOTHNESS
@@ -361,9 +368,7 @@ for name, draws in finite.items():
         for i, m in enumerate(ORDERS)
         if m > 1
     }
-    row |= {"exponent": f"{exponent.mean:.3f} ± {2 * exponent.se:.3f}", "in the limit": 1}
-    row |= {"at these n": f"{stated:.3f}", "draws": GAIN_DRAWS}
-    rows.append(row | {"draws for ± 0.1": int(np.ceil(GAIN_DRAWS * (2 * exponent.se / 0.1) ** 2))})
+    rows.append(row | beside_theory(exponent.mean, 2 * exponent.se, 1, stated))
 run.table(
     rows,
     "gain",
@@ -418,14 +423,9 @@ for name in ("torus", "sphere"):
     stated = expected(name, [1, 64], WIDE, draws[0][1])
     for i, d in enumerate((2, 1)):
         fit, here = fit_rate(WIDE, risk[:, i].T), fit_rate(WIDE, stated[i])
-        half = (fit.high - fit.low) / 2
+        half, limit = (fit.high - fit.low) / 2, f"{s / (s + d / 2):.3f}"
         row = {"manifold": name, "group": "circle" if i else "none", "dimension left": d}
-        row |= {
-            "exponent": f"{-fit.slope:.3f} ± {half:.3f}",
-            "in the limit": f"{s / (s + d / 2):.3f}",
-        }
-        row |= {"at these n": f"{-here.slope:.3f}", "draws": GAIN_DRAWS}
-        rates.append(row | {"draws for ± 0.1": int(np.ceil(GAIN_DRAWS * (half / 0.1) ** 2))})
+        rates.append(row | beside_theory(-fit.slope, half, limit, -here.slope))
 run.table(
     rates,
     "rates",

@@ -114,8 +114,8 @@ def as_set_rows(
         if A.ndim != 3 or A.dtype.kind not in "iuf" or n_coordinates not in (None, A.shape[2]):
             raise ParameterError(
                 f"{owner} needs sets X to be a padded array (n, largest, {n_coordinates or 'd'}), "
-                f"such as pad_sets(list_of_arrays), got {short(X)} of shape {A.shape}; of rows "
-                "n_coordinates=d says how many numbers make a point"
+                f"such as pad_sets(list_of_arrays), got {short(X)} of shape {A.shape}; for "
+                "rows, n_coordinates=d says how many numbers make a point"
             )
         found.append(check_array(A, allow_nd=True, ensure_all_finite=False))
     d = {A.shape[2] for A in found}

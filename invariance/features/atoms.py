@@ -127,7 +127,8 @@ def _environments(
     if not fit[both].all():
         raise ParameterError(
             "atom_environments: positions of two atoms are equal, in molecule "
-            f"{np.argwhere(both & ~fit)[0, 0]} of the {n}; do zero charges mark missing atoms?"
+            f"{np.argwhere(both & ~fit)[0, 0]} of the {n} looked at together; do zero charges mark "
+            "missing atoms?"
         )
     distance[~both] = 1.0
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)

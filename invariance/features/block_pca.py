@@ -57,7 +57,8 @@ class BlockPCA(FeatureMap):
         X = self._points_to_fit(X)
         if X.shape[1] % self.block:
             raise ParameterError(
-                f"block = {self.block!r}, 2 n_bins + 1 of GroupCDF, does not divide {X.shape[1]}"
+                f"block = {self.block!r} does not divide {X.shape[1]} features; 2 n_bins + 1 of "
+                "GroupCDF does"
             )
         if self.n_components > self.block:
             raise ParameterError(

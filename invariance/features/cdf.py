@@ -12,8 +12,9 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import parameters as kinds
 from ..core.arrays import is_foreign, like, namespace, refuse_gradient
-from ..core.parameters import Array, OneOf, ParameterError, Positive, Whole, stores_parameters
+from ..core.parameters import ParameterError, check_memory, stores_parameters
 from ..orbits import Histogram, Reduction
 from .orbit import OrbitFeatures
 from .templates import draw_templates
@@ -68,11 +69,13 @@ class GroupCDF(OrbitFeatures):
     """
 
     _: KW_ONLY
-    n_bins: Annotated[int, Whole(1)] = 25
-    templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
-    epsilon: Annotated[float, Positive()] = 0.2
-    rejection: Annotated[str, OneOf("redraw", "zero")] = "redraw"
-    s: Annotated[str | float, OneOf("bound", "data") | Positive()] = "bound"
+    n_bins: Annotated[int, kinds.Whole(1)] = 25
+    templates: Annotated[str | ArrayLike, kinds.OneOf("gaussian", "sphere") | kinds.Array(2)] = (
+        "gaussian"
+    )
+    epsilon: Annotated[float, kinds.Positive()] = 0.2
+    rejection: Annotated[str, kinds.OneOf("redraw", "zero")] = "redraw"
+    s: Annotated[str | float, kinds.OneOf("bound", "data") | kinds.Positive()] = "bound"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         # With thresholds set by hand or by the data no norm bound has to hold.
@@ -88,6 +91,7 @@ class GroupCDF(OrbitFeatures):
                 f"{self.group!r} weighs its elements unequally: give n_transforms to draw some"
             )
         self._n_features_out = self.n_components * (2 * self.n_bins + 1)
+        check_memory("GroupCDF", 8 * self._n_features_out, n_bins=self.n_bins)
         templates = np.where(rejected, 0, self.templates_)
         self.s_ = self._half_width(X, templates)
         low, high = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)

@@ -50,6 +50,8 @@ class Average(OrbitKernel):
     Parameters
     ----------
     base : Kernel
+        Sums and products are evaluated for every transformation, which is slower:
+        ``ConstantKernel(2.0) * Average(RBF(), group)`` is the faster way to scale one.
     group : Transformations
     n_transforms : int or None
         How many elements to draw from the group's measure; None takes its quadrature rule: all

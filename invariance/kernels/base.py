@@ -132,6 +132,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def _gram(self, X: Array, Y: Array | None) -> Array:
         """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
         form = self._form((1, X.shape[1], 1))
+        if form is None:
+            raise NotImplementedError(f"{type(self).__name__} needs a method inner_form or _gram")
         values = products(form, X, Y)
         if form.outer is None or values.nbytes <= _TILE_BYTES:
             return np.asarray(form.value(values))

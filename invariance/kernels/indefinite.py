@@ -95,8 +95,8 @@ class GramReport:
         if self.n_negative:
             lines.append(
                 "Indefinite: these are inner products of no points. An SVM may end at a poor "
-                "solution. GramTransformer(kernel) repairs the matrix, from points on; "
-                "GramTransformer('precomputed') a matrix; RLSClassifier does so by itself."
+                "solution. GramTransformer(kernel) takes points and repairs their matrix, "
+                "GramTransformer('precomputed') a given one; RLSClassifier does so by itself."
             )
         if not self.symmetric:
             lines.append(

@@ -120,7 +120,8 @@ class Locality(Kernel):
             each[name] = value if isinstance(value, (tuple, list)) else [value] * due
             if len(each[name]) != due:
                 raise ParameterError(
-                    f"Locality needs {name} to be {due} for powers={self.powers!r}, got {value!r}"
+                    f"Locality needs the length of {name} to be {due} for powers={self.powers!r}, "
+                    f"got {value!r}"
                 )
         gammas = each.pop("gammas")
         if self.gammas is None:

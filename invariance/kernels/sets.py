@@ -32,11 +32,11 @@ _OWN = 128
 _VALUE = 600
 
 
-def _counted(kernel: Any, X: Array, Y: Array) -> float:
+def _operations(kernel: Any, X: Array, Y: Array) -> float:
     """Operations of a kernel of sets, or of those that a kernel is made of."""
     if hasattr(kernel, "operations"):
         return float(kernel.operations(X, Y))
-    return sum(_counted(part, X, Y) for part in vars(kernel).values() if takes_sets(part))
+    return sum(_operations(part, X, Y) for part in vars(kernel).values() if takes_sets(part))
 
 
 @stores_parameters
@@ -84,7 +84,7 @@ class _OfSets(Kernel):
         ours, theirs = one.by_label(), two.by_label()
         both = ours.keys() & theirs.keys()
         if takes_sets(self.base):
-            return sum(_counted(self.base, ours[k].values, theirs[k].values) for k in both)
+            return sum(_operations(self.base, ours[k].values, theirs[k].values) for k in both)
         pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
         return (2.0 * one.values.shape[1] + _VALUE) * pairs
 

@@ -200,6 +200,7 @@ class Product(Way):
 class Evaluation(Product):
     """The base kernel evaluated for every transformation, a tile at a time."""
 
+    name = "product, kernel evaluated"
     rows, columns = 1024, 8192  # an evaluation has costs of its own at every call
 
     def __init__(self, problem: Problem):

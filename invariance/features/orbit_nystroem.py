@@ -14,6 +14,7 @@ from ..core import parameters as kinds
 from ..core.arrays import check_finite, is_foreign, like
 from ..core.parameters import ParameterError, stores_parameters
 from ..kernels import Gaussian, Kernel, Laplacian
+from ..kernels.base import preserved
 from ..orbits import Reduction, WeightedMean, row_blocks
 from ..orbits.way import warn
 from .bandwidth import median_gamma
@@ -94,8 +95,8 @@ class OrbitNystroem(OrbitFeatures):
             candidates = self._on_orbits(X, elements, for_elements)
         self.kernel_: Kernel = self._kernel(candidates, rng)
         self.landmarks_ = self._landmarks(candidates, rng)
-        preserved = self.group_ is not None and self.kernel_.preserved_by(self.group_)
-        self._prepare_on_side(self.landmarks_, elements, preserved=preserved, base=self.kernel_)
+        known = self.group_ is not None and preserved(self.kernel_, self.group_)
+        self._prepare_on_side(self.landmarks_, elements, preserved=known, base=self.kernel_)
         if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:

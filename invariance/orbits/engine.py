@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
-from ..core.arrays import is_foreign, like, namespace, on_host, wants_gradient
+from ..core.arrays import is_foreign, like, namespace, numpy_only, on_host, wants_gradient
 from ..core.config import block_bytes_of
 from ..groups import Transformations
 from ..groups.base import ENUMERATION_LIMIT
@@ -287,6 +287,9 @@ class OrbitProducts:
         evaluate = None
         if form is None:
             evaluate = getattr(self.base, "_gram", self.base)
+            if foreign and not hasattr(self.base, "_gram_arrays"):  # a sum or product, say
+                remedy = "take one kernel as the base, such as Gaussian or Polynomial"
+                numpy_only(type(self.base).__name__, remedy, first, second)
             if foreign:
                 evaluate = partial(self.base._gram_arrays, xp)
         sets = [WeightedSet(self.group, self.elements, self.weights)]

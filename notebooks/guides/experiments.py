@@ -331,7 +331,7 @@ run.table(
 # - Another group: `Average(..., normalize=True)` is always a covariance; a best fit has to be
 #   repaired, as above. `gram_report` says whether it has to.
 # - Few experiments: look at the early column. In a trial before this one the plain kernel was ahead
-#   for the first twenty; here it is ahead of the average without `normalize` alone.
+#   for the first twenty; the lines below the figure count on how many functions it is so here.
 #
 # ## Try it
 #

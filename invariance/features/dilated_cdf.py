@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from ..core.arrays import check_arrays, is_foreign, like, namespace, on_host, refuse_gradient
 from ..core.config import block_bytes_of
 from ..core.parameters import BlockBytes, OneOf, RandomState, Verbose, Whole, stores_parameters
 from ..orbits import row_blocks
@@ -74,6 +76,9 @@ class DilatedCDF(FeatureMap):
 
     def fit(self, X: ArrayLike, y=None) -> Self:
         """Choose dilations from the length of the series X (n, d), and thresholds from some."""
+        if is_foreign(X):
+            check_arrays("DilatedCDF", X)
+            X = on_host(X, "DilatedCDF.fit")
         X = self._points_to_fit(X)
         rng, each = check_random_state(self.random_state), self.n_features // _TEMPLATES
         longest = max(1.0, (X.shape[1] - 1) / (_LENGTH - 1))
@@ -98,26 +103,36 @@ class DilatedCDF(FeatureMap):
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Features of series X (n, d), of their floating type, between 0 and 1."""
-        X = self._points_to_transform(X)
+        """Features of series X (n, d), in their library and floating type, between 0 and 1."""
+        if is_foreign(X):
+            check_is_fitted(self)
+            check_arrays("DilatedCDF", X, n_features=self.n_features_in_)
+            refuse_gradient("DilatedCDF", X, "counts inner products")
+        else:
+            X = self._points_to_transform(X)
         # Of a series: entries under a template, their sums, and a mask for each threshold.
         most = max(t.shape[1] for t in self.thresholds_)
         bytes_each = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + most)
         bound = min(block_bytes_of(self.block_bytes), _BLOCK * bytes_each // self.n_features_in_)
-        rows = tqdm(list(row_blocks(len(X), bytes_each, bound)), "series", disable=not self.verbose)
-        return np.concatenate([self._block(X[some]) for some in rows])
+        rows = list(row_blocks(X.shape[0], bytes_each, bound))
+        return _joined(
+            [self._block(X[some, :]) for some in tqdm(rows, "series", disable=not self.verbose)]
+        )
 
-    def _block(self, X: NDArray) -> NDArray:
-        columns, parts = np.ascontiguousarray(X.T), []
-        for j, dilation in enumerate(self.dilations_.tolist()):
-            levels = self.thresholds_[j].astype(X.dtype, copy=False)[..., None, None]
-            mask = np.empty((levels.shape[1], *columns.shape), bool)
-            for i, products in enumerate(self._products(columns, dilation)):
-                whole = self._whole(i + j, dilation, len(columns))
-                parts.append(_share(products[whole], levels[i], mask[:, whole]))
-        return np.concatenate(parts).T
+    def _block(self, X: Any) -> Any:
+        columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
+        parts = []
+        for j, (dilation, thresholds) in enumerate(
+            zip(self.dilations_, self.thresholds_, strict=True)
+        ):
+            levels = like(thresholds, X)[..., None, None]  # (84, k, 1, 1), products are (d, n)
+            mask = np.empty((thresholds.shape[1], *columns.shape), bool)
+            for i, products in enumerate(self._products(columns, int(dilation))):
+                whole = self._whole(i + j, int(dilation), columns.shape[0])
+                parts.append(_share(products[whole, :], levels[i, ...], mask[:, whole]))
+        return _joined(parts).T
 
-    def _products(self, columns: NDArray, dilation: int) -> Iterator[NDArray]:
+    def _products(self, columns: Any, dilation: int) -> Iterator[Any]:
         """<g t, x> for each template: arrays (d, n) of shifts by series, good until the next one.
 
         With s the sum of the nine entries under a template and y three times an entry, they are
@@ -128,22 +143,26 @@ class DilatedCDF(FeatureMap):
         under = [self._moved(columns, int(offset)) for offset in offsets]
         first = -sum(under[1:], under[0])
         thrice = [3 * entries for entries in under]
-        room = np.empty_like(columns)
+        room = None if is_foreign(columns) else np.empty_like(columns)
         for a in range(_LENGTH):
             second = first + thrice[a]
             for b in range(a + 1, _LENGTH - 1):
                 third = second + thrice[b]
                 for entries in thrice[b + 1 :]:
                     # In place: a new array for each would take as long as the sum.
-                    yield np.add(third, entries, out=room)
+                    yield third + entries if room is None else np.add(third, entries, out=room)
 
-    def _moved(self, columns: NDArray, offset: int) -> NDArray:
+    def _moved(self, columns: Any, offset: int) -> Any:
         """The entries ``offset`` later: around the end, or zero beyond it."""
+        d = columns.shape[0]
         if self._fitted.boundary == "cyclic":
-            return np.roll(columns, -offset, axis=0)
-        d, moved = len(columns), np.zeros_like(columns)
-        moved[max(0, -offset) : max(0, d - offset)] = columns[max(0, offset) : max(0, d + offset)]
-        return moved
+            cut = offset % d
+            return _joined([columns[cut:, :], columns[:cut, :]])
+        kept = max(0, d - abs(offset))
+        zeros = 0 * columns[: d - kept, :]
+        if offset < 0:
+            return _joined([zeros, columns[:kept, :]])
+        return _joined([columns[d - kept :, :], zeros])
 
     def _whole(self, turn: int, dilation: int, d: int) -> slice:
         """The shifts that count: all, or every second time those that need no zeros."""
@@ -153,8 +172,11 @@ class DilatedCDF(FeatureMap):
         return slice(reach, d - reach)
 
 
-def _share(products: NDArray, levels: NDArray, mask: NDArray) -> NDArray:
+def _share(products: Any, levels: Any, mask: NDArray) -> Any:
     """Of products (d, n), the share along d at most each level (k, 1, 1): (k, n)."""
+    if is_foreign(products):
+        xp = namespace(products)
+        return xp.mean(xp.astype(products <= levels, products.dtype), axis=1)
     np.less_equal(products, levels, out=mask)
     # Bytes are added in halves, whole vectors at a time, as long as no sum can exceed a byte.
     counts, length = mask.view(np.uint8), len(products)
@@ -163,3 +185,7 @@ def _share(products: NDArray, levels: NDArray, mask: NDArray) -> NDArray:
         counts[:, :half] += counts[:, length - half : length]
         length -= half
     return counts[:, :length].sum(axis=1, dtype=products.dtype) / len(products)
+
+
+def _joined(parts: list[Any]) -> Any:
+    return namespace(parts[0]).concat(parts) if is_foreign(parts[0]) else np.concatenate(parts)

@@ -99,3 +99,18 @@ def test_long_series_count_beyond_a_byte():
     expected = np.mean(X[0][at] @ t <= model.thresholds_[j][i, 0])
     column = i * model.thresholds_[j].shape[1]
     assert abs(features[0, column] - expected) < 1e-12
+
+
+@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+def test_tensors(library, boundary):
+    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
+    xp = pytest.importorskip(library, reason=f"{library} is not installed")
+    model = DilatedCDF(n_features=200, boundary=boundary, random_state=0).fit(SERIES[:6])
+    given_ = xp.asarray(SERIES[6:])
+    found = model.transform(given_)
+    assert type(found) is type(given_) and found.dtype == given_.dtype
+    assert_allclose(np.asarray(found), model.transform(SERIES[6:]), rtol=0, atol=1e-12)
+    if library == "torch":
+        with pytest.raises(ValueError, match="no gradient"):
+            model.transform(given_.requires_grad_())

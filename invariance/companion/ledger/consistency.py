@@ -14,7 +14,7 @@ from .claims import Claim, load_ledger
 from .guard import alterations
 from .owner import departures
 from .prose import typed_results
-from .results import files_of, read_results
+from .results import altered, files_of, read_results, read_status
 from .scoreboard import scoreboard
 from .settings import read_settings, registered, standing
 from .verdicts import KEPT, judge_again
@@ -117,6 +117,8 @@ def _records(paths: Paths) -> Iterator[str]:
         for file in files_of(results):
             if not (folder / file).is_file():
                 yield f"{path}: names the file {file}, which is not there"
+        if said := altered(folder, read_status(folder, notebook)[0]):
+            yield f"{folder}: {said}; run the notebook again"
         for claim_id, entry in results["claims"].items():
             # a claim may have moved since to another notebook, or its protocol may have changed:
             # the old result counts no more, and was judged by the rules of its time

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ..files import read_json
+from ..files import file_digest, read_json
 from ..paths import PROFILES
 
 RESULTS_SCHEMA = 1
@@ -36,6 +36,8 @@ _PROVENANCE = {"code": str, "packages": dict, "data": dict, "parameters": dict}
 _BESIDE = ("data", "note", "protocol")  # of a claim: text or None
 _SECONDS = ("wall_s", "cached_s", "cpu_s", "floor_s", "peak_memory_mb")
 _NAMES: dict[type, str] = {dict: "a mapping", list: "a list", str: "text"}
+# in an output folder, but no output of the run
+_APART = ("status.json", "failed", ".work")
 
 
 def read_results(folder: Path, notebook: str | None = None) -> Found:
@@ -145,3 +147,25 @@ def read_executed(path: Path) -> Found:
     ):
         return None, [f"{path}: is no notebook of format 4; run the notebook again"]
     return content, wrong
+
+
+def outputs_of(folder: Path) -> dict[str, str]:
+    """Digest of every file that a run left in its folder, by its path below it."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        if name.parts[0] not in _APART and path.is_file():
+            found[name.as_posix()] = file_digest(path) or ""
+    return found
+
+
+def altered(folder: Path, status: Mapping[str, Any] | None) -> str | None:
+    """Which output is not what the latest success wrote; None if all are. See `read_status`."""
+    outputs = ((status or {}).get("success") or {}).get("outputs")
+    found = outputs_of(folder)
+    for name, digest in outputs.items() if isinstance(outputs, dict) else ():
+        if name not in found:
+            return f"{name} is missing"
+        if found[name] != digest:
+            return f"{name} is not what the run wrote"
+    return None

@@ -16,10 +16,10 @@ from typing import Any
 
 from ..files import file_digest, read_json, replace_folder, write_bytes, write_json, writing
 from ..ledger.guard import record_digests
-from ..ledger.results import STATUSES, read_executed, read_results, read_status
+from ..ledger.results import STATUSES, outputs_of, read_executed, read_results, read_status
 from ..ledger.settings import STAGE
 from ..paths import Paths
-from .resume import inputs_of, outputs_of
+from .resume import inputs_of
 from .worker import failure
 
 _THREADS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")

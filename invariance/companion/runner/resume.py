@@ -17,16 +17,13 @@ from ..errors import NotebookError
 from ..files import file_digest, read_text
 from ..imports import closure
 from ..ledger.claims import Ledger
-from ..ledger.results import read_results, read_status
+from ..ledger.results import altered, read_results, read_status
 from ..ledger.settings import registered
 from ..paths import Paths
 from ..provenance import architecture, package_versions
 from ..source import helpers_of, notebook_code
 
 NEW = "it has not run yet"
-
-# in an output folder, but no output of the run
-_APART = ("status.json", "failed", ".work")
 
 
 def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int) -> dict:
@@ -44,16 +41,6 @@ def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], thre
         "threads": threads,
         "architecture": architecture(),
     }
-
-
-def outputs_of(folder: Path) -> dict[str, str]:
-    """Digest of every file that a run left in its folder, by its path below it."""
-    found = {}
-    for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder)
-        if name.parts[0] not in _APART and path.is_file():
-            found[name.as_posix()] = file_digest(path) or ""
-    return found
 
 
 def inputs_of(paths: Paths, reads: Sequence[str], profile: str) -> dict[str, str]:
@@ -97,11 +84,8 @@ def reason_to_run(
     outputs = success.get("outputs")
     if not isinstance(outputs, dict) or "executed.ipynb" not in outputs:
         return f"{folder / 'status.json'}: damaged"
-    for name, digest in outputs.items():
-        if not (folder / name).is_file():
-            return f"{name} is missing"
-        if file_digest(folder / name) != digest:
-            return f"{name} is not what the run wrote"
+    if said := altered(folder, status):
+        return said
     results, problems = read_results(folder, notebook)
     if results is None:
         return problems[0] if problems else None

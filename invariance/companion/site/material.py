@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import CompanionError
 from ..ledger.claims import load_ledger, paper_label
 from ..ledger.papers import read_papers
-from ..ledger.results import read_executed, read_results, read_status
+from ..ledger.results import altered, read_executed, read_results, read_status
 from ..ledger.rows import OPEN, Row, rows_of
 from ..paths import Paths
 
@@ -191,6 +191,7 @@ def _notebook(name: str, paths: Paths, profile: str | None) -> Notebook:
         if status and status["status"] != "ok":
             failure = status["failure"] or {"message": "no reason was noted"}
             notebook.failure = f"{status['status']}: {failure['message']}"
+        unclear += [f"{fault}; run it again"] if (fault := altered(built, status)) else []
         said += [problem.replace(f"{built}/", "") for problem in unread + unclear]
     return notebook
 

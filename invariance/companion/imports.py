@@ -19,19 +19,21 @@ def _file(module: str, package: Path) -> Path | None:
 
 @cache
 def _homes(origin: str, package: Path) -> dict[str, str]:
-    """Module of each name that a package finds on first use, by `__getattr__`."""
+    """Module of each name that a package finds on first use, by `__getattr__`.
+
+    Names that its text imports, for type checkers, are found there.
+    """
     path = _file(origin, package) if origin.split(".")[0] == package.name else None
-    if (
-        path is None
-        or path.name != "__init__.py"
-        or "def __getattr__" not in path.read_text("utf-8")
-    ):
+    source = path.read_text(encoding="utf-8") if path and path.name == "__init__.py" else ""
+    if path is None or "def __getattr__" not in source:
         return {}
+    imports = [n for n in ast.walk(parse_code(source, origin)) if isinstance(n, ast.ImportFrom)]
+    known = {alias.name for node in imports for alias in node.names}
     return {
         node.name: f"{origin}.{home.stem}"
         for home in sorted(path.parent.glob("*.py"))
         for node in parse_code(home.read_text(encoding="utf-8"), home.stem).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in known
     }
 
 

@@ -55,6 +55,8 @@ def _invoke(ctx: click.Context, invoke: Callable[[click.Context], Any] = main.in
     try:
         return invoke(ctx)
     except OSError as error:  # `OutputError`, and a data set that cannot be had
+        if error.errno is not None:  # the system's own, such as a pipe that nobody reads
+            raise
         raise click.ClickException(str(error)) from error
     except (CompanionError, ParameterError) as error:
         raise _Usage(str(error)) from error

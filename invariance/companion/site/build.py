@@ -4,7 +4,6 @@ import gc
 import io
 import json
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -23,8 +22,6 @@ from .material import Material, SiteError, collect
 MARKER = ".invariance-site.json"
 
 _HERE = Path(__file__).parent
-_AS_IT_STANDS = re.compile("(<pre.*?</pre>|<script.*?</script>|<textarea.*?</textarea>)", re.DOTALL)
-_IDLE = re.compile(r"<!--.*?-->|(?<=\n)\s+", re.DOTALL)  # comments, and how the source is indented
 _MATHJAX = "sphinx-mathjax-offline"  # a package whose name is no Python name
 
 
@@ -151,14 +148,10 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     finally:
         if collected:
             gc.enable()
-    for pattern in ("**/*.map", "_static/webpack-macros.html", "**/fa-[br]*.woff2", ".buildinfo*"):
+    icons = ("**/fontawesome.*", "**/fa-[br]*.woff2")  # but the font that has all that are shown
+    for pattern in ("**/*.map", "_static/webpack-macros.html", ".buildinfo*", *icons):
         for path in out.glob(pattern):
             path.unlink()  # no page asks for it
-    (out / "_static/scripts/fontawesome.js").write_text("")  # the font has all icons that are shown
-    for page in out.glob("**/*.html"):
-        parts = _AS_IT_STANDS.split(page.read_text(encoding="utf-8"))
-        parts[::2] = [_IDLE.sub("", part) for part in parts[::2]]
-        page.write_text("".join(parts), encoding="utf-8")
     lines = strip_escape_sequences(warning.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 

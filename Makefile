@@ -19,7 +19,7 @@ LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
-	@echo "make site     the same pages from published results alone; runs no notebook, takes a minute"
+	@echo "make site     the same pages from published results alone; runs no notebook, half a minute"
 	@echo "make pdf      the same, printed as a paper: build/report.pdf (needs Chromium)"
 	@echo "make test     run the tests"
 	@echo "make chaos    kill the runner and its processes at random moments (KILLS=10)"

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
-from .source import parse_code
+from .errors import NotebookError
+from .files import read_text
+from .source import notebook_code, parse_code
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -85,6 +87,16 @@ def closure(
             if through(module):
                 waiting |= _imports_of(module, path, package)
     return dict(sorted(files.items()))
+
+
+def modules_of(notebook: Path, through: Callable[[str], bool] = lambda module: True) -> dict:
+    """Modules that a text notebook imports, and those beside it, ``_*.py``, with their files.
+
+    What the latter import counts as well; for `through` and errors see `closure`.
+    """
+    beside = {path.name: path for path in sorted(notebook.parent.glob("_*.py"))}
+    texts = [notebook_code(notebook), *(read_text(p, NotebookError) for p in beside.values())]
+    return closure("\n".join(texts), through=through) | beside
 
 
 def digest(files: dict[str, Path]) -> str:

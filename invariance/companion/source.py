@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .errors import NotebookError, hint
-from .files import file_digest, read_text
+from .files import read_text
 from .paths import Paths
 
 if TYPE_CHECKING:
@@ -56,11 +56,6 @@ def notebook_code(path: Path) -> str:
     """All code of a text notebook as one Python source, IPython's magic lines left out."""
     cells = (cell.source for cell in read_notebook(path).cells if cell.cell_type == "code")
     return re.sub(r"(?m)^\s*[%!].*$", "", "\n".join(cells))
-
-
-def helpers_of(path: Path) -> dict[str, str | None]:
-    """Digests of the modules beside a text notebook, ``_*.py``, which it may import."""
-    return {module.name: file_digest(module) for module in sorted(path.parent.glob("_*.py"))}
 
 
 def parse_code(code: str, what: str) -> ast.Module:

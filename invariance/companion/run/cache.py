@@ -34,7 +34,7 @@ import numpy as np
 
 from ..errors import CompanionError
 from ..files import file_digest
-from ..imports import closure, digest
+from ..imports import closure, digest, modules_of
 from ..provenance import architecture, package_versions
 
 T = TypeVar("T")
@@ -55,15 +55,14 @@ def _leads_on(module: str) -> bool:
     return _computes(module) or module == _MACHINERY
 
 
-def code_digest(source: str | None) -> str:
-    """Key of the package modules that a notebook computes with, of BLAS and package versions.
+def code_digest(notebook: Path | None) -> str:
+    """Key of the modules that a notebook computes with, of BLAS and package versions.
 
-    `source` is the notebook's; None takes the modules loaded so far. The companion is left out, and
+    `notebook` is its text; None takes the modules loaded so far. The companion is left out, and
     what is reached through it alone: redrawing a figure in another colour changes no number.
     """
-    if source is None:
-        source = "\n".join(f"import {m}" for m in sys.modules if m.split(".")[0] == "invariance")
-    files = closure(source, through=_leads_on)
+    loaded = "\n".join(f"import {m}" for m in sys.modules if m.split(".")[0] == "invariance")
+    files = modules_of(notebook, _leads_on) if notebook else closure(loaded, through=_leads_on)
     kept = {name: path for name, path in files.items() if _computes(name)}
     return f"{digest(kept)} {architecture()} {json.dumps(package_versions(), sort_keys=True)}"
 

@@ -29,7 +29,6 @@ from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
-from ..source import helpers_of, notebook_code
 from . import style
 from .cache import cached, code_digest
 from .choosing import Stages, plain
@@ -260,14 +259,14 @@ class Run(Stages):
 
         A result is used again when the arguments, the function's source, the helpers and
         constants of the notebook that it uses, the modules of `invariance` that the notebook
-        imports (those of the companion apart), the data files named to `uses_data` so far and the
-        versions of the computing packages are all the same, and the file is what was written.
-        Pass seeds, not generators. Do not share the cache with strangers: it holds pickles.
+        imports (those of the companion apart) and those beside it, the data files named to
+        `uses_data` so far and the versions of the computing packages are all the same, and the
+        file is what was written. Pass seeds, not generators. Do not share the cache with
+        strangers: it holds pickles.
         """
         if self._code_digest is None:
             source = self._paths.source(self.notebook)
-            code = notebook_code(source) if source.is_file() else None
-            self._code_digest = f"{code_digest(code)}{helpers_of(source) or ''}"
+            self._code_digest = code_digest(source if source.is_file() else None)
 
         def key() -> str:
             # what loaders hand out is an argument of every function that calls one

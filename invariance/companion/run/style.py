@@ -25,8 +25,8 @@ class Look(NamedTuple):
 
 
 def use() -> None:
-    """Make the style sheet, ``style.mplstyle``, matplotlib's current one."""
-    mpl.rc_file(Path(__file__).with_suffix(".mplstyle"), use_default_template=False)
+    """Make ``style.mplstyle`` matplotlib's style, over its own sheet and no one else's."""
+    mpl.rc_file(Path(__file__).with_suffix(".mplstyle"))
 
 
 def methods() -> dict[str, Look]:

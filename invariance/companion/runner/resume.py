@@ -15,13 +15,12 @@ from typing import Any
 
 from ..errors import NotebookError
 from ..files import file_digest, read_text
-from ..imports import closure
+from ..imports import modules_of
 from ..ledger.claims import Ledger
 from ..ledger.results import altered, read_results, read_status
 from ..ledger.settings import registered
 from ..paths import Paths
 from ..provenance import architecture, package_versions
-from ..source import helpers_of, notebook_code
 
 NEW = "it has not run yet"
 
@@ -29,11 +28,9 @@ NEW = "it has not run yet"
 def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int) -> dict:
     """What a run's results follow from, but for data and for other notebooks' results."""
     source = paths.source(notebook)
-    modules = closure(notebook_code(source))
     return {
         "text": hashlib.sha256(read_text(source, NotebookError).encode()).hexdigest(),
-        "code": {module: str(file_digest(path))[:16] for module, path in modules.items()}
-        | helpers_of(source),
+        "code": {name: str(file_digest(path))[:16] for name, path in modules_of(source).items()},
         "settings": file_digest(paths.settings(notebook)),
         "parameters": dict(parameters),
         "packages": package_versions(),

@@ -90,7 +90,7 @@ class DilatedCDF(FeatureMap):
         # A sequence of low discrepancy: thresholds of a template differ between dilations.
         levels = np.arange(1, each * _TEMPLATES + 1) * (np.sqrt(5) - 1) / 2 % 1
         self.dilations_, counts = self.dilations_[counts > 0], counts[counts > 0]
-        self.thresholds_ = []
+        self.thresholds_: list[NDArray] = []
         for dilation, count in zip(self.dilations_, counts, strict=True):
             own, levels = np.split(levels, [count * _TEMPLATES])
             own = np.sort(own.reshape(_TEMPLATES, count), axis=1)
@@ -102,7 +102,7 @@ class DilatedCDF(FeatureMap):
         self._n_features_out = each * _TEMPLATES
         return self
 
-    def transform(self, X: ArrayLike) -> NDArray:
+    def transform(self, X: Any) -> NDArray:
         """Features of series X (n, d), in their library and floating type, between 0 and 1."""
         if is_foreign(X):
             check_is_fitted(self)

@@ -14,9 +14,6 @@
 # Average a kernel over a group and it no longer notices the group. Learners that use it predict the
 # same for a point and for all its transformed copies. So their risk on all transformed points *is*
 # their risk on the core set, one point per orbit: train there, and the rest comes free.
-#
-# For permutations the picture below sets the averaged kernel beside the plain one, both trained on the
-# core set and tested there and on permuted copies.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -28,18 +25,14 @@ copies: int = 8  # permuted copies of each training point, for augmentation
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _groups import four_groups as groups
+from _groups import sphere
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
 from invariance.companion import Run, panel
 from invariance.features import GroupCDF
-from invariance.groups import (
-    CyclicShifts,
-    DirectProduct,
-    OrthogonalMatrices,
-    Permutations,
-    SignFlips,
-)
+from invariance.groups import Permutations
 from invariance.kernels import Average, Gaussian, Laplacian, Polynomial
 from invariance.linear import RLSClassifier, margin_loss
 
@@ -52,41 +45,15 @@ repetitions, n_test = (3, 200) if run.quick else (10, 1000)
 n_points, n_templates, n_draws = (10, 5, 4) if run.quick else (60, 40, 25)  # of lemma 1
 
 # %% [markdown]
-# ## Four groups in any dimension
-#
-# All are compact and unitary, as the paper assumes: permutations of four blocks of coordinates,
-# cyclic shifts of four blocks, sign flips of the first four coordinates, and rotations of every
-# plane $(x_1, x_2), (x_3, x_4), \dots$ by multiples of 15 degrees, a discrete stand-in for the
-# circle.
-
-
-# %%
-def groups(d):
-    c, s = np.cos(2 * np.pi / 24), np.sin(2 * np.pi / 24)
-    flips = SignFlips(4) if d == 4 else DirectProduct([SignFlips(4), CyclicShifts(1, block=d - 4)])
-    return {
-        "permutations": Permutations(4, block=d // 4),
-        "cyclic shifts": CyclicShifts(4, block=d // 4),
-        "sign flips": flips,
-        "rotations": OrthogonalMatrices([np.kron(np.eye(d // 2), [[c, -s], [s, c]])]),
-    }
-
-
-def sphere(n, d, rng):
-    X = rng.standard_normal((n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-# %% [markdown]
 # ## Equation (1): the Haar-integration kernel
 #
 # $$ \mathcal K(x, z) = \int_G \int_G k_0(gx, g'z)\, d\mu(g)\, d\mu(g') $$
 #
 # is `Average(base, group)`. It must not notice transformations of either argument, be symmetric,
-# and be positive semi-definite whenever the base kernel is. We check all three on points that lie
-# in general position *and* on points that share orbits (where Gram matrices are singular), for
-# three base kernels; only the Laplacian one is not itself unitarily invariant, so that both sides
-# really have to be averaged.
+# and be positive semi-definite whenever the base kernel is. We check all three on points in general
+# position *and* on points that share orbits (where Gram matrices are singular), for three base kernels
+# and four compact, unitary groups: permutations and cyclic shifts of four blocks, sign flips of four
+# coordinates, and rotations of every coordinate plane by multiples of 15 degrees.
 
 
 # %%
@@ -121,8 +88,7 @@ run.claim(
 # ### The decision function inherits the invariance
 #
 # By the representer theorem a kernel machine is $f(x) = \sum_i \alpha_i \mathcal K(x, x_i)$, so
-# $f(gx) = f(x)$, for every $g$, whatever the labels. Two machines, trained on random labels (there
-# is nothing to learn, yet the predictions are invariant):
+# $f(gx) = f(x)$, for every $g$, whatever the labels. Two machines, trained on random labels:
 
 # %%
 differences = []
@@ -142,15 +108,14 @@ run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=
 #
 # Write $\mathcal X = \mathcal X_0 \cup G\mathcal X_0$. If labels do not change along orbits,
 # equation (2) says that the risk of an invariant function on all of $\mathcal X$ *is* its risk on
-# the core set $\mathcal X_0$. For a learner that is not invariant this does not hold.
+# the core set $\mathcal X_0$.
 #
 # The experiment: points of $\mathbb R^5$ under all 120 permutations. The core set holds the sorted
 # points. The label depends, with noise, on the gap between the two largest coordinates, which is a
 # *linear* function on the core set, and anything but linear off it. Four learners, all regularised
-# least squares with a Gaussian kernel and $\lambda$ by leave-one-out: the averaged kernel trained
-# on the core set, the plain kernel trained on the core set, the plain kernel with each training
-# point joined by eight permuted copies, and the plain kernel on points drawn from all of $\mathcal
-# X$.
+# least squares with a Gaussian kernel and $\lambda$ by leave-one-out: the averaged kernel and the plain
+# one on the core set, the plain kernel with each training point joined by eight permuted copies, and
+# the plain kernel on points drawn from all of $\mathcal X$.
 
 # %%
 permutations = Permutations(5)
@@ -231,9 +196,9 @@ fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", nco
 run.figure(fig, "core_set", caption="Mean over repetitions, bars of two standard errors.")
 
 # %% [markdown]
-# Predictions of the averaged kernel for a point and for a permuted copy are one number, so its
-# accuracies on both sides are one number too. Copies repair part of what the plain kernel loses, with
-# a few of 120 possible copies. On the core set itself averaging has nothing to gain.
+# The averaged kernel predicts one number for a point and for its permuted copies, so its accuracies on
+# both sides are one. Copies repair part of what the plain kernel loses. On the core set itself averaging
+# has nothing to gain.
 
 # %%
 scores = {
@@ -266,10 +231,9 @@ run.claim(
 #
 # $$ E_{(x, y) \sim \mathcal X} V(y f(x)) = E_{(x, y) \sim \mathcal X_0} V(y f(x)) . $$
 #
-# Both sides are finite sums here, without sampling error: a core set of points with
-# known label probabilities, the orbits of all of them, templates and thresholds with random weights
-# in $[-C, C]$. As a control the same with $\psi$ over a third of the group's elements, drawn at
-# random: that function is not invariant, and the two risks differ.
+# Both sides are finite sums here, without sampling error: points with known label probabilities, their
+# orbits, templates and thresholds with random weights. As a control the same with $\psi$ over a third
+# of the group's elements, drawn at random, which is not invariant.
 
 
 # %%

@@ -13,11 +13,10 @@
 #
 # *The feature map of Mroueh, Voinea and Poggio (2015), section 2, at the size of their Figure 2.*
 #
-# Every feature rests on the inner products of $N$ images with $m |G|$ transformed templates:
-# $2 N m |G| d$ floating-point operations, a plain matrix product. Then one has to count how many of
-# them lie below each of $2 n + 1$ thresholds. For 70,000 images, 500 templates and 441
-# transformations that is 15 billion inner products, 62 GB if they were all kept. How close to the
-# bare product can the features come, and in how much memory?
+# Every feature rests on the inner products of $N$ images with $m |G|$ transformed templates, a plain
+# matrix product. Then one has to count how many of them lie below each of $2 n + 1$ thresholds. For
+# 70,000 images, 500 templates and 441 transformations that is 15 billion inner products. How close to
+# the bare product can the features come, and in how much memory?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -54,8 +53,7 @@ if not quick:
 
 # %%
 digits = load_digits_images() if quick else load_mnist()
-for file, sha256 in digits.sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(digits)
 X = digits.data.reshape(len(digits.data), -1).astype(np.float32)
 X /= np.linalg.norm(X, axis=1, keepdims=True)
 group = Rotations((28, 28), np.linspace(-20, 20, angles)).then(Translations((28, 28), max_shift=3))
@@ -65,7 +63,7 @@ print(f"{digits.description}; {group.order} transformations")
 # ## Three ways
 #
 # The **definition**, threshold by threshold; **ours**, `GroupCDF.transform`; and the **bare
-# product**, which computes the same inner products, a tile at a time, and throws them away.
+# product**, the same inner products, a tile at a time, thrown away.
 
 
 # %%
@@ -75,10 +73,6 @@ def fitted(n_templates, n_transforms, n_bins=n_bins):
     how = {"templates": templates, "s": "data", "block_bytes": 2**30, "random_state": seed}
     features = GroupCDF(group, n_templates, n_bins=n_bins, n_transforms=n_transforms, **how)
     return features.fit(X[:1000])
-
-
-def ours(features, X):
-    return features.transform(X)
 
 
 def transformed_templates(features):
@@ -99,7 +93,7 @@ def definition(features, X, orbit):
     return np.sqrt(features.s_ / (n_bins * len(orbit))) * shares.reshape(len(X), -1)
 
 
-def bare_product(features, X, orbit):
+def bare_product(X, orbit):
     flat = orbit.reshape(-1, X.shape[1])
     for begin in range(0, len(X), 512):
         for first in range(0, len(flat), 2048):
@@ -109,8 +103,7 @@ def bare_product(features, X, orbit):
 # %% [markdown]
 # ## Over images, bins, templates and transformations
 #
-# One quantity varies and the others are fixed (the titles say at what); transformations are drawn
-# from the 441. The smallest of three measurements, on one core.
+# One quantity varies, the others are fixed. The smallest of three measurements, on one core.
 
 
 # %%
@@ -132,8 +125,8 @@ for what, values in sweeps.items():
         orbit = transformed_templates(features)
         tries = 1 if value == max(values) else 2
         measured[what, value] = {
-            "ours": seconds(ours, features, points),
-            "bare product": seconds(bare_product, features, points, orbit),
+            "ours": seconds(features.transform, points),
+            "bare product": seconds(bare_product, points, orbit),
             "definition": seconds(definition, features, points, orbit, repeats=tries),
         }
 
@@ -155,12 +148,7 @@ for axis in axes[:, 0]:
 axes[0, 0].legend()
 ratio = [m["ours"] / m["bare product"] for m in measured.values()]
 fig.suptitle(f"Ours takes {np.median(ratio):.1f} times as long as the bare product (median)")
-run.figure(
-    fig,
-    "cost",
-    caption="Time for CDF(n, m) features of 28 x 28 images; the bare matrix product computes the "
-    "inner products alone.",
-)
+run.figure(fig, "cost", caption="Time for CDF(n, m) features of 28 x 28 images.")
 run.table(
     [
         {
@@ -181,9 +169,9 @@ for (what, value), times in measured.items():
 # %% [markdown]
 # ## Memory
 #
-# Temporary arrays are a tile of 512 images by 2,048 projections and what counting it takes, and
-# the transformed templates, kept when they fit into `block_bytes` (here 1 GiB) and otherwise made
-# block by block. Neither grows with the number of images. Peak above input and output:
+# Temporary arrays are a tile of projections with what counting it takes, and the transformed templates,
+# kept when they fit into `block_bytes` (here 1 GiB) and otherwise made block by block. Neither grows
+# with the number of images. Peak above input and output:
 
 
 # %%
@@ -191,7 +179,7 @@ def peak_bytes(n_templates, n_images):
     """Largest allocation during fit and transform, above the result (and one copy of the input)."""
     tracemalloc.start()
     features = fitted(n_templates, None)
-    result = ours(features, X[:n_images])
+    result = features.transform(X[:n_images])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak - result.nbytes - X[:n_images].nbytes
@@ -214,8 +202,7 @@ run.table(
 # ## At full size
 #
 # CDF(50, 500) with 441 transformations on a seventh of the images, in parts of 1,000 whose features
-# are dropped at once (those of all 70,000 together would be 14 GB); time is proportional to the
-# number of images. Ours and the bare product are timed alternately, so that a busy machine slows
+# are dropped at once. Ours and the bare product are timed alternately, so that a busy machine slows
 # both.
 
 # %%
@@ -225,8 +212,8 @@ orbit = transformed_templates(features)
 spent = {"ours": 0.0, "bare product": 0.0}
 for start in range(0, n_images, 1000):
     part = X[start : start + 1000]
-    spent["ours"] += seconds(ours, features, part, repeats=1)
-    spent["bare product"] += seconds(bare_product, features, part, orbit, repeats=1)
+    spent["ours"] += seconds(features.transform, part, repeats=1)
+    spent["bare product"] += seconds(bare_product, part, orbit, repeats=1)
 flops = 2 * n_images * orbit.size
 for way, total in spent.items():
     run.timing(f"{way}, {n_images:,} images, CDF({n_bins}, {n_templates})", total)
@@ -241,8 +228,7 @@ run.table(
         for way, total in spent.items()
     ],
     "full-size",
-    caption=f"{n_images:,} images, {n_templates} templates, {group.order} transformations, one "
-    "core.",
+    caption=f"{n_images:,} images, {n_templates} templates, {group.order} transformations.",
 )
 
 # %% [markdown]
@@ -250,8 +236,7 @@ run.table(
 # place of 101 comparisons for each projection; the definition pays for all 101. A histogram has
 # as many cells however few transformations fall into it, so counting weighs most where these are
 # few. At the size of Figure 2 the product dominates.
-
-# %% [markdown]
+#
 # ## Try it
 #
 # `invariance run mroueh2015/cost -p n_bins 200`: what do bins cost? Or `-p angles 3`, a third of the

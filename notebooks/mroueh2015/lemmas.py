@@ -12,10 +12,9 @@
 # *Mroueh, Voinea and Poggio (2015), lemmas 2 to 7, theorems 4 and 5 of the appendix.*
 #
 # The three theorems rest on six lemmas and two theorems of others. Each is tested where it is hardest
-# to satisfy: on quantities that come close to the bound. Inequalities "with probability $1 -
-# \delta$" are read as they are meant: the quantile at $1 - \delta$ of the measured quantity, over
-# many draws, must not exceed the bound. *Tightness* is the bound over that quantile: one where the
-# lemma cannot be improved.
+# to satisfy: on quantities that come close to the bound. An inequality "with probability $1 - \delta$"
+# holds if the quantile at $1 - \delta$ of the measured quantity, over many draws, is within the bound.
+# The last figure shows the bound over that quantile: one where the lemma cannot be improved.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -26,6 +25,7 @@ epsilon: float = 0.5  # slack of the range of thresholds
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+from _groups import sphere
 from scipy import stats
 
 from invariance.companion import Run, colour, curve, mean_se, rows, shades
@@ -38,13 +38,6 @@ run = Run("mroueh2015/lemmas", profile=profile, seed=seed, dimension=dimension, 
 n_cases, n_maxima = (50, 2000) if run.quick else (300, 20_000)  # of lemma 2
 n_vectors = 1000 if run.quick else 20_000  # draws of lemma 7
 n_draws, n_points = (60, 40) if run.quick else (1000, 100)  # of lemmas 4 to 6
-
-
-# %%
-def sphere(n, d, rng):
-    X = rng.standard_normal((n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
 
 # %% [markdown]
 # ## Lemma 2: the maximum of two Gaussians
@@ -63,8 +56,7 @@ def integrated_moments(mean_x, mean_y, sd_x, sd_y, rho):
         conditional = stats.norm.cdf(z, b + rho * sb / sa * (z - a), sb * np.sqrt(1 - rho**2))
         density = density + stats.norm.pdf(z, a, sa) * conditional
     mass = density * (z[1] - z[0])
-    mean = mass @ z
-    return mean, mass @ (z - mean) ** 2
+    return mass @ z, mass @ (z - mass @ z) ** 2
 
 
 cases = [
@@ -111,7 +103,7 @@ run.claim(
 #
 # From above $P(\chi^2_k / k \ge 1 + \varepsilon) \le e^{-k\varepsilon^2/8}$
 # (`theory.chi2_upper_tail_bound`), and from below by what `theory.chi2_lower_tail_bound` leaves to
-# one. The probability is known, so there is nothing to draw.
+# one, for two degrees of freedom or more. The probability is known, so there is nothing to draw.
 #
 # ## Lemma 7: a mean of bounded vectors
 #
@@ -163,14 +155,10 @@ run.claim(
     rhs=rhs,
     ceiling=1.0,
     note="lemma 3: exact probabilities for k = 2 to 299, each at 100 slacks; lemma 7: quantiles "
-    "of the norm "
-    f"over {n_vectors:,} draws, K = 4, 16, 64, failure probabilities from 0.5 to 0.01",
+    f"of the norm over {n_vectors:,} draws, K = 4, 16, 64, failure probabilities from 0.5 to 0.01",
 )
 
 # %% [markdown]
-# At $k = 1$ the lower tail's bound is false, which is why the lemma starts at two degrees of
-# freedom.
-#
 # ## Lemmas 4 and 5: a finite class comes close to any function
 #
 # Lemma 4 takes $f(x) = \iint w(t, \tau)\, \psi(x, t, \tau)\, d\tau\, dt$ with $|w| \le C\,p(t)$
@@ -183,8 +171,7 @@ run.claim(
 # $$ f(x) = -C\, E|t_1|\; \text{mean}_g \langle x, g e_1 \rangle . $$
 #
 # Lemma 5 turns the distance into risk, $E_V(\tilde f) - E_V(f) \le L \lVert \tilde f - f \rVert$.
-# With the hinge loss, labels of one sign and $C$ so small that no margin exceeds one, the loss is
-# linear and nothing is lost on the way.
+# With the hinge loss, labels of one sign and no margin above one the loss is linear.
 
 # %%
 d, delta, s = dimension, 0.05, 1 + epsilon
@@ -232,16 +219,15 @@ run.claim(
 # %% [markdown]
 # ## Lemma 6: expected against empirical risk, the worst function of the class
 #
-# The lemma bounds $\sup_{f \in \tilde{\mathcal F}} |E_V(f) - \hat E_V(f)|$. The supremum over a
-# class of functions is hard to measure, except where the loss is linear on the class: then it is
-# attained at a corner of the box,
+# The lemma bounds $\sup_{f \in \tilde{\mathcal F}} |E_V(f) - \hat E_V(f)|$. Where the loss is linear
+# on the class the supremum is attained at a corner of the box,
 #
 # $$ \frac{sC}{mn} \sum_{j,k} \Bigl| E\bigl[y \hat\psi_{jk}(x)\bigr]
 #    - \frac1N \sum_i y_i \hat\psi_{jk}(x_i) \Bigr| , $$
 #
-# exactly. Two such losses: the hinge loss with $C$ as above, and $V(u) = -u$, which is convex and
-# 1-Lipschitz and has $V(0) = 0$. The proof's own step, the Rademacher complexity, is measured
-# beside it: $E \sup |\frac1N \sum_i \sigma_i f(x_i)| \le Cs/\sqrt N$ as printed.
+# exactly. Two such losses: the hinge loss with $C$ as above, and $V(u) = -u$ with $V(0) = 0$. Beside it
+# the proof's own step, the Rademacher complexity: $E \sup |\frac1N \sum_i \sigma_i f(x_i)| \le
+# Cs/\sqrt N$ as printed.
 
 # %%
 m, n = 20, 10
@@ -286,9 +272,9 @@ run.claim(
 #
 # $$ P\Bigl\{ \sup_\tau |\hat F_m(\tau) - F(\tau)| > \gamma \Bigr\} \le 2 e^{-2 m \gamma^2} $$
 #
-# for every m, every $\gamma$ and every F, the constant 2 included. The left side is known exactly:
-# for continuous F it is the law of Kolmogorov's statistic, which does not depend on F; for a
-# Bernoulli F the binomial law; for three values a sum over all multinomial outcomes.
+# for every m, $\gamma$ and F. The left side is known exactly: for continuous F it is the law of
+# Kolmogorov's statistic; for a Bernoulli F the binomial law; for three values a sum over all
+# multinomial outcomes.
 
 
 # %%
@@ -435,10 +421,8 @@ run.claim(
 # %% [markdown]
 # Where the step fails: changing one sample changes the empirical risk by up to $2LC/N$, because
 # $V$ can run from $V(0) - LC$ to $V(0) + LC$, and McDiarmid's inequality then gives $2LC
-# \sqrt{\log(1/\delta) / 2N}$. The slack in $4 L \mathcal R_N$ hides it at every $\delta$ that
-# anyone uses: one function alone has $4 \mathcal R_N \approx 3.2\, C / \sqrt N$.
-
-# %% [markdown]
+# \sqrt{\log(1/\delta) / 2N}$. The slack in $4 L \mathcal R_N$ hides it at every usual $\delta$.
+#
 # ## How much room the lemmas leave
 
 # %%

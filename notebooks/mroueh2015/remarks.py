@@ -12,9 +12,8 @@
 # *Mroueh, Voinea and Poggio (2015).*
 #
 # Theorem 1 is stated for Gaussian templates, points of norm one and a whole group. The remarks say
-# that none of it is needed. Remark 1 turns out to hold with *better* constants: templates on the sphere
-# need no rejection, and the kernel lies within $1 / (d \sqrt{2 \pi d})$ of its limit. Remark 3.2, on
-# a part of a group, is true of other distances than it prints.
+# that none of it is needed. Remark 1 turns out to hold with *better* constants. Remark 3.2, on a part
+# of a group, is true of other distances than it prints.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -25,13 +24,13 @@ norms: list[float] = [0.5, 2.0, 10.0]  # largest norms of points, remark 3.3
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from scipy import stats
+from _groups import both_sides, four_groups, sphere, turns
+from _groups import kernel_by_definition as kernel_of_gaussians
 
 from invariance.companion import Run, colour, family, mean_se, panel, rows
 from invariance.features import GroupCDF
 from invariance.groups import (
     CyclicShifts,
-    DirectProduct,
     OrthogonalMatrices,
     Permutations,
     SignFlips,
@@ -50,42 +49,10 @@ if not run.quick:
     n_maps, n_nodes, n_draws, n_directions = 40, 100, 400, 4000
 slacks = (0.1, 0.3, 0.6, 0.9)
 
-
-# %%
-def turns(order, d):
-    """Rotations of all d / 2 coordinate planes by multiples of 2 pi / order."""
-    c, s = np.cos(2 * np.pi / order), np.sin(2 * np.pi / order)
-    return OrthogonalMatrices([np.kron(np.eye(d // 2), [[c, -s], [s, c]])])
-
-
-def groups(d):
-    flips = SignFlips(4) if d == 4 else DirectProduct([SignFlips(4), CyclicShifts(1, block=d - 4)])
-    return {
-        "permutations": Permutations(4, block=d // 4),
-        "cyclic shifts": CyclicShifts(4, block=d // 4),
-        "sign flips": flips,
-        "rotations": turns(24, d),
-    }
-
-
-def sphere(n, d, rng):
-    X = rng.standard_normal((n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
-def both_sides(gap, d, eps, R):
-    """K_s - (s - d_G) <= delta1 and (s - d_G) - K_s <= delta2, and what each can ever be."""
-    most = 2 * R / np.sqrt(2 * np.pi * d)
-    return [
-        (gap, theory.theorem1_delta1(d, eps, R=R), most),
-        (-gap, theory.theorem1_delta2(d, eps, R=R), R * (1 + eps)),
-    ]
-
-
 # %% [markdown]
 # ## Remark 1: templates on the sphere
 #
-# "With different constants", says the remark, and gives none. Derived before they are tried:
+# "With different constants", says the remark, and gives none. We derive them:
 #
 # **Theorem 1.** A Gaussian vector is a direction u times an independent length, of mean $1 / c_d$
 # with $c_d = \sqrt{d/2}\; \Gamma(d/2) / \Gamma((d+1)/2)$. By lemma 2, then, a pair of elements has
@@ -105,7 +72,6 @@ def both_sides(gap, d, eps, R):
 #
 # The left side of theorem 1 is measured by the definition: an integral over a grid of directions
 # in two and three dimensions, of products of distribution functions (`theory.cdf_products`).
-# Theorem 2 is tightest where the terms use their range: few dimensions, small groups.
 
 
 # %%
@@ -153,20 +119,16 @@ delta = 0.05
 
 def tried(errors, bound):
     """One quantile of theorem 2 against its bound."""
-    found = np.quantile(errors, 1 - delta)
-    parts.append((found, bound, 2.0))
+    parts.append((np.quantile(errors, 1 - delta), bound, 2.0))
 
 
 def sampled_error(group, X, size, m):
     """Largest error from sampled elements, the same m templates."""
     orbits = group.act(group.elements(), sphere(m, X.shape[1], rng))
     some = orbits[rng.integers(group.order, size=size)]
-    gap = sum(
-        theory.cdf_products(X @ some[:, j].T, 1 + 1e-12)
-        - theory.cdf_products(X @ orbits[:, j].T, 1 + 1e-12)
-        for j in range(m)
-    )
-    return np.abs(gap).max() / m
+    pairs = ([X @ part[:, j].T for part in (some, orbits)] for j in range(m))
+    products = ((theory.cdf_products(p, 1 + 1e-12) for p in pair) for pair in pairs)
+    return np.abs(sum(one - other for one, other in products)).max() / m
 
 
 # %%
@@ -187,7 +149,7 @@ def spread(group, X, m):
     return np.abs(kernel_by_definition(group, X, templates, np.full(m, 1 / m)) - K).max()
 
 
-for group, d, N in (
+for group, d, N in (  # few dimensions, small groups: there the terms use their range
     (planar["identity"], 2, 1),
     (planar["identity"], 2, 4),
     (planar["sign flips"], 2, 4),
@@ -218,9 +180,8 @@ run.claim("mroueh2015/remark1-sphere", trials=parts)
 # $$ K_s(x, z) = \int_G \int_G \Bigl( \int s - \max(\langle x, gt \rangle, \langle z, g't \rangle)\,
 #    p(t)\, dt \Bigr) d\mu(g)\, d\mu(g') $$
 #
-# (`theory.remark4_kernel`, every pair of elements visited). The left side is again the definition,
-# the integral over thresholds. Three densities: a von Mises density on directions of the plane,
-# whole points of a data set with unequal weights, and one-hot vectors.
+# (`theory.remark4_kernel`). The left side is again the definition. Three densities: a von Mises density
+# on directions of the plane, points of a data set with unequal weights, and one-hot vectors.
 
 # %%
 differences = []
@@ -228,8 +189,8 @@ angle = np.linspace(0, 2 * np.pi, 60, endpoint=False)
 uneven = np.exp(2 * np.cos(angle - 1))
 densities = [
     (planar, np.stack([np.cos(angle), np.sin(angle)], axis=1), uneven / uneven.sum()),
-    (groups(8), sphere(20, 8, run.rng), run.rng.dirichlet(np.ones(20))),
-    (groups(8), np.eye(8), run.rng.dirichlet(np.ones(8))),
+    (four_groups(8), sphere(20, 8, run.rng), run.rng.dirichlet(np.ones(20))),
+    (four_groups(8), np.eye(8), run.rng.dirichlet(np.ones(8))),
 ]
 for listed, templates, weights in densities:
     for group in listed.values():
@@ -244,9 +205,8 @@ run.claim("mroueh2015/remark4-general-templates", difference=differences, tolera
 # %% [markdown]
 # ## Remark 3.2: local invariance
 #
-# Nothing in the computation needs a whole group. Restrict $g$ to a subset $\mathcal G$ with a
-# probability measure and the orbit distance becomes a local one. Any set of transformations will
-# do; a class of ten lines makes one out of chosen elements of a group:
+# Restrict $g$ to a subset $\mathcal G$ with a probability measure and the orbit distance becomes a local
+# one. Any set of transformations will do; a small class makes one out of chosen elements of a group:
 
 
 # %%
@@ -254,8 +214,7 @@ class Chosen(Transformations):
     """Some elements of a group, with equal probabilities."""
 
     def __init__(self, group, chosen):
-        self.group = group
-        self.chosen = chosen
+        self.group, self.chosen = group, chosen
 
     @property
     def shape(self):
@@ -305,9 +264,8 @@ def windows(d):
 # fails, unless the elements commute: then $\lVert gx - g'z \rVert = \lVert g'^{-1}x - g^{-1}z
 # \rVert$, and the mean over all pairs is the same again. A swap and a three-cycle do not commute.
 #
-# The kernel is measured by its definition: directions and their opposites, projections on their
-# transformed copies, exact integrals over thresholds, the radius by quadrature. No distance and no
-# inverse enters.
+# The kernel is measured by its definition, from projections on transformed directions; no distance and
+# no inverse enters.
 
 
 # %%
@@ -317,20 +275,7 @@ def local_kernel(window, X, slacks, n_directions, seed):
     d = X.shape[1]
     u = sphere(n_directions, d, np.random.default_rng([seed, d, window.order]))
     moved = window.act(window.elements(), u)
-    sums = sum(
-        theory.cdf_products(sign * (X @ moved[:, j].T), 1 + 1e-9)
-        for j in range(n_directions)
-        for sign in (1, -1)
-    )
-    mean_max = 1 + 1e-9 - sums / (2 * n_directions)
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-    kernels = []
-    for eps in slacks:
-        half = np.sqrt(1 + eps) / 2
-        radius = half * (nodes + 1)
-        share = weights * half * np.sqrt(d) * stats.chi.pdf(np.sqrt(d) * radius, d)
-        kernels.append(share.sum() * (1 + eps) - share @ radius * mean_max)
-    return np.array(kernels)
+    return kernel_of_gaussians((X @ moved[:, j].T for j in range(n_directions)), d, slacks)
 
 
 def local_distances(window, X):
@@ -370,11 +315,7 @@ axis.set(
 )
 axis.set_xticks([0.2, 0.5, 1, 2, 5, 10], ["0.2", "0.5", "1", "2", "5", "10"])
 axis.minorticks_off()
-run.figure(
-    fig,
-    "local-distances",
-    caption="Beyond the dashed line theorem 1's slack is exceeded.",
-)
+run.figure(fig, "local-distances", caption="Beyond the dashed line theorem 1's slack is exceeded.")
 run.claim(
     "mroueh2015/remark3-local",
     trials=sides["printed"],
@@ -436,24 +377,19 @@ panel(
     title=f"The kernel varies along the orbit by {falls}",
 )
 axis.set_xticks(np.arange(-180, 181, 60), np.arange(-180, 181, 60))
-run.figure(
-    fig,
-    "local",
-    caption="Averages over wider and wider windows of rotations.",
-)
+run.figure(fig, "local", caption="Averages over wider and wider windows of rotations.")
 
 # %% [markdown]
 # ## Remark 3.3: points of any norm
 #
-# With $|x| \le R$ and $s = R(1 + \varepsilon)$ equation (4) scales both slacks by $R$; the one
-# call is `theory.theorem1_sandwich(d, eps, R=R)`. Norms are drawn uniformly up to $R$, with one
-# point of norm $R$ itself.
+# With $|x| \le R$ and $s = R(1 + \varepsilon)$ equation (4) scales both slacks by $R$. Norms are drawn
+# uniformly up to $R$, with one point of norm $R$ itself.
 
 # %%
 parts = []
 for R in norms:
     for d in dimensions:
-        for group in groups(d).values():
+        for group in four_groups(d).values():
             X = sphere(10, d, run.rng) * R * np.r_[1.0, run.rng.uniform(0, 1, 9)][:, None]
             D = theory.orbit_distance(group.act(group.elements(), X))
             for eps in slacks:

@@ -19,9 +19,8 @@
 #    d_G(x, z) = \frac{1}{\sqrt{2 \pi d}}
 #    \int_G \int_G \lVert gx - g'z \rVert \, d\mu(g)\, d\mu(g') . $$
 #
-# The kernel has a closed form, which this notebook derives, simulates and compares with the theorem's
-# two-sided bound. What an averaged kernel buys is shown in `mroueh2015/core_set`, the lemmas in
-# `mroueh2015/lemmas` and what remarks 1, 3 and 4 add in `mroueh2015/remarks`.
+# The kernel has a closed form, which we simulate and compare with the theorem's two-sided bound. The
+# lemmas are in `mroueh2015/lemmas`, remarks 1, 3 and 4 in `mroueh2015/remarks`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -34,17 +33,12 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _groups import both_sides, four_groups, kernel_by_definition, sphere, turns
 from scipy import stats
 
 from invariance.companion import Run, colour, curve, family, fit_rate, mean_se, panel, shades
 from invariance.features import GroupCDF
-from invariance.groups import (
-    CyclicShifts,
-    DirectProduct,
-    OrthogonalMatrices,
-    Permutations,
-    SignFlips,
-)
+from invariance.groups import CyclicShifts, OrthogonalMatrices, Permutations
 from invariance.kernels import CDF, Average
 from invariance.theory import mroueh2015 as theory
 
@@ -70,25 +64,8 @@ n_directions = 200 if quick else 4000
 
 
 # %%
-def turns(order, d):
-    """Rotations of all d / 2 coordinate planes by multiples of 2 pi / order."""
-    c, s = np.cos(2 * np.pi / order), np.sin(2 * np.pi / order)
-    return OrthogonalMatrices([np.kron(np.eye(d // 2), [[c, -s], [s, c]])])
-
-
 def groups(d):
-    flips = SignFlips(4) if d == 4 else DirectProduct([SignFlips(4), CyclicShifts(1, block=d - 4)])
-    return {
-        "permutations": Permutations(4, block=d // 4),
-        "cyclic shifts": CyclicShifts(4, block=d // 4),
-        "sign flips": flips,
-        "rotations": turns(turns_in_circle, d),
-    }
-
-
-def sphere(n, d, rng):
-    X = rng.standard_normal((n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
+    return four_groups(d, turns_in_circle)
 
 
 looks = dict(zip(groups(4), zip(shades("group", 4), "os^D", strict=True), strict=True))
@@ -104,9 +81,8 @@ looks = dict(zip(groups(4), zip(shades("group", 4), "os^D", strict=True), strict
 #    - F_{d+1}\bigl(d(1+\varepsilon)\bigr)\, d_G(x, z),
 #    \qquad s = 1 + \varepsilon . $$
 #
-# The one call for it is `Average(CDF(epsilon), group)`. Simulation uses no formula: draw
-# templates, reject, project on the orbit, and integrate the product of the two empirical
-# distribution functions over all thresholds exactly (`theory.cdf_products`).
+# It is `Average(CDF(epsilon), group)`. The simulation uses no formula: draw templates, reject, project
+# on the orbit, and integrate the product of the two distribution functions (`theory.cdf_products`).
 
 
 # %%
@@ -141,7 +117,6 @@ simulated = {
     for name in groups(d)
 }
 z_scores = np.concatenate([((m - e) / s).ravel() for e, m, s, _ in simulated.values()])
-print(f"{len(z_scores):,} comparisons, largest |z| = {np.abs(z_scores).max():.2f}")
 
 # %%
 d, shown = dims[-1] if len(dims) < 2 else dims[1], 2
@@ -182,37 +157,20 @@ run.figure(
 # $$ \varepsilon - \delta_2(d, \varepsilon) \le K_s(x, z) - (1 - d_G(x, z))
 #    \le \varepsilon + \delta_1(d, \varepsilon) $$
 #
-# `low, high = theory.theorem1_sandwich(d, eps)`. What stands in the middle is
-# `theory.theorem1_deviation(d_G, d, eps)`, affine in $d_G \in [0, 2/\sqrt{2 \pi d}]$. So the two
-# ends of that interval settle the matter for *every* pair of points of every unitary group, and we
-# can scan all $(d, \varepsilon)$:
+# `low, high = theory.theorem1_sandwich(d, eps)`. What stands in the middle is affine in $d_G \in [0,
+# 2/\sqrt{2 \pi d}]$ (`theory.theorem1_deviation`). So the two ends of that interval settle the matter
+# for *every* pair of points of every unitary group, and we can scan all $(d, \varepsilon)$. Both sides
+# are upper bounds, $K_s - (s - d_G) \le \delta_1$ and $(s - d_G) - K_s \le \delta_2$:
 
 # %%
 all_d = np.unique(np.r_[1:200, np.geomspace(200, 1e5, 100).astype(int)])[:, None]
-all_eps = np.linspace(0.005, 0.995, 199)
-low, high = theory.theorem1_sandwich(all_d, all_eps)
-extremes = [
-    theory.theorem1_deviation(end, all_d, eps=all_eps)
-    for end in (np.zeros(all_d.shape), 2 / np.sqrt(2 * np.pi * all_d))
-]
-
-# %% [markdown]
-# Both sides as upper bounds, $K_s - (s - d_G) \le \delta_1$ and $(s - d_G) - K_s \le \delta_2$,
-# with what the left sides can be at most:
-
-
-# %%
-def both_sides(deviation, d, eps):
-    """(left, right, ceiling) of the two inequalities at given values of K_s - (1 - d_G)."""
-    gap, most = deviation - eps, 2 / np.sqrt(2 * np.pi * d)
-    yield gap, theory.theorem1_delta1(d, eps), most  # K_s <= s, d_G <= most
-    yield -gap, theory.theorem1_delta2(d, eps), 1 + eps  # K_s >= 0
-
-
-parts = [part for extreme in extremes for part in both_sides(extreme, all_d, all_eps)]
+all_eps, parts = np.linspace(0.005, 0.995, 199), []
+for end in (np.zeros(all_d.shape), 2 / np.sqrt(2 * np.pi * all_d)):
+    extreme = theory.theorem1_deviation(end, all_d, eps=all_eps)
+    parts += both_sides(extreme - all_eps, all_d, all_eps)
 for (_, d), (exact, _, _, distance) in simulated.items():
     for eps, K, D in zip(slacks, exact, distance, strict=True):
-        parts += both_sides(K - (1 - D), d, eps)
+        parts += both_sides(K - (1 - D) - eps, d, eps)
 run.claim(
     "mroueh2015/theorem1-sandwich",
     trials=parts,
@@ -248,13 +206,9 @@ run.figure(
 )
 
 # %% [markdown]
-# Two remarks on its proof, checked in the tests:
-#
-# - The lower tail bound of lemma 3 replaces the constant of its source by 1/2. It is true for $d
-#   \ge 2$ (closest at $d = 2$, 4 % apart) and false at $d = 1$, where the sandwich survives
-#   because the Cauchy–Schwarz step has room to spare.
-# - In the proof's last display for the lower bound a factor $(1 + \varepsilon)$ is missing in one
-#   line and back in the next. The result is right.
+# Two remarks on its proof. The lower tail bound of lemma 3 is false at $d = 1$, where the sandwich
+# survives because the Cauchy–Schwarz step has room to spare. And in the last display for the lower
+# bound a factor $(1 + \varepsilon)$ is missing in one line and back in the next; the result is right.
 #
 # ## Where the slacks come from: equations (8) to (15)
 #
@@ -267,27 +221,17 @@ run.figure(
 #
 # and bounds the rest by Cauchy-Schwarz, equations (12) to (15): $|I_2| \le e^{-d\varepsilon^2/16}
 # / \sqrt d$. To measure $I_2$ we need $K_s$ by its definition: a direction on the sphere, all
-# projections on its orbit, the exact integral over thresholds; then the radius, by quadrature.
+# projections on its orbit, the exact integral over thresholds; then the radius, by quadrature
+# (`kernel_by_definition`).
 
 
 # %%
 @run.cache
-def kernel_by_definition(elements, X, slacks, n_directions, seed):
+def defined_kernel(elements, X, slacks, n_directions, seed):
     """K_s, shape (slacks, points, points), from directions and their opposites."""
-    rng = np.random.default_rng([seed, len(elements), X.shape[1]])
-    d = X.shape[1]
+    rng, d = np.random.default_rng([seed, len(elements), X.shape[1]]), X.shape[1]
     u = sphere(n_directions, d, rng)
-    projections = np.einsum("pd,gde,te->tpg", X, elements, u)
-    below = sum(theory.cdf_products(sign * p, 1 + 1e-9) for p in projections for sign in (1, -1))
-    mean_max = 1 + 1e-9 - below / (2 * n_directions)
-    kernels = []
-    nodes, weights = np.polynomial.legendre.leggauss(200)
-    for eps in slacks:
-        half = np.sqrt(1 + eps) / 2
-        radius = half * (nodes + 1)
-        share = weights * half * np.sqrt(d) * stats.chi.pdf(np.sqrt(d) * radius, d)
-        kernels.append(share.sum() * (1 + eps) - share @ radius * mean_max)
-    return np.array(kernels)
+    return kernel_by_definition(np.einsum("pd,gde,te->tpg", X, elements, u), d, slacks)
 
 
 # %%
@@ -297,7 +241,7 @@ def rest(name, d, seed):
     X = sphere(6, d, np.random.default_rng([seed, d]))
     X = np.r_[X, -X[:1]]
     listed = group.act(group.elements(), np.eye(d)).swapaxes(1, 2)
-    K = kernel_by_definition(listed, X, slacks, n_directions, seed)
+    K = defined_kernel(listed, X, slacks, n_directions, seed)
     distance = theory.orbit_distance(group.act(group.elements(), X))
     s = 1 + np.array(slacks)[:, None, None]
     return K - s * stats.chi2.cdf(d * s, d) + distance
@@ -327,11 +271,7 @@ axis.set(
     title=f"What truncation leaves is at most {used:.2f} of its bound",
 )
 axis.legend(fontsize=8)
-run.figure(
-    fig,
-    "truncation",
-    caption=f"{2 * n_directions:,} directions for each group and dimension.",
-)
+run.figure(fig, "truncation", caption=f"{2 * n_directions:,} directions for each case.")
 run.claim("mroueh2015/eq15-truncation", trials=parts)
 
 # %% [markdown]
@@ -344,9 +284,9 @@ run.claim("mroueh2015/eq15-truncation", trials=parts)
 # $$ (s - d_G) - K_s = E\bigl[1(\lVert t \rVert^2 \ge 1 + \varepsilon)\,
 #    (s - \text{mean}_{g, g'} \max(\langle x, gt \rangle, \langle z, g't \rangle))\bigr] , $$
 #
-# and falls as the probability of a rejection does: as its first power. The paper bounds that
-# probability by $e^{-d\varepsilon^2/8}$, lemma 3. We draw templates, keep the rejected ones, and
-# fit the measured distance against the exact probability of the chi-square law.
+# and falls as the first power of the probability of a rejection, which lemma 3 bounds by
+# $e^{-d\varepsilon^2/8}$. We draw templates, keep the rejected ones, and fit the measured distance
+# against the exact probability of the chi-square law.
 
 
 # %%
@@ -396,15 +336,13 @@ run.figure(
 run.claim("mroueh2015/theorem1-limit", rates=rates, expected=dict.fromkeys(rates, 1.0))
 
 # %% [markdown]
-# One thing that the limit hides: $d_G$ itself is at most $2/\sqrt{2\pi d}$. In high dimension the
-# kernel is a large constant minus a small distance, so that what a learner uses, the differences
-# of $K_s$, is of order $d^{-1/2}$, while thresholds are spread over $[-s, s]$. Hence the practical
-# choice `GroupCDF(s="data")`.
+# One thing that the limit hides: what a learner uses, the differences of $K_s$, is of order
+# $d^{-1/2}$, as $d_G \le 2/\sqrt{2\pi d}$, while thresholds are spread over $[-s, s]$. Hence the
+# practical choice `GroupCDF(s="data")`.
 #
 # ## Symmetric and positive semi-definite
 #
-# Theorem 1.3. Points in general position and points that share orbits, all groups, dimensions and
-# slacks:
+# Theorem 1.3, for all groups, dimensions and slacks:
 
 # %%
 asymmetries, negatives, spectra = [], [], {}
@@ -435,24 +373,21 @@ run.claim(
     difference=np.r_[asymmetries, negatives],
     tolerance=1e-7,
     note="symmetry, invariance and the share of negative eigenvalues; the tolerance is the "
-    "square root of "
-    "machine precision because K_s takes the square root of squared distances",
+    "square root of machine precision because K_s takes the square root of squared distances",
 )
 
 # %% [markdown]
 # ## Section 2: the same sampled elements serve both points
 #
 # "It is easy to see", says section 2, that $\lim_n E_{t,g} \langle\Phi(x), \Phi(z)\rangle =
-# K_s(x, z)$ when $|G|$ elements are drawn. Both feature vectors use the *same* elements, though.
-# Of the $|G|^2$ pairs $(g_i, g_{i'})$ in the product, a share $1/|G|$ has $i = i'$. For these the
-# two elements are not independent, and what they see is the plain distance $|x - z|$:
+# K_s(x, z)$ when $|G|$ elements are drawn. Both feature vectors use the *same* elements, though: of
+# the pairs $(g_i, g_{i'})$ a share $1/|G|$ has $i = i'$ and sees the plain distance $|x - z|$:
 #
 # $$ E\,\langle\Phi(x), \Phi(z)\rangle = \Bigl(1 - \tfrac{1}{|G|}\Bigr) K_s(x, z)
 #    + \tfrac{1}{|G|} K_s^{\{e\}}(x, z) $$
 #
-# (`theory.expected_inner_product`). So the printed equality holds in the limit of many elements, or
-# with the whole group listed, or with elements drawn apart for x and z. For small groups every
-# tuple of elements can be listed, which leaves no sampling error at all:
+# (`theory.expected_inner_product`). So the printed equality holds in the limit of many elements. For
+# small groups every tuple of elements can be listed, which leaves no sampling error at all:
 
 
 # %%
@@ -533,20 +468,10 @@ panel(
 run.figure(
     fig,
     "sampled_group",
-    caption="Bars of two standard errors. For one element the features are those of the trivial "
-    "group.",
+    caption="Bars of two standard errors. One element gives the features of the trivial group.",
 )
 
 # %% [markdown]
-# ## What to take away
-#
-# - We know more than the sandwich says: $K_s$ in closed form.
-# - The limit $s - d_G$ is approached exponentially fast in $d$, faster than the bounds say. Rejection
-#   costs a factor close to one; what limits the contrast of $K_s$ in high dimension is the $d^{-1/2}$
-#   in $d_G$.
-# - With sampled group elements the expected kernel has a bias of order $1/|G|$ towards the plain
-#   kernel.
-#
 # ## Try it
 #
 # `invariance run mroueh2015/theorem1 -p turns_in_circle 6`: with fewer rotations the same few sampled

@@ -22,9 +22,7 @@
 #
 # bins, templates and group elements, $|\langle\Phi(x_i), \Phi(x_j)\rangle - K_s(x_i, x_j)| \le
 # \varepsilon_0 + \varepsilon_1 + \varepsilon_2$ for all pairs, with probability $1 - \delta_1 -
-# \delta_2$. Three sources of error, and we can switch each off: bins by integrating over
-# thresholds exactly, the group by listing all of it, templates by comparing with the same
-# templates. So each is measured **alone**, then all together; then we ask what $C_1$ and $C_2$
+# \delta_2$. We measure the three errors **alone**, then all together; then we ask what $C_1$ and $C_2$
 # are, on paper and in practice, and what remark 2's stored templates save.
 
 # %% tags=["parameters"]
@@ -37,17 +35,12 @@ epsilon: float = 0.2  # slack of the range of thresholds
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _groups import sphere, turns
 
+from invariance import groups
 from invariance.companion import Run, family, fit_rate, panel
 from invariance.features import GroupCDF, draw_templates
-from invariance.groups import (
-    CyclicShifts,
-    DirectProduct,
-    OrthogonalMatrices,
-    Permutations,
-    Rotations,
-    SignFlips,
-)
+from invariance.groups import CyclicShifts, Permutations
 from invariance.kernels import CDF, Average
 from invariance.theory import mroueh2015 as theory
 
@@ -67,32 +60,28 @@ n_binned, bin_draws = (40, 3) if quick else (100, 10)  # templates, draws of the
 sizes = np.array([16, 64, 256] if quick else [16, 32, 64, 128, 256, 512, 1024])  # templates
 group_sizes = np.array([8, 32, 128] if quick else [32, 64, 128, 256, 512, 1024])  # elements
 n_fixed, repetitions = (10, 6) if quick else (20, 40)  # templates beside them, draws
-scales, joint_draws = (
-    np.array([4, 8, 16] if quick else [4, 6, 8, 12, 16, 24, 32]),
-    4 if quick else 6,
-)
+scales = np.array([4, 8, 16] if quick else [4, 6, 8, 12, 16, 24, 32])
+joint_draws = 4 if quick else 6
 trials, budgets = (5, [0.2]) if quick else (30, [0.2, 0.1])
 
 # %%
 d, eps, delta = dimension, epsilon, 0.05
 s = 1 + eps
-c, q = np.cos(2 * np.pi / 60), np.sin(2 * np.pi / 60)
-groups = {
+GROUPS = {
     "permutations": Permutations(4, block=d // 4),
     "cyclic shifts": CyclicShifts(d),
-    "sign flips": DirectProduct([SignFlips(6), CyclicShifts(1, block=d - 6)]),
-    "rotations": OrthogonalMatrices([np.kron(np.eye(d // 2), [[c, -q], [q, c]])]),
+    "sign flips": groups.DirectProduct([groups.SignFlips(6), CyclicShifts(1, block=d - 6)]),
+    "rotations": turns(60, d),
 }
-X = run.rng.standard_normal((N, d))
-X /= np.linalg.norm(X, axis=1, keepdims=True)
-kernels = {name: Average(CDF(epsilon=eps), group)(X) for name, group in groups.items()}
+X = sphere(N, d, run.rng)
+kernels = {name: Average(CDF(epsilon=eps), group)(X) for name, group in GROUPS.items()}
 pd.DataFrame(
     {
-        "order": [g.order for g in groups.values()],
+        "order": [g.order for g in GROUPS.values()],
         "smallest K_s": [K.min() for K in kernels.values()],
         "largest K_s": [K.max() for K in kernels.values()],
     },
-    index=list(groups),
+    index=list(GROUPS),
 ).round(4)
 
 # %% [markdown]
@@ -101,10 +90,9 @@ pd.DataFrame(
 #
 # ## Bins alone
 #
-# Whole group, the same templates on both sides. The sum over thresholds is a right-hand Riemann
-# sum of a product of distribution functions. That product only grows, from 0 to 1, so the sum
-# overshoots by *at most* $s/n$, and, since a jump falls anywhere within its bin, by about $s/(2n)$
-# on average over templates.
+# Whole group, the same templates on both sides. The sum over thresholds is a right-hand Riemann sum of
+# a product that grows from 0 to 1. So it overshoots by *at most* $s/n$, and by about $s/(2n)$ on
+# average over templates.
 
 
 # %%
@@ -119,11 +107,11 @@ def binning_error(name, bins, n_templates, seed):
     how = {"epsilon": eps, "rejection": "zero", "random_state": seed}
     drawn = draw_templates("gaussian", n_templates, n_features=d, **how)
     kept = drawn[np.isfinite(drawn[:, 0])]
-    exact = integrated(groups[name].act(groups[name].elements(), kept)) / n_templates
+    exact = integrated(GROUPS[name].act(GROUPS[name].elements(), kept)) / n_templates
     rows = []
     for n in bins:
         # Whole weights at all thresholds, as printed; rejection="zero" halves the outermost.
-        model = GroupCDF(groups[name], len(kept), n_bins=n, templates=kept, epsilon=eps, s=s)
+        model = GroupCDF(GROUPS[name], len(kept), n_bins=n, templates=kept, epsilon=eps, s=s)
         Z = model.fit_transform(X) * np.sqrt(len(kept) / n_templates)
         excess = Z @ Z.T - exact
         rows.append((np.abs(excess).max(), excess.mean(), excess.min()))
@@ -132,7 +120,7 @@ def binning_error(name, bins, n_templates, seed):
 
 binning = {
     name: np.array([binning_error(name, bins, n_binned, run.seed + i) for i in range(bin_draws)])
-    for name in groups
+    for name in GROUPS
 }
 bin_rates = {name: fit_rate(bins, values[:, :, 0].T) for name, values in binning.items()}
 within = all(
@@ -180,28 +168,27 @@ run.claim(
 # ## Templates alone
 #
 # Whole group, exact thresholds, fresh templates: the mean of m independent terms against $K_s$ in
-# closed form. The terms lie in $[0, 2s]$, and the proof applies Hoeffding's inequality to that
-# range.
+# closed form.
 
 
 # %%
 @run.cache
 def template_error(name, sizes, repetitions, seed):
     """Largest error over pairs, shape (sizes, repetitions), with nested sets of templates."""
-    listed, K = groups[name].elements(), kernels[name]
+    listed, K = GROUPS[name].elements(), kernels[name]
     errors = np.empty((len(sizes), repetitions))
     for r in range(repetitions):
         rng = np.random.default_rng([seed, r, *name.encode()])
         templates = rng.standard_normal((sizes[-1], d)) / np.sqrt(d)
         kept = np.square(templates).sum(axis=1) < 1 + eps
-        orbits, total, done = groups[name].act(listed, templates), np.zeros_like(K), 0
+        orbits, total, done = GROUPS[name].act(listed, templates), np.zeros_like(K), 0
         for i, m in enumerate(sizes):
             total = total + integrated(orbits[:, done:m][:, kept[done:m]])
             errors[i, r], done = np.abs(total / m - K).max(), m
     return errors
 
 
-by_templates = {name: template_error(name, sizes, repetitions, run.seed) for name in groups}
+by_templates = {name: template_error(name, sizes, repetitions, run.seed) for name in GROUPS}
 template_rates = {name: fit_rate(sizes, values) for name, values in by_templates.items()}
 
 
@@ -215,8 +202,7 @@ template_bound = [promised(np.inf, m, np.inf)[1] for m in sizes]
 # %% [markdown]
 # ## Group elements alone
 #
-# Exact thresholds, a fixed set of templates; what varies is how many elements are drawn,
-# independently and uniformly, against the same templates with the whole group. The elements are
+# Exact thresholds, a fixed set of templates; sampled elements against the whole group. The elements are
 # shared by all templates, as the paper has it, so more templates do *not* average this error out.
 
 
@@ -224,7 +210,7 @@ template_bound = [promised(np.inf, m, np.inf)[1] for m in sizes]
 @run.cache
 def group_error(name, sizes, n_templates, repetitions, seed):
     """Largest error over pairs against the same templates with the whole group."""
-    group, errors = groups[name], np.empty((len(sizes), repetitions))
+    group, errors = GROUPS[name], np.empty((len(sizes), repetitions))
     for r in range(repetitions):
         rng = np.random.default_rng([seed, r, *name.encode()])
         templates = rng.standard_normal((n_templates, d)) / np.sqrt(d)
@@ -238,7 +224,7 @@ def group_error(name, sizes, n_templates, repetitions, seed):
 
 # the constants below come from draws of `seed`, the rate from draws that no trial has used
 by_group, fresh = (
-    {name: group_error(name, group_sizes, n_fixed, repetitions, first) for name in groups}
+    {name: group_error(name, group_sizes, n_fixed, repetitions, first) for name in GROUPS}
     for first in (run.seed, run.seed + 1)
 )
 group_rates = {name: fit_rate(group_sizes, values) for name, values in fresh.items()}
@@ -293,12 +279,12 @@ def joint_error(name, scales, repetitions, seed):
         for i, k in enumerate(scales):
             draw = seed + 1000 * r + i
             sizes = {"n_bins": k, "n_transforms": k * k, "random_state": draw}
-            Z = GroupCDF(groups[name], k * k, **sizes, **how).fit_transform(X)
+            Z = GroupCDF(GROUPS[name], k * k, **sizes, **how).fit_transform(X)
             errors[i, r] = np.abs(Z @ Z.T - kernels[name]).max()
     return errors
 
 
-joint = {name: joint_error(name, scales, joint_draws, run.seed) for name in groups}
+joint = {name: joint_error(name, scales, joint_draws, run.seed) for name in GROUPS}
 joint_rates = {name: fit_rate(scales, values) for name, values in joint.items()}
 all_promised = np.array([sum(promised(k, k * k, k * k)) for k in scales.tolist()])
 
@@ -333,20 +319,16 @@ run.figure(fig, "joint", caption=f"Mean over {joint_draws} draws, bars of two st
 # s^2$, at most 24 and 288 for every $\varepsilon < 1$ (`theory.theorem2_constants`).
 #
 # The proof is generous, for three reasons. Template terms vary by $d^{-1/2}$ around $s$, not over
-# $[0, 2s]$ (most of what they vary comes from rejected templates, all zero). The distribution
-# functions differ by $\gamma$ only somewhere, while the integral averages over thresholds. And $m
-# |G|$ events under a union bound are nearly the same event. What the constants are in practice is
-# measured further down.
+# $[0, 2s]$. The distribution functions differ by $\gamma$ only somewhere, while the integral averages
+# over thresholds. And $m |G|$ events under a union bound are nearly the same event.
 #
 # ## The theorem and the corollary, tried
 #
 # A bound is informative only if it is smaller than the variation of the kernel. So we take few
 # dimensions and small groups, where the kernel varies most, and a budget
-# $\varepsilon_0 + \varepsilon_1 + \varepsilon_2$ below that variation. The theory then asks for tens of
-# thousands of templates and hundreds of thousands of sampled elements. Sampling elements of a finite
-# group amounts to sampling how often each occurs, so the features are computed from these counts,
-# by their definition. Theorem 2 requires the largest error to be within the budget; corollary 1
-# requires
+# $\varepsilon_0 + \varepsilon_1 + \varepsilon_2$ below that variation. The theory then asks for so many
+# elements that we draw how often each occurs, and compute the features from these counts. Theorem 2
+# requires the largest error to be within the budget; corollary 1 requires
 #
 # $$ \varepsilon - \delta_2(d, \varepsilon) - \varepsilon_0 \le
 #    \langle\Phi(x_i), \Phi(x_j)\rangle - (1 - d_G(x_i, x_j))
@@ -378,11 +360,9 @@ def gram_of_counts(group, points, sizes, rng):
 @run.cache
 def tried(name, budget, trials, seed):
     """Largest error, and range of the deviation from 1 - d_G, for each trial; what K can differ."""
-    group, dim, _ = TRIED[name]
-    few = 10
+    (group, dim, _), few = TRIED[name], 10
     rng = np.random.default_rng([seed, dim, *name.encode()])
-    points = rng.standard_normal((few, dim))
-    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    points = sphere(few, dim, rng)
     K = Average(CDF(epsilon=eps), group)(points)
     D = theory.orbit_distance(group.act(group.elements(), points))
     asked = theory.corollary1_sizes(budget, few, delta=delta, s=s)
@@ -409,9 +389,9 @@ def quantile(values):
 
 
 # %% [markdown]
-# Every trial gives one inequality of theorem 2 and, for each side, one of corollary 1. The same
-# with theorem 1's slacks exactly, $K_s - (1 - d_G)$ in place of its bounds, leaves the budget alone
-# to be tested. Each is kept as (left, right, what the left can be at most).
+# Every trial gives one inequality of theorem 2 and, for each side, one of corollary 1; and the same with
+# $K_s - (1 - d_G)$ in place of its bounds, which leaves the budget alone to be tested. Each is kept as
+# (left, right, what the left can be at most).
 
 # %%
 rows, uniform, sandwich, exact_slack = [], [], [], []
@@ -426,16 +406,11 @@ for name, (_, dim, some) in TRIED.items():
         exact_slack += [(value - ends.max(), budget, most) for value in found[:, 2]]
         exact_slack += [(ends.min() - value, budget, most) for value in found[:, 1]]
         seen = quantile(found[:, 0])
-        rows.append(
-            {"d": dim, "group": name, "budget": budget, "kernel varies by": round(varies, 3)}
-        )
-        rows[-1] |= dict(zip(("bins", "templates", "elements"), asked, strict=True))
-        rows[-1] |= {"95 % quantile": round(seen, 4), "tightness": round(budget / seen, 1)}
-run.table(
-    rows,
-    "uniform",
-    caption=f"Largest error over all pairs, {trials} draws each, at the sizes asked for.",
-)
+        row = (dim, name, budget, round(varies, 3), *asked, round(seen, 4), round(budget / seen, 1))
+        rows.append(row)
+columns = "d, group, budget, kernel varies by, bins, templates, elements, 95 % quantile, tightness"
+caption = f"Largest error over all pairs, {trials} draws each, at the sizes asked for."
+run.table(pd.DataFrame(rows, columns=columns.split(", ")), "uniform", caption=caption)
 
 # %% [markdown]
 # ### Sharper: universal constants, measured in one place and tried in others
@@ -443,8 +418,7 @@ run.table(
 # The theorem speaks of universal constants $C_1, C_2$. Take them from *one* case, two points of
 # the plane under the trivial group (templates) and under the rotations by 60 degrees (elements),
 # so that 95 % of the draws keep to them. Do they hold in eight dimensions, for other groups, more
-# points and other sizes? These constants are a tenth and less of the proof's, so they could well
-# fail.
+# points and other sizes?
 
 
 # %%
@@ -453,9 +427,7 @@ def calibration(repetitions, seed):
     """C1 and C2 that 95 % of the draws keep to: two points in the plane, 64 draws a sample."""
     rng = np.random.default_rng([seed, 99])
     two = np.array([[1.0, 0.0], [-0.6, 0.8]])
-    c, q = np.cos(np.pi / 3), np.sin(np.pi / 3)
-    turns = OrthogonalMatrices([[[c, -q], [q, c]]])
-    trivial = OrthogonalMatrices([np.eye(2)])
+    sixth, trivial = turns(6, 2), groups.OrthogonalMatrices([np.eye(2)])
     K = Average(CDF(epsilon=eps), trivial)(two)
     by_template, by_element = [], []
     for _ in range(repetitions):
@@ -463,31 +435,25 @@ def calibration(repetitions, seed):
         t = t[np.square(t).sum(axis=1) < 1 + eps]
         alone = sum(theory.cdf_products(two @ t[j : j + 1].T, s) for j in range(len(t)))
         by_template.append(np.abs(alone / 64 - K).max())
-        orbit = turns.act(turns.elements(), t[:20])
+        orbit = sixth.act(sixth.elements(), t[:20])
         some = rng.integers(len(orbit), size=64)
-        gap = sum(
-            theory.cdf_products(two @ orbit[some, j].T, s)
-            - theory.cdf_products(two @ orbit[:, j].T, s)
-            for j in range(orbit.shape[1])
-        )
+        pairs = ((two @ orbit[some, j].T, two @ orbit[:, j].T) for j in range(orbit.shape[1]))
+        gap = sum(theory.cdf_products(a, s) - theory.cdf_products(b, s) for a, b in pairs)
         by_element.append(np.abs(gap).max() / orbit.shape[1])
     q1, q2 = quantile(by_template), quantile(by_element)
     return 64 * q1**2 / np.log(2 / delta), 64 * q2**2 / np.log(2 * 20 / delta)
 
 
 C1, C2 = calibration(10 * repetitions, run.seed)
-proof = theory.theorem2_constants(s)
+found = dict(zip(("C1", "C2", "P1", "P2"), (C1, C2, *theory.theorem2_constants(s)), strict=True))
 run.say(
     "Measured constants: C1 = {C1:.2f} and C2 = {C2:.3f}; the proof's are {P1:.1f} and {P2:.0f}.",
-    C1=C1,
-    C2=C2,
-    P1=proof[0],
-    P2=proof[1],
+    **found,
 )
 
 # %%
 lhs, rhs = [], []
-for name in groups:
+for name in GROUPS:
     lhs += [quantile(row) for row in (*by_templates[name], *by_group[name])]
     rhs += [*np.sqrt(C1 * np.log(N / delta) / sizes)]
     rhs += [*np.sqrt(C2 * np.log(N * n_fixed / delta) / group_sizes)]
@@ -521,14 +487,10 @@ run.claim(
 # ## Remark 2: what stored templates save
 #
 # For a unitary group $\langle gx, t\rangle = \langle x, g^{-1}t\rangle$: templates are transformed
-# once and stored, while the kernel of equation (1),
-#
-# $$ \mathcal K(x, z) = \int_G \int_G k_0(gx, g'z)\, d\mu(g)\, d\mu(g') , $$
-#
-# needs every point transformed and every pair of elements visited. We count what both do for N points:
-# multiplications and moved numbers, comparisons and sums of the distribution functions. The
-# functions below do the work and count it. Their counts for a few points are compared with
-# formulas, which then serve for many points.
+# once and stored, while the kernel of equation (1) needs every point transformed and every pair of
+# elements visited. We count what both do for N points: multiplications and moved numbers, comparisons
+# and sums. The functions below do the work and count it; formulas, checked against these counts for a
+# few points, then serve for many.
 
 
 # %%
@@ -577,7 +539,7 @@ def sums(group, dimension, per_number, N, m, n):
 # a cubic spline weighs 16 pixels for each one that it moves
 settings = {
     "permutations of 5 blocks, d = 40": (Permutations(5, block=8), 40, 0),
-    "rotations of 28 x 28 images": (Rotations((28, 28), degrees=range(-20, 21)), 784, 16),
+    "rotations of 28 x 28 images": (groups.Rotations((28, 28), degrees=range(-20, 21)), 784, 16),
 }
 n_points, m, n, scores, counted = (100, 200, 500, 1000), 50, 25, {}, {}
 for title, (group, size, per_number) in settings.items():
@@ -594,9 +556,8 @@ for title, (group, size, per_number) in settings.items():
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.4))
-for axis, (title, (own, printed, one_moved)) in zip(
-    axes, {title: table.T for title, table in counted.items()}.items(), strict=True
-):
+for axis, (title, table) in zip(axes, counted.items(), strict=True):
+    own, printed, one_moved = table.T
     panel(
         axis,
         n_points,

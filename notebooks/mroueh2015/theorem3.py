@@ -27,9 +27,8 @@
 # comes within $O(N^{-1/2}) + O(m^{-1/2}) + O(\sqrt{\log m / |G|}) + O(1/n)$ of the best function
 # of $\mathcal F_p$ on all of $\mathcal X$.
 #
-# To test that we need the minimiser itself and the best risk over $\mathcal F_p$. The first is a
-# convex program, which `NormInfinityClassifier` solves with a certificate. For the second we build
-# the problem around a known member of $\mathcal F_p$.
+# To test that we need the minimiser, a convex program that `NormInfinityClassifier` solves with a
+# certificate, and the best risk over $\mathcal F_p$: we build the problem around a known member.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -44,6 +43,7 @@ from types import SimpleNamespace
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _groups import sphere
 from scipy.special import entr, expit
 
 from invariance.companion import Run, colour, curve, fit_rate, mean_se, panel, ticks
@@ -89,16 +89,11 @@ group, d, eps = Permutations(4), 4, epsilon
 s = 1 + eps
 
 
-def sphere(n, rng):
-    X = rng.standard_normal((n, d))
-    return X / np.linalg.norm(X, axis=1, keepdims=True)
-
-
 def make_problems(seed):
     """Core sets, label probabilities P(y = 1 | x) and best functions, by loss."""
     rng = np.random.default_rng(seed)
-    X = np.sort(sphere(P, rng), axis=1)
-    candidates = np.sort(sphere(40, rng), axis=1)
+    X = np.sort(sphere(P, d, rng), axis=1)
+    candidates = np.sort(sphere(40, d, rng), axis=1)
     columns = Average(CDF(epsilon=eps, truncated=True), group)(X, candidates)
     pairs = list(combinations(range(40), 2))
     i, j = max(pairs, key=lambda ij: np.std(columns[:, ij[0]] - columns[:, ij[1]]))
@@ -183,12 +178,12 @@ def sample(problem, N, rng):
 
 
 # %%
-COLUMNS = ["N", "excess", "statistical", "gap", "Tikhonov"]
+COLUMNS = ["loss", "draw", "N", "excess", "statistical", "gap", "Tikhonov"]
 
 
 @run.cache
 def learning_curves(loss, draw, sizes, seed):
-    """Size, excess risk, its statistical part, duality gap, Tikhonov's excess risk; of one draw."""
+    """Rows of `COLUMNS`, of one draw; Tikhonov's is the excess risk of least squares."""
     problem = make_problems(seed)[loss]
     rng = np.random.default_rng([seed, draw, len(loss)])
     Z = features(problem.X, m, n, None, seed + draw)
@@ -200,33 +195,27 @@ def learning_curves(loss, draw, sizes, seed):
         risk = expected_risk(problem, model.decision_function(Z))
         ridge = expected_risk(problem, RLSRegressor().fit(Z[chosen], y).predict(Z))
         excess = risk - problem.best_risk
-        rows.append((N, excess, risk - within, model.duality_gap_[0], ridge - problem.best_risk))
+        gap = model.duality_gap_[0]
+        rows.append((loss, draw, N, excess, risk - within, gap, ridge - problem.best_risk))
     return rows
 
 
-curves = pd.concat(
-    pd.DataFrame(learning_curves(loss, draw, sizes.tolist(), run.seed), columns=COLUMNS).assign(
-        loss=loss, draw=draw
-    )
-    for loss in problems
-    for draw in range(draws)
-)
+found = (learning_curves(k, i, sizes.tolist(), run.seed) for k in problems for i in range(draws))
+curves = pd.DataFrame([row for rows in found for row in rows], columns=COLUMNS)
 print(f"largest duality gap of {len(curves)} programs: {curves['gap'].max():.1e}")
 
 # %% [markdown]
 # ## The bound
 #
 # `theory.theorem3_bound(N, m, G, n, L, C, s, V0, delta)`, here with the whole group ($|G| =
-# \infty$ removes its term) and $\delta = 0.05$. The square loss is Lipschitz on bounded intervals
-# only: $L$ is taken on the range of $\tilde{\mathcal F}$.
+# \infty$ removes its term). $L$ is taken on the range of $\tilde{\mathcal F}$.
 #
 # The proof has slips, which `theory.theorem3_bound(..., printed=False)` mends:
 #
-# - $2n + 1$ thresholds with weight $s/n$ add up to $(2 + 1/n)\,s$, not $s$: the Rademacher
-#   complexity of $\tilde{\mathcal F}$ is at most $(2 + 1/n)\, s C / \sqrt N$. And the supremum of
-#   $|f|$ over it, which theorem 5 needs, is $(2 + 1/n)\, s C$, not $C$.
-# - The Riemann sum in lemma 4 needs weights that are regular in $\tau$. With averages of $w$ over
-#   each bin it needs nothing.
+# - $2n + 1$ thresholds with weight $s/n$ add up to $(2 + 1/n)\,s$, not $s$: so the Rademacher
+#   complexity of $\tilde{\mathcal F}$ is at most $(2 + 1/n)\, s C / \sqrt N$, and the supremum of
+#   $|f|$ over it is $(2 + 1/n)\, s C$, not $C$.
+# - The Riemann sum in lemma 4 needs weights that are regular in $\tau$, or averages of $w$ over bins.
 # - Lemma 6 needs both signs of a deviation, which costs another $\delta$.
 
 # %%
@@ -289,14 +278,13 @@ run.figure(
 # $$ \min_{\mathcal F_p} \mathcal E_V = 1 - C\, E_t \int_{-s}^{s} |\mu(t, \tau)|\, d\tau , $$
 #
 # and the empirical minimiser over $\tilde{\mathcal F}$ takes $w_{jk} = \frac Cm
-# \operatorname{sign} \frac1N \sum_i y_i \hat\psi(x_i, t_j, sk/n)$. No program has to be solved,
-# templates may be counted in hundreds, and the bound falls below what a function of the class can
-# lose.
+# \operatorname{sign} \frac1N \sum_i y_i \hat\psi(x_i, t_j, sk/n)$. No program has to be solved, and
+# the bound falls below what a function of the class can lose.
 
 # %%
 C0 = margin / s
 listed = np.stack([group.act(g[None], np.eye(d))[0] for g in group.elements()])
-core = np.sort(sphere(n_points, np.random.default_rng([seed, 5])), axis=1)
+core = np.sort(sphere(n_points, d, np.random.default_rng([seed, 5])), axis=1)
 chance = 0.2 + 0.75 * expit(20 * (core[:, -1] - core[:, -2] - 0.25))  # P(y = 1 | x)
 signed = (2 * chance - 1) / len(core)
 
@@ -328,10 +316,8 @@ def integrals(count, rng):
 def means(t, kept, n, signed=signed):
     """E[y 1(<x, g t> <= s k / n)] for each element: shape (elements, templates x thresholds)."""
     levels = s * np.arange(-n, n + 1) / n
-    below = projected(t)[..., None] <= levels
-    return np.einsum("p,tpgk->gtk", signed, below * kept[:, None, None, None]).reshape(
-        len(listed), -1
-    )
+    below = (projected(t)[..., None] <= levels) * kept[:, None, None, None]
+    return np.einsum("p,tpgk->gtk", signed, below).reshape(len(listed), -1)
 
 
 pool = integrals(n_pool, np.random.default_rng([seed, 6]))
@@ -367,12 +353,12 @@ for setting in SHARP:
     promised = theory.theorem3_bound(N_, m_, **known)
     most = (2 + 1 / n_) * s * C0 + C0 * pool.mean()
     sharp += [(value, promised, most) for value in excess]
-    shown = {"largest excess": max(excess), "bound": promised}
-    shown |= {"with the constants mended": theory.theorem3_bound(N_, m_, printed=False, **known)}
-    shown |= {"can be at most": most}
-    rows.append({"N": N_, "templates": m_, "elements": G_ or "all", "bins": n_})
-    rows[-1] |= {name: f"{value:.4f}" for name, value in shown.items()}
-run.table(rows, "sharp", caption=f"Excess risk over the best of $F_p$, {trials} draws each.")
+    mended = theory.theorem3_bound(N_, m_, printed=False, **known)
+    risks = [f"{value:.4f}" for value in (max(excess), promised, mended, most)]
+    rows.append((N_, m_, G_ or "all", n_, *risks))
+columns = ["N", "templates", "elements", "bins", "largest excess", "bound"]
+table = pd.DataFrame(rows, columns=[*columns, "with the constants mended", "can be at most"])
+run.table(table, "sharp", caption=f"Excess risk over the best of $F_p$, {trials} draws each.")
 
 
 # %%
@@ -390,13 +376,12 @@ run.claim(
     allowed=3 * delta,
     sharper={
         "says": f"hinge loss in its linear part, C = {margin:g} / s, printed constants, N and m up to "
-        f"{max(row['N'] for row in rows):,} and {max(row['templates'] for row in rows):,}",
+        f"{table['N'].max():,} and {table['templates'].max():,}",
         "trials": sharp,
         "allowed": 3 * delta,
     },
     note="excess expected risk over the known minimum of F_p, each draw of features and sample a "
-    "trial; "
-    "first with the convex program, where the bound exceeds the risk of f = 0",
+    "trial; first with the convex program, where the bound exceeds the risk of f = 0",
 )
 
 # %% [markdown]
@@ -405,18 +390,15 @@ run.claim(
 # The same problem gives each part of the excess risk with nothing else in it. Write $\mathcal E$
 # for the expected hinge risk and $\hat{\mathcal E}$ for the empirical one.
 #
-# - *Samples*: $|\mathcal E(f_N) - \hat{\mathcal E}(f_N)|$ of the empirical minimiser, the term
-#   that carries N in the proof, for fixed templates.
+# - *Samples*: $|\mathcal E(f_N) - \hat{\mathcal E}(f_N)|$ of the empirical minimiser, for fixed
+#   templates.
 # - *Templates*: $|\min_{\tilde{\mathcal F}} \mathcal E - \min_{\mathcal F_p} \mathcal E|$ with
-#   the whole group and all thresholds. It has either sign (a class of few templates may by luck be
-#   better than $\mathcal F_p$), so sizes are measured.
+#   the whole group and all thresholds; few templates may by luck do better than $\mathcal F_p$.
 # - *Elements*: expected risk on all orbits of what is best for the sampled elements, less the least
-#   in the class. Labels alternate along the core set, so that signs depend on the elements drawn;
-#   templates are drawn anew with the elements.
+#   in the class. Labels alternate along the core set, so that signs depend on the elements drawn.
 # - *Bins*: the least risk with n bins against that with all thresholds, in size.
 #
-# The theorem states upper bounds: a part may fall faster. All draws are from a seed that no other
-# part of this notebook uses.
+# The theorem states upper bounds: a part may fall faster. All draws are fresh.
 
 # %%
 rng = np.random.default_rng([seed + 2, 7])
@@ -445,7 +427,6 @@ by_N = np.array(
 
 
 # %%
-# Signs that depend on the elements drawn: labels that alternate along the core set.
 wavy = 0.4 * np.sign(np.sin(12 * (core[:, -1] - core[:, -2]) + 5 * core[:, 0])) / len(core)
 uniform = np.full(len(listed), 1 / len(listed))
 
@@ -463,9 +444,8 @@ by_G = np.array([lost(rng) for _ in range(repetitions)]).T
 ns = np.array([4, 8, 16, 32, 64])
 by_n = np.empty((len(ns), 20))
 for i in range(20):
-    state = np.random.default_rng([seed + 2, 8, i])
     exact = integrals(20, np.random.default_rng([seed + 2, 8, i])).mean()
-    some, some_kept = draw_templates(20, state)
+    some, some_kept = draw_templates(20, np.random.default_rng([seed + 2, 8, i]))
     for j, k in enumerate(ns):
         summed = s / k * np.abs(means(some, some_kept, int(k)).mean(axis=0)).sum() / 20
         by_n[j, i] = C0 * abs(summed - exact)
@@ -498,9 +478,8 @@ run.claim(
 # %% [markdown]
 # ## Reading the figures
 #
-# - Slopes near the stated ones say that a size enters as the theorem has it. A steeper one says that
-#   it enters more gently: near the best function, errors matter only where they change a sign, which
-#   a Lipschitz argument cannot see.
+# - A slope steeper than stated says that a size enters more gently: near the best function, errors
+#   matter only where they change a sign, which a Lipschitz argument cannot see.
 # - $C$ is the hidden constant. A signal that is visible through differences of $K_s$, of order
 #   $d^{-1/2}$, needs a large $C$, and the bound grows with $L C$, for the square loss with $C^2$.
 #

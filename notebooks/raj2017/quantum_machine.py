@@ -19,10 +19,8 @@
 #
 # The paper averages *locally*. Atoms are sorted by the norm of their row after noise has been added
 # to the norms (Montavon et al. 2012), so that only atoms of nearly equal norm change places.
-# Features averaged over 70 such numberings should err less than features of the sorted matrix.
-#
-# The paper's table, row by row beside our numbers, comes after the rows have been built; first the idea
-# in a picture. One molecule, methane, weighs so much that each row is shown without it, too.
+# Features averaged over 70 such numberings should err less than features of the sorted matrix. One
+# molecule, methane, weighs so much that each row of the table is shown without it, too.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -75,16 +73,14 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 #
 # QM7: 7,165 molecules with energies in kcal/mol and five folds that come with the file. The
 # matrices are stored sorted by the *L1* norm of their rows; "original" below means as stored,
-# "sorted" by the Euclidean norm. The quick profile makes up small molecules with an energy of its
-# own: a check of the code, not of the claims.
+# "sorted" by the Euclidean norm. The quick profile makes up small molecules: a check of the code, not
+# of the claims.
 #
-# - Every row of the table is a Gram matrix and ridge regression on it.
-# - For each test fold, the parameters of a row are chosen by the mean absolute error over the other
-#   four folds, each predicted by a model that saw neither it nor the test fold, on 860 molecules of
-#   every fold; then the regularisation, by factors of two, on all 1,433. (With a root mean square,
-#   methane alone would decide, as we shall see.) `invariance choose` did that, with templates of seed
-#   0, and recorded the choices; none of them used an energy of the test fold.
-# - Measured at full size with the templates, numberings and landmarks of other seeds.
+# Every row of the table is a Gram matrix and ridge regression on it. For each test fold, the parameters
+# of a row are chosen by the mean absolute error over the other four folds, each predicted by a model
+# that saw neither it nor the test fold, on 860 molecules of every fold; then the regularisation, by
+# factors of two, on all 1,433. `invariance choose` did that with templates of seed 0; the measurement,
+# at full size, has the templates, numberings and landmarks of other seeds.
 
 
 # %%
@@ -93,8 +89,7 @@ def molecules():
     return make_molecules(5 * FOLD, random_state=0) if QUICK else load_qm7()
 
 
-for name, sha256 in molecules().sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(molecules())
 FOLDS = np.random.default_rng(0).permuted(molecules().folds, axis=1)
 N_ATOMS = 7 if QUICK else 23
 stand_in = "made-up molecules" if QUICK else None
@@ -131,8 +126,7 @@ def all_matrices(n):
 # ## The numberings in a picture
 #
 # One molecule four times. Sorting puts heavy atoms with many neighbours first. Noise of the size
-# used below lets only atoms of similar norm change places, so the matrix keeps its shape; among all
-# numberings, one drawn at random has lost it.
+# used below lets only atoms of similar norm change places, so the matrix keeps its shape.
 
 # %%
 several = matrices_of(0, 20)
@@ -167,17 +161,18 @@ run.figure(
 # %% [markdown]
 # ## Ridge regression, and what chooses
 #
-# The dual coefficients of kernel ridge regression on centred energies,
-# $\beta = (K + \alpha \bar k I)^{-1} (y - \bar y)$ with $\bar k$ the mean of the diagonal, and the
-# errors from which every parameter is chosen. This $\alpha$ is the noise of a
-# Gaussian process: it need not change with the number of molecules. A model that saw neither fold
-# $a$ nor fold $b$ is used twice: its error on $b$ counts in the choice for $a$, and the other way
-# round.
+# The dual coefficients are $\beta = (K + \alpha \bar k I)^{-1} (y - \bar y)$ with $\bar k$ the mean of
+# the diagonal. This $\alpha$ is the noise of a Gaussian process: it need not change with the number of
+# molecules. A model that saw neither fold $a$ nor fold $b$ is used twice: its error on $b$ counts in
+# the choice for $a$, and the other way round.
 
 
 # %%
-def predicted(square, across, y, alphas):
+def predicted(square, across, y, alphas, flip=False):
     """Energies by alpha, of molecules with rows ``across``; NaN where rounding is too much."""
+    if flip:
+        repair = GramTransformer("precomputed", repair="flip")
+        square, across = repair.fit_transform(square), repair.transform(across)
     ridges = np.multiply(alphas, square.diagonal().mean())
     return y.mean() + solve_ridges(square, y - y.mean(), ridges) @ across.T
 
@@ -191,10 +186,7 @@ def inner_errors(gram, flip=False):
     for a, b in combinations(range(5), 2):
         train, others = np.flatnonzero((fold != a) & (fold != b)), (fold == a) | (fold == b)
         square, across = gram[np.ix_(train, train)], gram[np.ix_(others, train)]
-        if flip:
-            repair = GramTransformer("precomputed", repair="flip")
-            square, across = repair.fit_transform(square), repair.transform(across)
-        found = predicted(square, across, energies[a].ravel()[train], ALPHAS)
+        found = predicted(square, across, energies[a].ravel()[train], ALPHAS, flip)
         errors[b, a] = np.abs(found[:, :n] - energies[b][a]).mean(axis=1)
         errors[a, b] = np.abs(found[:, n:] - energies[a][b]).mean(axis=1)
     return errors.sum(axis=1) / 4
@@ -237,9 +229,8 @@ def select_by_fold(row, grid, errors, few=TRIAL, most=FOLD):
 # \big[\cos\langle\omega_j, g_i x\rangle, \sin\langle\omega_j, g_i x\rangle\big]_{j=1}^{s}$$
 #
 # The second layer is random features of those features. As templates grow in number, it approaches
-# a Gaussian kernel between orbit embeddings (`Hyperkernel`), whose width we give as $\tau$ in the
-# units of the matrices: between close molecules the two layers together are a Gaussian kernel of
-# width $\tau$.
+# a Gaussian kernel between orbit embeddings (`Hyperkernel`): between close molecules the two layers
+# together are a Gaussian kernel of width $\tau$, in the units of the matrices.
 
 
 # %%
@@ -330,7 +321,6 @@ for kind, grid in KINDS.items():
 # are molecules, and all of them would give the row of the Gaussian process. So for original and sorted
 # matrices 2,000 training molecules are landmarks, 500 drawn from each of the four folds; for local
 # features there are 10,000 on the training molecules' orbits, 2,500 from each fold.
-# Landmarks are training molecules: each test fold has its own.
 
 
 # %%
@@ -377,11 +367,9 @@ def nystrom_features(square, rows):
 # $\psi$ for averaged ones it is
 # $\tfrac12(\langle\phi,\psi'\rangle + \langle\psi,\phi'\rangle)
 # = \tfrac14(\langle S,S'\rangle - \langle D,D'\rangle)$ with $S=\phi+\psi$ and $D=\phi-\psi$: a
-# difference, not positive semi-definite. A ridge large enough to make up for that would hide the
-# energies. We replace negative eigenvalues of the training molecules' matrix by their absolute
-# values and extend that to the test molecules (`GramTransformer`). Setting them to zero instead
-# forgets
-# $D$, and the row would be that of sorted matrices.
+# difference, not positive semi-definite. We replace negative eigenvalues of the training molecules'
+# matrix by their absolute values and extend that to the test molecules (`GramTransformer`). Setting
+# them to zero instead forgets $D$, and the row would be that of sorted matrices.
 #
 # *GICDF* are the histogram features of Mroueh et al. (2015) on the same numberings: 25 bins each
 # side of zero, to the 0.999 quantile of the training molecules' projections, rounded to two digits.
@@ -466,8 +454,8 @@ for name, (grid, errors) in OTHERS.items():
 # ## Measured
 #
 # From here on there are test energies. Each row is fitted five times, to four folds, with the
-# parameters chosen for the fifth; what several folds share is computed once. Everything that is drawn
-# is drawn twelve times at full size, but for two comparators, random Coulomb and GICDF, three times.
+# parameters chosen for the fifth. Everything that is drawn is drawn twelve times at full size, two
+# comparators, random Coulomb and GICDF, three times.
 
 # %%
 run.measure()
@@ -481,10 +469,7 @@ def fold_errors(gram, k, alpha, flip=False):
     y = molecules().target[FOLDS[:, :n]].astype(float)
     test = np.repeat(np.arange(5), n) == k
     square, across = gram[np.ix_(~test, ~test)], gram[np.ix_(test, ~test)]
-    if flip:
-        repair = GramTransformer("precomputed", repair="flip")
-        square, across = repair.fit_transform(square), repair.transform(across)
-    return predicted(square, across, y[np.arange(5) != k].ravel(), [alpha])[0] - y[k]
+    return predicted(square, across, y[np.arange(5) != k].ravel(), [alpha], flip)[0] - y[k]
 
 
 @run.cache
@@ -541,7 +526,7 @@ def job_of(k, setting):
 
 
 def collect(compute, chosen, **how):
-    """Errors (5, n) on the five test folds; folds of equal parameters are computed together."""
+    """Errors (settings, n) on test folds 1 to 5, 1 to 5 ...; equal parameters are computed at once."""
     groups = {}
     for i, setting in enumerate(chosen):  # five of one layer, perhaps five of two
         first = {name: v for name, v in setting.items() if name not in ("tau", "alpha")}
@@ -549,22 +534,15 @@ def collect(compute, chosen, **how):
     errors = {}
     for setting, jobs in groups.items():
         errors |= compute(**dict(setting), jobs=tuple(dict.fromkeys(jobs)), **how)
-    return errors
-
-
-def by_fold(chosen, errors):
-    """Errors (5, n) of a row."""
-    return np.array([errors[job_of(*each)] for each in enumerate(chosen)])
+    return np.array([errors[job_of(i % 5, setting)] for i, setting in enumerate(chosen)])
 
 
 def layer_rows(compute, words, n, seed):
     """Errors (5, n) by row: one layer and two of every kind."""
     rows = {}
     for kind in KINDS:
-        one, two = settings[kind, 1], settings[kind, 2]
-        errors = collect(compute, one + two, n=n, seed=seed)
-        rows[f"{kind}, {words}"] = by_fold(one, errors)
-        rows[f"{kind}, {words}, 2 layers"] = by_fold(two, errors)
+        both = collect(compute, settings[kind, 1] + settings[kind, 2], n=n, seed=seed)
+        rows[f"{kind}, {words}"], rows[f"{kind}, {words}, 2 layers"] = both[:5], both[5:]
     return rows
 
 
@@ -575,20 +553,17 @@ def drawn_rows(seed):
     found |= layer_rows(nystrom_errors, "Nystrom", FOLD, seed)
     if seed in SEEDS[:3]:
         for name, compute in (("random Coulomb", coulomb_errors), ("GICDF", histogram_errors)):
-            errors_of = collect(compute, settings[name], n=FOLD, seed=seed)
-            found[name] = by_fold(settings[name], errors_of)
+            found[name] = collect(compute, settings[name], n=FOLD, seed=seed)
     return found
 
 
 def exact_rows():
     """Errors (5, n) by row, of what is not drawn."""
-    gaussian_of = partial(kernel_errors, "gaussian")
-    found = {
-        f"{kind}, GP": by_fold(settings[kind, 1], collect(gaussian_of, settings[kind, 1], n=FOLD))
-        for kind in ("original", "sorted")
-    }
-    name, laplacian = "sorted, GP, Laplacian", partial(kernel_errors, "laplacian", "sorted")
-    return found | {name: by_fold(settings[name], collect(laplacian, settings[name], n=FOLD))}
+    gaussian_of, laplacian = partial(kernel_errors, "gaussian"), "sorted, GP, Laplacian"
+    kinds = ("original", "sorted")
+    found = {f"{k}, GP": collect(gaussian_of, settings[k, 1], n=FOLD) for k in kinds}
+    laplacian_of = partial(kernel_errors, "laplacian", "sorted")
+    return found | {laplacian: collect(laplacian_of, settings[laplacian], n=FOLD)}
 
 
 METHANE = FOLDS == 0  # number 0 of the file, the smallest molecule
@@ -721,23 +696,18 @@ if stand_in is None:
 # %% [markdown]
 # ## The claims
 
-
 # %%
-def layers(row):
-    return [row, f"{row}, 2 layers"]
-
-
-CLAIMS = {
-    "original-rf": layers("original, RF"),
-    "original-nys": layers("original, Nystrom"),
-    "original-gp": ["original, GP"],
-    "sorted-rf": layers("sorted, RF"),
-    "sorted-nys": layers("sorted, Nystrom"),
-    "sorted-gp": ["sorted, GP"],
-    "random-coulomb": ["random Coulomb"],
-    "gicdf": ["GICDF"],
-    "lgika-rf": layers("local, RF"),
-    "lgika-nys": layers("local, Nystrom"),
+CLAIMS = {  # rows of the table, with one layer and two where there are two
+    "original-rf": "original, RF",
+    "original-nys": "original, Nystrom",
+    "original-gp": "original, GP",
+    "sorted-rf": "sorted, RF",
+    "sorted-nys": "sorted, Nystrom",
+    "sorted-gp": "sorted, GP",
+    "random-coulomb": "random Coulomb",
+    "gicdf": "GICDF",
+    "lgika-rf": "local, RF",
+    "lgika-nys": "local, Nystrom",
 }
 
 
@@ -750,7 +720,8 @@ def noted(names):
 
 
 # errors of made-up molecules say nothing about the paper's
-for claim, names in CLAIMS.items() if stand_in is None else ():
+for claim, row in CLAIMS.items() if stand_in is None else ():
+    names = [name for name in PAPER if name.startswith(row)]
     nothing_random = [name for name in names if scores[name].se < 1e-9]
     run.claim(
         f"raj2017/table1-{claim}",
@@ -785,12 +756,10 @@ if stand_in is None:
 #   they are computed. GP rows are ridge regression with the kernel, a Gaussian process's mean.
 # - It has 10,000 templates and landmarks. There are only 7,165 molecules: our landmarks are 2,000
 #   training molecules, or 10,000 renumbered ones for local features.
-# - It chooses parameters by an inner cross-validation whose error and grids it does not give. Ours
-#   is by mean absolute error. With a root mean square, methane
-#   alone would decide the choice for the four folds in whose training set it is.
-# - The Laplacian kernel of sorted matrices, the last row of the table, needs no invariance beyond
-#   sorting: compare it with the Gaussian rows before deciding whether the kernel's shape or averaging
-#   is worth more. `beyond/qm7` goes on from there.
+# - It chooses parameters by an inner cross-validation whose error and grids it does not give. Ours is
+#   by mean absolute error: by a root mean square, methane alone would decide.
+# - The Laplacian kernel of sorted matrices, the last row of the table, is ours; `beyond/qm7` goes on
+#   from there.
 #
 # ## Try it
 #

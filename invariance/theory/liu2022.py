@@ -1,30 +1,17 @@
 r"""Conditions and bounds of Liu, Kumar, Zhou and Liu 2022 for best-fit kernels.
 
 *Learning from Few Samples: Transformation-Invariant SVMs with Composition and Locality at Multiple
-Scales.* Throughout, :math:`\lambda` holds the m >= 2 eigenvalues of the features' covariance.
+Scales.* Throughout, :math:`\lambda` holds the m >= 2 eigenvalues of the features' covariance, and
+epsilon lies in (0, 1].
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..core.parameters import Kind, arguments
-from . import AT_LEAST_ONE, Floats, Numbers
-
-_SPECTRUM = Floats(1, least=0)
-_checked = arguments(
-    eigenvalues=Kind(
-        "at least two finite numbers >= 0, not all zero",
-        lambda value: _SPECTRUM.accepts(value) and np.size(value) > 1 and np.max(value) > 0,
-        _SPECTRUM.convert,
-    ),
-    epsilon=Floats(above=0, most=1),
-    m=Floats(least=2),
-    n=AT_LEAST_ONE,
-)
+from . import Numbers
 
 
-@_checked
 def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     r"""Sample sizes that theorems 1 and 2 and lemma 2 allow.
 
@@ -37,7 +24,6 @@ def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     return float(ratio / (2 * np.log(np.size(eigenvalues)) ** ((1 + epsilon) / 2)))
 
 
-@_checked
 def diagonal_tail(eigenvalues: Numbers) -> float:
     r"""Bound on the probability that K_ii is at most half its mean (eq. 7).
 
@@ -49,7 +35,6 @@ def diagonal_tail(eigenvalues: Numbers) -> float:
     return float(np.exp(-np.sum(eigenvalues) / (32 * np.max(eigenvalues))))
 
 
-@_checked
 def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     r"""Bound on the probability that a best-fit entry off the diagonal is large (eq. 9).
 
@@ -62,7 +47,6 @@ def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     return float(min(1.0, np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + np.log(2 * m))))
 
 
-@_checked
 def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) -> float:
     r"""Lower bound on the probability of positive definiteness (end of appendix B).
 

@@ -1,11 +1,11 @@
 r"""Bounds and exact values of Mroueh, Voinea and Poggio 2015.
 
 *Learning with Group Invariant Features: A Kernel Perspective.* Throughout, d is the dimension of
-the points, eps the slack in the norm bound :math:`|t|^2 < 1 + \varepsilon` of the templates, R the
-largest norm of a point, :math:`s = R (1 + \varepsilon)` the half-width of the thresholds, n the
-number of bins (2n + 1 thresholds), m the number of templates, :math:`|G|` the number of sampled
-group elements (infinite for a whole group), N the number of points, L and V(0) the Lipschitz
-constant and the value at zero of the loss, and C the bound on :math:`|w| / p` in F_p.
+the points, eps, in (0, 1), the slack in the norm bound :math:`|t|^2 < 1 + \varepsilon` of the
+templates, R the largest norm of a point, :math:`s = R (1 + \varepsilon)` the half-width of the
+thresholds, n the number of bins (2n + 1 thresholds), m the number of templates, :math:`|G|` the
+number of sampled group elements (infinite for a whole group), N the number of points, L and V(0)
+the Lipschitz constant and the value at zero of the loss, and C the bound on :math:`|w| / p` in F_p.
 
 Where a constant in the paper's proof differs from the algebra, the docstring says so, and the
 function gives the printed and the derived one.
@@ -13,41 +13,18 @@ function gives the printed and the derived one.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
-from ..core.parameters import Kind, OneOf, ParameterError, arguments, short
-from . import AT_LEAST_ONE, AT_LEAST_ZERO, POSITIVE, PROBABILITY, SIZE, Floats, Numbers, count
-
-_ANY, _ONES = Floats(None), Floats(None, least=1)
-_KINDS: dict[str, Kind] = {
-    **dict.fromkeys(("R", "s", "C", "L", "eps0"), POSITIVE),
-    **dict(d=_ONES, k=_ONES, eps=Floats(None, above=0, below=1), distance=_ANY),
-    **dict.fromkeys(("N", "n_points"), AT_LEAST_ONE),
-    **dict.fromkeys(("m", "n_templates"), Floats(least=1, most=np.inf)),
-    **dict.fromkeys(("G", "n", "n_bins"), SIZE),
-    **dict.fromkeys(("delta", "delta1", "delta2"), PROBABILITY),
-    **dict(V0=Floats(), loss=OneOf("hinge", "logistic", "square"), largest=AT_LEAST_ZERO),
-    **dict(orbit_x=Floats(3), orbit_z=Floats(3) | None, weights=Floats(1, least=0)),
-    **dict(mean_x=_ANY, mean_y=_ANY, sd_x=Floats(None, least=0), sd_y=Floats(None, least=0)),
-    **dict(rho=Floats(None, least=-1, most=1), kernel=_ANY, plain=_ANY),
-}
-
-
-def _checked(**own: Kind) -> Any:
-    """A function's arguments as floats, each within what its symbol may be."""
-    return arguments(**_KINDS | own)
-
+from ..core.parameters import ParameterError
+from . import Numbers, count
 
 # ---------------------------------------------------------------- Theorem 1: the sandwich
 
 
-@_checked()
 def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     r"""Mean distance between orbits (theorem 1),
 
@@ -60,11 +37,8 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     >>> orbit_distance(x, z).round(4)                      # sqrt(2) / sqrt(4 pi)
     array([[0.3989]])
     """
-    one: Any = orbit_x
-    two: Any = one if orbit_z is None else orbit_z
-    if one.shape[2] != two.shape[2]:
-        given = f"{short(one)} and {short(two)}"
-        raise ParameterError(f"orbit_x and orbit_z must hold points of one length, got {given}")
+    one = np.asarray(orbit_x)
+    two = one if orbit_z is None else np.asarray(orbit_z)
     total = np.zeros((one.shape[1], two.shape[1]))
     for gx in one:
         for gz in two:
@@ -72,7 +46,6 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     return total / (len(one) * len(two) * np.sqrt(2 * np.pi * one.shape[2]))
 
 
-@_checked()
 def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Upper slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
@@ -86,7 +59,6 @@ def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     return R * (cauchy - 0.5 * np.exp(d / 2 * (np.log1p(eps) - eps))) / np.sqrt(d)
 
 
-@_checked()
 def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Lower slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
@@ -99,7 +71,6 @@ def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     return R * (np.exp(-d * eps**2 / 16) / np.sqrt(d) + (1 + eps) * np.exp(-d * eps**2 / 8))
 
 
-@_checked()
 def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`K_s - (R - d_G)` (theorem 1, eq. 3; remark 3, eq. 4),
 
@@ -113,7 +84,6 @@ def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDAr
     return R * eps - theorem1_delta2(d, eps, R=R), R * eps + theorem1_delta1(d, eps, R=R)
 
 
-@_checked()
 def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
     r"""Distance of the kernel from its limit, exactly: :math:`K_s - (s - d_G)`.
 
@@ -134,7 +104,6 @@ def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0)
     return distance * stats.chi2.sf(bound, d + 1) - R * (1 + eps) * stats.chi2.sf(bound, d)
 
 
-@_checked()
 def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
     r"""What the sandwich encloses: :math:`K_s - (R - d_G) = R \varepsilon` + `theorem1_gap`.
 
@@ -144,7 +113,6 @@ def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float 
     return R * eps + theorem1_gap(distance, d, eps=eps, R=R)
 
 
-@_checked()
 def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     r"""Distance of the kernel from its limit for templates uniform on the sphere (remark 1).
 
@@ -160,7 +128,6 @@ def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     return (1 - np.sqrt(d / 2) * np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))) * distance
 
 
-@_checked()
 def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Theorem 1's delta2 for templates uniform on the sphere (remark 1); delta1 is zero.
 
@@ -175,13 +142,11 @@ def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
     return R / (d * np.sqrt(2 * np.pi * d))
 
 
-@_checked()
 def chi2_upper_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     r"""Lemma 3: :math:`P(\chi^2_k / k \ge 1 + \varepsilon) \le e^{-k \varepsilon^2 / 8}`."""
     return np.exp(-k * eps**2 / 8)
 
 
-@_checked()
 def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     r"""Lemma 3, for k >= 2:
 
@@ -196,7 +161,6 @@ def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     return 1 - 0.5 * np.exp(-eps * k / 2 + (k - 2) / 2 * np.log1p(eps)) / np.sqrt(k)
 
 
-@_checked()
 def clark_max_moments(
     mean_x: Numbers, mean_y: Numbers, *, sd_x: Numbers, sd_y: Numbers, rho: Numbers
 ) -> tuple[NDArray, NDArray]:
@@ -226,7 +190,6 @@ def clark_max_moments(
 # ---------------------------------------------------------------- Theorem 2: how many are enough
 
 
-@_checked(projections=Floats(2))
 def cdf_products(projections: Numbers, s: float) -> NDArray:
     r"""Exact threshold integrals of one template, the :math:`\hat X_j` of theorem 2's proof,
 
@@ -243,7 +206,7 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
     """
-    values: Any = projections
+    values = np.asarray(projections)
     if (largest := np.abs(values).max()) > s:
         raise ParameterError(f"projections must lie within [-s, s], {s=:g}, got {largest:.4g}")
     n_points, n_elements = values.shape
@@ -255,7 +218,6 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
     return (cdf * np.diff(steps)) @ cdf.T
 
 
-@_checked(projections=Floats(3))
 def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArray:
     r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
 
@@ -268,14 +230,10 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
     """
-    if np.size(weights) != len(projections):  # type: ignore[arg-type]
-        given = f"{short(weights)}, {short(projections)}"
-        raise ParameterError(f"weights must be as many as projections, got {given}")
-    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in projections]  # type: ignore[union-attr]
+    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in np.asarray(projections)]
     return s - np.tensordot(weights, np.asarray(maxima), 1)
 
 
-@_checked(n_elements=_ONES)
 def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbers) -> NDArray:
     r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
 
@@ -291,16 +249,9 @@ def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbe
     the group and of the trivial group; ``n_elements`` may be several, which broadcast with them.
     """
     share = 1 / n_elements
-    if np.shape(kernel) != np.shape(plain):
-        given = f"{short(kernel)} and {short(plain)}"
-        raise ParameterError(f"kernel and plain must be of one shape, got {given}")
-    try:
-        return np.asarray((1 - share) * kernel + share * plain)[()]
-    except ValueError as error:
-        raise ParameterError(f"n_elements={short(n_elements)} do not fit: {error}") from error
+    return np.asarray((1 - share) * kernel + share * plain)[()]
 
 
-@_checked(eps=POSITIVE)
 def theorem2_bins(eps: float, s: float = 1.0) -> int:
     r"""Bins for a binning error of at most eps, :math:`n \ge s / \varepsilon_0`.
 
@@ -314,7 +265,6 @@ def theorem2_bins(eps: float, s: float = 1.0) -> int:
     return count(s / eps - 1e-12)
 
 
-@_checked(eps=POSITIVE)
 def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.0) -> int:
     r"""Templates for a template error of at most eps on all pairs of N points,
 
@@ -326,10 +276,9 @@ def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.
     >>> theorem2_templates(eps=0.05, n_points=1000, delta=0.01)
     61165
     """
-    return count(2 * s**2 / eps**2 * np.log(2 * n_points**2 / delta))
+    return count(2 * s**2 / np.square(eps) * np.log(2 * float(n_points) ** 2 / delta))
 
 
-@_checked(eps=POSITIVE, n_templates=POSITIVE)
 def theorem2_elements(
     eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
 ) -> int:
@@ -344,10 +293,10 @@ def theorem2_elements(
     >>> theorem2_elements(eps=0.5, n_points=100, n_templates=100, delta=0.1)
     5042
     """
-    return count(18 * s**2 / eps**2 * np.log(4 * n_templates * n_points**2 / delta))
+    pairs = float(n_templates) * float(n_points) ** 2
+    return count(18 * s**2 / np.square(eps) * np.log(4 * pairs / delta))
 
 
-@_checked()
 def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     r"""Universal constants C1 and C2 that make theorem 2 true as printed.
 
@@ -360,7 +309,6 @@ def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     return float(6 * s**2), float(72 * s**2)
 
 
-@_checked(n_elements=SIZE)
 def theorem2_errors(
     n_bins: float, n_templates: float, *, n_elements: float, n_points: int, delta: float, s: float
 ) -> tuple[float, float, float]:
@@ -375,13 +323,12 @@ def theorem2_errors(
     >>> [round(p, 3) for p in parts]
     [0.12, 0.053, 0.0]
     """
-    m, N, G = n_templates, n_points, n_elements
+    m, N, G = map(float, (n_templates, n_points, n_elements))
     templates = s * np.sqrt(2 / m * np.log(2 * N**2 / delta))
     elements = 0.0 if np.isinf(G) else s * np.sqrt(18 / G * np.log(4 * m * N**2 / delta))
     return float(s / n_bins), float(templates), float(elements)
 
 
-@_checked()
 def corollary1_sizes(
     eps0: float, n_points: int, *, delta: float, s: float = 2.0
 ) -> tuple[int, int, int]:
@@ -398,7 +345,6 @@ def corollary1_sizes(
     return theorem2_bins(part), templates, elements
 
 
-@_checked()
 def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`\langle\Phi(x_i),\Phi(x_j)\rangle - (1 - d_G)` (corollary 1, eq. 6).
 
@@ -413,7 +359,6 @@ def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArr
 # ---------------------------------------------------------------- Theorem 3: the excess risk
 
 
-@_checked()
 def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     r"""Lipschitz constant L on [-largest, largest] and V(0) of a margin loss V(y f(x)).
 
@@ -423,14 +368,10 @@ def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     >>> loss_constants("square", 1.0)
     (4.0, 1.0)
     """
-    if loss == "hinge":
-        return 1.0, 1.0
-    if loss == "logistic":
-        return float(1 / (1 + np.exp(-largest))), float(np.log(2))
-    return float(2 * (1 + largest)), 1.0
+    logistic = float(1 / (1 + np.exp(-largest))), float(np.log(2))
+    return {"hinge": (1.0, 1.0), "logistic": logistic, "square": (2.0 * (1 + largest), 1.0)}[loss]
 
 
-@_checked(n=SIZE | None)
 def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> float:
     r"""Rademacher complexity of the class F~ of theorem 3.
 
@@ -444,7 +385,6 @@ def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> f
     return float(factor * C * s / np.sqrt(N))
 
 
-@_checked()
 def lemma4_error(
     m: float, G: float, *, n: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
@@ -465,7 +405,6 @@ def lemma4_error(
     return float(2 * s * C * (templates + elements + 1 / n))
 
 
-@_checked()
 def lemma5_risk(
     m: float, G: float, *, n: float, L: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
@@ -473,7 +412,6 @@ def lemma5_risk(
     return float(L * lemma4_error(m, G, n=n, C=C, s=s, delta1=delta1, delta2=delta2))
 
 
-@_checked(n=SIZE | None)
 def lemma6_deviation(
     N: int, L: float, *, C: float, s: float, V0: float, delta: float, n: float | None = None
 ) -> float:
@@ -495,7 +433,6 @@ def lemma6_deviation(
     return float(4 * L * rademacher_bound(N, C, s=s, n=n) + rest / np.sqrt(N))
 
 
-@_checked()
 def theorem3_bound(
     N: int,
     m: float,

@@ -164,8 +164,6 @@ def test_clark_at_the_edges():
     mean, variance = theory.clark_max_moments([1.0, 0.0], [0.0, 2.0], sd_x=1.0, sd_y=1.0, rho=1.0)
     assert_allclose(mean, [1.0, 2.0])
     assert_allclose(variance, [1.0, 1.0])
-    with pytest.raises(ValueError, match="rho"):
-        theory.clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=1.5)
 
 
 def test_eq_11_is_clarks_mean():
@@ -227,8 +225,6 @@ def test_expected_inner_product_takes_several_numbers_of_elements():
     found = theory.expected_inner_product(0.5, 0.9, n_elements=sizes)
     assert found.tolist() == [theory.expected_inner_product(0.5, 0.9, n_elements=k) for k in sizes]
     assert np.allclose(found, [0.9, 0.7, 0.6])
-    with pytest.raises(ValueError, match="n_elements"):
-        theory.expected_inner_product(0.5, 0.9, n_elements=[0.5, 2.0])
 
 
 @settings(max_examples=50, deadline=None)
@@ -353,6 +349,3 @@ def test_small_integers_of_numpy_do_not_overflow_and_huge_sizes_are_infinite():
     )
     with np.errstate(over="ignore", divide="ignore"):
         assert theory.theorem2_templates(1e-200, 10, delta=0.1) == np.inf
-    for wrong in (1j, "1", None, True, [0.5, np.nan], np.ma.masked_less([0.1, 0.5], 0.2)):
-        with pytest.raises(ValueError, match="eps to be a finite number"):
-            theory.theorem1_delta1(50, wrong)

@@ -92,7 +92,3 @@ def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close)
     counted = basis.counting(np.array([eigenvalue]))[0]
     law = theory.weyl_law(eigenvalue, basis.manifold_dimension, volume=basis.volume)
     assert counted == pytest.approx(law, rel=close)
-    share = theory.invariant_weyl_law(
-        eigenvalue, basis.manifold_dimension, volume=basis.volume, order=6
-    )
-    assert share == pytest.approx(law / 6)

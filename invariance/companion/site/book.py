@@ -24,7 +24,7 @@ from .cells import RECORDED, Cell, Output, as_notebook, page_of
 from .ideas import Idea
 from .material import Figure, Material, Notebook, Outcome
 from .plots import chart, dot_plot
-from .reference import BESIDE, Reference
+from .reference import Reference
 from .text import anchor, prose
 
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -58,7 +58,7 @@ class Book:
         )  # fmt: skip
         ours = (
             anchor, answer, at_fault, clipped, counts, dot_plot, prose, self.beside,
-            self.heading, self.idea, self.mathematics, self.members, self.picture, self.recorded,
+            self.heading, self.idea, self.members, self.picture, self.recorded,
             self.title, sentence,
         )  # fmt: skip
         self._jinja.filters |= {function.__name__: function for function in ours}
@@ -70,7 +70,7 @@ class Book:
             "about": self.about, "material": material, "notebooks": material.notebooks,
             "papers": {p.key: p for p in material.papers}, "verdicts": VERDICTS, "kept": KEPT,
             "failed": FAILED, "findings": [*self._findings()], "reference": self.reference,
-            "there": there, "mathjax": SETTINGS["mathjax3_config"],
+            "there": there,
         }  # fmt: skip
 
     def __getstate__(self) -> dict[str, Any]:
@@ -290,11 +290,6 @@ class Book:
         place = (row.claim.paper_key, row.claim.source)
         many = sum((r.claim.paper_key, r.claim.source) == place for r in self.material.rows) > 1
         return f"{place[1][:1].upper()}{place[1][1:]}" + (f": {part}" if part and many else "")
-
-    def mathematics(self, notebook: str) -> list[str]:
-        """What a notebook uses of the library; what records, loads and averages is left out."""
-        used = self.reference.uses(self.material.notebooks[notebook].source)
-        return [name for name in used if not name.startswith(BESIDE)]
 
     def members(self, folder: str) -> list[str]:
         return [name for name in self.pages if name.startswith(f"{folder}/")]

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+import yaml
+
 from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
@@ -149,7 +151,8 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
         if collected:
             gc.enable()
     icons = ("**/fontawesome.*", "**/fa-[br]*.woff2")  # but the font that has all that are shown
-    for pattern in ("**/*.map", "_static/webpack-macros.html", ".buildinfo*", *icons):
+    others = ("**/*.map", "_static/webpack-macros.html", ".buildinfo*", "objects.inv")
+    for pattern in (*others, *icons):
         for path in out.glob(pattern):
             path.unlink()  # no page asks for it
     lines = strip_escape_sequences(warning.getvalue()).splitlines()
@@ -157,15 +160,18 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
 
 
 def bring_mathjax(target: Path) -> None:
-    """The parts of MathJax that are used, and the fonts they need."""
+    """The parts of MathJax that are used, what they are set to, and the fonts they need."""
     spec = find_spec(_MATHJAX)
     if spec is None or spec.origin is None:
         raise SiteError(f"the site needs {_MATHJAX}: pip install 'invariance[companion]'")
     source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*", "*Calligraphic-B*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)
-    loaded = SETTINGS["mathjax3_config"]["loader"]["load"]
-    parts = [name.replace("[tex]", "input/tex/extensions") for name in loaded]
-    for name in ("startup", f"{fonts}/tex", *parts):
+    config = yaml.safe_load((_HERE / "mathjax.yml").read_text())
+    parts = [name.replace("[tex]", "input/tex/extensions") for name in config["loader"]["load"]]
+    for name in (f"{fonts}/tex", *parts):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / f"{name}.js", target / f"{name}.js")
+    startup = (source / "startup.js").read_text(encoding="utf-8")
+    config = f"window.MathJax = {json.dumps(config)};\n"
+    (target / "startup.js").write_text(config + startup, encoding="utf-8")

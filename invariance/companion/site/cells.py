@@ -20,6 +20,11 @@ _LONG_OUTPUT = 4000  # characters
 # a warning: where it was raised, on whose machine, and the line there are nobody's concern
 _WARNING = re.compile(r"^\S+:\d+: (\w*Warning: .*)\n(?:  .*\n?)?", re.MULTILINE)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+# what stands above it where figures of the full run follow
+_QUICK = {
+    "output_type": "display_data", "metadata": {},
+    "data": {"text/markdown": "*Printed by a quick run; figures and tables are of the full run.*"},
+}  # fmt: skip
 #: Kinds of recorded results, and where an outcome keeps them.
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
@@ -137,6 +142,7 @@ def _cells(notebook: Notebook) -> Iterator[Cell]:
     found = notebook.executed["cells"]
     contents = [outcome.content for outcome in notebook.outcomes]
     captions = {entry["caption"] for c in contents for entry in c["figures"] + c["tables"]}
+    quick = bool(notebook.published) and not (notebook.run and notebook.run.profile == "full")
     for cell in found:
         tags = [str(tag) for tag in (cell.get("metadata") or {}).get("tags") or []]
         if {"injected-parameters", "papermill-error-cell-tag"} & set(tags):
@@ -148,9 +154,10 @@ def _cells(notebook: Notebook) -> Iterator[Cell]:
             ours += some[:1]
             shown += [] if some else [_printed(output, captions)]
         notebook.problems += [problem for problem in shown if isinstance(problem, str)]
+        printed = [output for output in shown if isinstance(output, dict)]
         yield Cell(
             _joined(cell["source"]), cell["cell_type"] == "code", tags,
-            [output for output in shown if isinstance(output, dict)],
+            [_QUICK, *printed] if quick and printed else printed,
             list(dict.fromkeys(ours)),  # a sentence said of several things is one, with them all
         )  # fmt: skip
 

@@ -96,8 +96,9 @@ def _template(
     book = app.config.companion_book
     body = context.get("body", "")
     context["has_maths_elements"] = "\\(" in body or "\\[" in body  # in a line, or on its own
-    more = {"about": book.about, "reference": book.reference, "root": "../"}
-    context |= more | {"mathjax": app.config.mathjax3_config}
+    context |= {"about": book.about, "reference": book.reference, "root": "../"}
+    # a button that folds a menu is drawn by two kilobytes
+    context["sidebars"] = [s for s in context["sidebars"] or () if s != "sidebar-collapse.html"]
     return "leaf.html" if page in book.leaves else None
 
 

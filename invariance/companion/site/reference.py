@@ -18,9 +18,6 @@ from sphinx.search.en import SearchEnglish
 
 from .text import internal
 
-#: No mathematics that a claim rests on: what records, loads and averages.
-BESIDE = ("invariance.companion", "invariance.datasets", "invariance.evaluation")
-
 
 class Reference:
     """The documented names of some modules; what several offer is documented with the first."""

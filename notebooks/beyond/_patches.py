@@ -1,6 +1,12 @@
 """Patches of photographs, compared with templates, as `cifar10` and `records` do."""
 
 import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
+
+from invariance.features import PatchPooling, patch_sets
+
+SHAPE = (32, 32, 3)
 
 
 def centred(rows):
@@ -24,6 +30,24 @@ def similar(patches, whitening, templates, threshold):
     return np.maximum(found, 0, out=found)
 
 
-def mirrored(rows):
-    """Flat photographs of 32 x 32 pixels and three colours, left and right exchanged."""
-    return rows.reshape(-1, 32, 32, 3)[:, :, ::-1].reshape(len(rows), -1)
+def patch_pooling(rows, *, every, patches, components, templates, threshold, seed, stride=1):
+    """A pooling over quarters of photographs; whitening and templates come from patches of `rows`.
+
+    These are taken at every so many pixels, and so many of them are drawn at random.
+    """
+    found = patch_sets(rows, SHAPE, size=6, stride=every).reshape(-1, 6, 6, 3)
+    found = found[np.random.default_rng(seed).permutation(len(found))[:patches]]
+    found = centred(found.transpose(0, 3, 1, 2).reshape(-1, 108))  # colours first, as pooled
+    pca = PCA(components, random_state=seed).fit(found)
+    whitening = (pca.components_.T / np.sqrt(pca.explained_variance_)).astype(np.float32)
+    given = {"whitening": whitening, "templates": unit(found[:templates] @ whitening).T}
+    features = FunctionTransformer(similar, kw_args=given | {"threshold": np.float32(threshold)})
+    how = {"size": 6, "stride": stride, "grid": 2, "block_bytes": 2**22}
+    return PatchPooling(features, SHAPE, **how).fit(rows[:1])
+
+
+def pooled(pooling, rows, mirror=True):
+    """Averages over the patches of flat photographs, and over their mirror images."""
+    found = pooling.transform(rows)
+    mirrored = rows.reshape(-1, *SHAPE)[:, :, ::-1].reshape(len(rows), -1)
+    return (found + pooling.transform(mirrored)) / 2 if mirror else found

@@ -11,9 +11,8 @@
 #
 # An average over transformed *images* does little for raw pixels of CIFAR-10 (`raj2017/cifar10`); Raj et
 # al. leave orbit statistics of *patches* to future work. How far do they go? Coates, Lee and Ng (2011)
-# found what matters: whitened patches, many of them as templates,
-# and a response that is zero for most of them. With that and an exact average over the mirror image,
-# least squares is all that is trained.
+# found what matters: many whitened patches as templates, and a response that is zero for most of them.
+# With that and an exact average over the mirror image, least squares is all that is trained.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -24,25 +23,19 @@ import time
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _patches import centred, mirrored, similar, unit
-from sklearn.decomposition import PCA
-from sklearn.preprocessing import FunctionTransformer
+from _patches import centred, patch_pooling, pooled
 
 from invariance.companion import Run, Score, colour, mean_se, rows
 from invariance.datasets import load_cifar10, make_textures
-from invariance.features import PatchPooling, patch_sets
 from invariance.linear import BlockRidgeClassifier
 
 run = Run("beyond/cifar10", profile=profile, seeds=seeds, chooses=True)
 
 # %% tags=["settings"]
-# all that differs between the two profiles; templates to choose with and draw anew, and at full size
 QUICK = run.quick
-FEW, MANY = (20, 40) if QUICK else (500, 2000)
+FEW, MANY = (20, 40) if QUICK else (500, 2000)  # templates, but at full size; and there
 few, held = (150, 75) if QUICK else (8000, 4000)  # images to choose with: to learn from, held out
-n_draw, m_draw = (
-    (200, 100) if QUICK else (10_000, 5000)
-)  # images of draws: to learn from, to test on
+n_draw, m_draw = (200, 100) if QUICK else (10_000, 5000)  # those of draws: and to test on
 THRESHOLDS = [0.1, 0.2] if QUICK else [0.1, 0.2, 0.3]
 COMPONENTS, BLOCK = (20, 100) if QUICK else (60, 5000)
 ALPHAS = (1e-6, 3e-6, 1e-5, 3e-5, 1e-4, 3e-4)  # at features of unit variance in all
@@ -71,8 +64,7 @@ def pixels(images):
 
 data = load_images()
 images, labels, n_train = data.data, data.target, data.n_train
-for name, sha256 in data.sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(data)
 
 # %% [markdown]
 # ## Parts and wholes
@@ -86,26 +78,11 @@ for name, sha256 in data.sources.items():
 
 
 # %%
-def patch_pooling(images, templates, threshold, seed, stride=1):
-    """A pooling of patches; whitening and templates come from patches of training images."""
-    rows = pixels(images[:5000])
-    patches = patch_sets(rows, (32, 32, 3), size=6, stride=5).reshape(-1, 6, 6, 3)
-    patches = patches[np.random.default_rng(seed).permutation(len(patches))[:50_000]]
-    patches = centred(patches.transpose(0, 3, 1, 2).reshape(-1, 108))  # colours first, as pooled
-    pca = PCA(COMPONENTS, random_state=seed).fit(patches)
-    whitening = pca.components_.T / np.sqrt(pca.explained_variance_)
-    drawn = unit(patches[:templates] @ whitening).T.astype(np.float32)
-    given = {"whitening": whitening, "templates": drawn, "threshold": np.float32(threshold)}
-    features = FunctionTransformer(similar, kw_args=given)
-    how = {"size": 6, "stride": stride, "grid": 2, "block_bytes": 2**22}
-    return PatchPooling(features, (32, 32, 3), **how).fit(rows[:1])
-
-
-def pooled(pooling, images, mirror=True):
-    """Averages over patches, and over the mirror image."""
-    rows = pixels(images)
-    found = pooling.transform(rows)
-    return (found + pooling.transform(mirrored(rows))) / 2 if mirror else found
+def of_training(templates, threshold, seed, stride=1):
+    """A pooling of patches of training images."""
+    how = {"every": 5, "patches": 50_000, "components": COMPONENTS, "stride": stride}
+    how |= {"templates": templates, "threshold": threshold, "seed": seed}
+    return patch_pooling(pixels(images[:5000]), **how)
 
 
 def scale_of(features, power):
@@ -129,8 +106,7 @@ def choose_alpha(model, features, labels):
 @run.cache
 def held_out(threshold, seed):
     """Held-out accuracies by power, of averages over patches with few templates."""
-    pooling = patch_pooling(images, FEW, threshold, seed)
-    Z = pooled(pooling, images[: few + held])
+    Z = pooled(of_training(FEW, threshold, seed), pixels(images[: few + held]))
     found = []
     for power in (1, 0.5):
         X, model = Z**power * scale_of(Z, power), BlockRidgeClassifier(dtype="float32")
@@ -155,7 +131,13 @@ power = run.select("power", [1, 0.5], scores=lambda: held_out(threshold, 0), by=
 run.measure()
 data = load_images()
 images, labels = data.data, data.target
-ROWS = ["no threshold", "threshold", "every place", "mirror average", "square roots"]
+ROWS = {  # whether there is a threshold, stride, whether mirrored, power
+    "no threshold": (False, 2, False, 1),
+    "threshold": (True, 2, False, 1),
+    "every place": (True, 1, False, 1),
+    "mirror average": (True, 1, True, 1),
+    "square roots": (True, 1, True, 0.5),
+}
 
 
 @run.cache
@@ -163,15 +145,10 @@ def drawn_anew(seed, threshold):
     """Accuracies (%) on some test images of each row, with few templates and images."""
     n, chosen = n_draw, np.r_[:n_draw, n_train : n_train + m_draw]
     found = []
-    for t, stride, mirror, power in (
-        (0, 2, False, 1),
-        (threshold, 2, False, 1),
-        (threshold, 1, False, 1),
-        (threshold, 1, True, 1),
-        (threshold, 1, True, 0.5),
-    ):
+    for some, stride, mirror, power in ROWS.values():
         if power == 1:
-            Z = pooled(patch_pooling(images, FEW, t, seed, stride), images[chosen], mirror)
+            pooling = of_training(FEW, threshold if some else 0, seed, stride)
+            Z = pooled(pooling, pixels(images[chosen]), mirror)
         X, last = Z**power * scale_of(Z[:n], power), n - n // 10
         model = BlockRidgeClassifier(dtype="float32")
         model.partial_fit(X[:last], labels[:last], classes=np.unique(labels))
@@ -184,12 +161,12 @@ def drawn_anew(seed, threshold):
 def at_full_size(seed, threshold, power):
     """Test accuracy (%) with all images, and CPU seconds."""
     start = time.process_time()
-    pooling = patch_pooling(images, MANY, threshold, seed)
+    pooling = of_training(MANY, threshold, seed)
     model, classes, right = BlockRidgeClassifier(dtype="float32"), np.unique(labels), []
-    scale = scale_of(pooled(pooling, images[: BLOCK // 10]), power)
+    scale = scale_of(pooled(pooling, pixels(images[: BLOCK // 10])), power)
     for first in range(0, len(images), BLOCK):
         here = slice(first, first + BLOCK)
-        X = pooled(pooling, images[here]) ** power * scale
+        X = pooled(pooling, pixels(images[here])) ** power * scale
         if first >= n_train:
             right.append(model.predict(X) == labels[here])
         elif first + BLOCK < n_train:
@@ -204,7 +181,7 @@ best, seconds = at_full_size(run.seeds[0], threshold, power)
 
 # %%
 binomial = 100 * np.sqrt(best / 100 * (1 - best / 100) / (len(images) - n_train))
-spread = draws[:, ROWS.index("square roots" if power == 0.5 else "mirror average")].std(ddof=1)
+spread = draws[:, -1 if power == 0.5 else -2].std(ddof=1)
 error = np.hypot(binomial, spread)
 steps = [(row, f"{FEW:,}", f"{n_draw:,}", mean_se(draws[:, i])) for i, row in enumerate(ROWS)]
 name = f"all, power {power:g}, at full size"

@@ -10,12 +10,11 @@
 # # Ten images of a digit
 #
 # Liu et al. learn digits and letters from a hundred to five hundred images: the kernel looks for
-# the best fit over shifts and rotations, so that no sample has to be spent on them. Here the two
-# halves of that idea are taken apart. What a *description* of an image can forgive by itself is
-# left to it: scattering coefficients change little when strokes move a little. What it cannot
-# forgive is *shown*: every training image comes with copies under small random deformations, of
-# which far more kinds are at hand than a kernel can search. Each alone is known; we ask what both
-# together are worth.
+# the best fit over shifts and rotations, so that no sample has to be spent on them. Here that is
+# split in two. What a *description* of an image can forgive is left to it: scattering coefficients
+# change little when strokes move a little. What it cannot forgive is *shown*: every training image
+# comes with copies under small random deformations, of more kinds than a kernel can search. Each
+# alone is known; what are both together worth?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -39,7 +38,6 @@ from invariance.linear import left_out_with_copies
 run = Run("beyond/few_samples", profile=profile, seeds=seeds, chooses=True)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
 if run.quick:
     LOADERS, SIZES = {"digits": load_digits_images}, (15, 30)
     WITH_COPIES, n_test = 60, 40  # training images and copies together, whatever the size
@@ -63,8 +61,8 @@ AIMS = {  # set beforehand; for letters Table 2 of Liu et al., its best row, and
 #
 # A training sample is the first $n$ images of a random order of the official training images, as
 # many as there are of each class by chance; ten orders. Test images come from the official test
-# set, the same for all. What is to be chosen is chosen once for each data set, on training images,
-# by leaving one out of samples of 200 drawn with another seed, and holds for every size.
+# set. Settings are chosen once for each data set, on training images, by leaving one out of samples
+# of 200 drawn with another seed, and hold for every size.
 
 
 # %%
@@ -84,8 +82,7 @@ def sample(name, n, *order):
 
 
 for load in LOADERS.values():
-    for file, sha256 in load().sources.items():
-        run.uses_data(file, sha256)
+    run.uses_data(load())
 
 # %% [markdown]
 # ## Copies and coefficients
@@ -134,9 +131,7 @@ run.figure(
 # %% [markdown]
 # ## Choosing
 #
-# An image is left out together with its copies (`left_out_with_copies`): with $B$ the inverse of
-# the matrix and its penalty, and $g$ the rows of the image and its copies, the residuals are
-# $B_{gg}^{-1} (B y)_g$.
+# An image is left out together with its copies, by `left_out_with_copies`.
 
 
 # %%
@@ -164,10 +159,9 @@ for name, how in product(LOADERS, DESCRIPTIONS):
             by=f"{BY}, pixels, best bandwidth and alpha",
         )
     for copied in (None, strength):
-        entries = [list(entry) for entry in product(GRIDS[how], ALPHAS)]
         gamma, alpha = run.select(
             f"gamma and alpha, {name}, {how}{', copies' if copied else ''}",
-            entries,
+            [list(entry) for entry in product(GRIDS[how], ALPHAS)],
             scores=lambda name=name, how=how, copied=copied: list(
                 left_out_accuracies(name, how, copied, draws).reshape(draws, -1).T
             ),
@@ -199,14 +193,13 @@ def test_accuracies(name, seed, choices):
     found = np.zeros((len(SIZES), len(choices), 2))
     for i, n in enumerate(SIZES):
         images, labels = sample(name, n, seed)
+        Y = np.where(labels[:, None] == np.arange(truth.max() + 1), 1, -1)
         start = time.process_time()
         descriptions = described(with_copies(images, choices[0][2], seed))
         shared = time.process_time() - start
         for j, (how, copied, _, gamma, alpha) in enumerate(choices):
             start = time.process_time()
-            X = descriptions[how][: None if copied else n]
-            kernel = Gaussian(gamma)
-            Y = np.where(labels[:, None] == np.arange(truth.max() + 1), 1, -1)
+            X, kernel = descriptions[how][: None if copied else n], Gaussian(gamma)
             model = KernelRidge(alpha=alpha * len(X), kernel="precomputed")
             model.fit(kernel(X), np.tile(Y - Y.mean(axis=0), (len(X) // n, 1)))
             decided = model.predict(kernel(tests[how], X)) + Y.mean(axis=0)
@@ -219,7 +212,7 @@ def test_accuracies(name, seed, choices):
 ROWS = {(how, copied): how + ", copies" * copied for how in DESCRIPTIONS for copied in (0, 1)}
 results = {}
 for name in LOADERS:
-    choices = [[how, copied, *chosen[name, how, bool(copied)]] for how, copied in ROWS]
+    choices = [[*row, *chosen[name, *row]] for row in ROWS]
     results[name] = np.array([test_accuracies(name, seed, choices) for seed in run.seeds])
 
 # %%
@@ -248,12 +241,11 @@ for axis, (name, found) in zip(axes[0], results.items(), strict=True):
         row: (LOOKS[row][0], found[:, :, j, 0], {"ls": LOOKS[row][1]})
         for j, row in enumerate(ROWS.values())
     }
-    gain = mean_se(found[:, 0, 3, 0] - found[:, 0, 2, 0])
-    title = f"{TITLES[name]}: copies add {gain.mean:.0f} points at {SIZES[0]}"
+    gain = (found[:, 0, 3, 0] - found[:, 0, 2, 0]).mean()
+    title = f"{TITLES[name]}: copies add {gain:.0f} points at {SIZES[0]}"
     panel(axis, SIZES, curves, log="x", xlabel="training images", title=title)
-    axis.plot(
-        *np.array([*AIMS.get(name, {}).items()]).reshape(-1, 2).T, "_", ms=12, color=colour("bound")
-    )
+    aims = AIMS.get(name, {})
+    axis.plot(list(aims), list(aims.values()), "_", ms=12, color=colour("bound"))
 axes[0, 0].set_ylabel("test accuracy (%)")
 run.figure(
     fig,
@@ -275,7 +267,6 @@ for name, found in results.items():
 # %% [markdown]
 # ## What was tried
 #
-# `liu2022/few_samples` has best-fit kernels on the same digits. Trials on training images, all of them with
-# other seeds: averaging the kernel over the same copies loses against no copies at all, for the average
-# of a digit's deformations is a blur. Windows of eight pixels instead of four cost four times as much
-# and make no difference that samples of this size can show.
+# `liu2022/few_samples` has best-fit kernels on the same digits. In trials on training images, with other
+# seeds, a kernel averaged over the copies lost against no copies at all, for the average of a digit's
+# deformations is a blur. Windows of eight pixels instead of four cost four times as much for no gain.

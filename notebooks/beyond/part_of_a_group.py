@@ -10,12 +10,10 @@
 # # A part of a group
 #
 # Who cannot afford a whole group takes a part of it: a few random elements in the kernel, a few
-# moved copies of the data. Two questions: how invariant is what comes out, and what would the
-# whole have been worth?
-#
-# The short answers. A part makes a kernel invariant only if that kernel cannot tell it from the
-# whole; a Gaussian kernel always can. And a group of order $|G|$ is worth a factor $|G|$ in
-# samples, as Tahmasebi and Jegelka (2023) prove, once there are enough samples to see it.
+# moved copies of the data. How invariant is what comes out, and what would the whole have been
+# worth? A part makes a kernel invariant only if that kernel cannot tell it from the whole; a
+# Gaussian kernel always can. And a group of order $|G|$ is worth a factor $|G|$ in samples, as
+# Tahmasebi and Jegelka (2023) prove, once there are enough samples to see it.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -58,11 +56,10 @@ LABELS = dict(zip(SMOOTHNESS, (30, 20, 6) if QUICK else (160, 100, 17), strict=T
 #
 # $$ K_S(x, z) = \frac{1}{|S|^2} \sum_{g, h \in S} k(g x, h z) . $$
 #
-# $K_S$ compares the averages of $k(\cdot, g x)$ over $g \in S$. It is invariant if and only if
-# the averages over $S x$ and over $S g x$ agree in the space of $k$, for all $x$ and $g$. A
-# Gaussian kernel tells any two finite sets of points apart. Where some point has $|G|$ different
-# images, $S x$ and $S g x$ are the same set only if $S g = S$; and for all $g$ that is $S = G$.
-# So for a Gaussian kernel every strict part has a positive discrepancy. A polynomial kernel sees
+# $K_S$ is invariant if and only if the averages of $k(\cdot, z)$ over $z \in S x$ and over $S g x$
+# agree in the space of $k$, for all $x$ and $g$. A Gaussian kernel tells any two finite sets of
+# points apart. Where some point has $|G|$ different images, $S x$ and $S g x$ are the same set for
+# all $g$ only if $S = G$: every strict part has a positive discrepancy. A polynomial kernel sees
 # only moments up to its degree, and a part that has the right moments is enough. The even
 # permutations of four letters are half of all, and first differ in a moment of degree 6 (the
 # product of all differences of coordinates).
@@ -121,12 +118,12 @@ assert whole < 1e-12 < min(found.values())
 # ## Risk and discrepancy against the part that is used
 #
 # A function of four numbers in any order, from few noisy samples. The part grows from the identity
-# to all 24 permutations, one random element after the other. It is used in three ways: copies of
-# the data (augmentation), random features averaged over it, the kernel averaged over it. Bandwidth
-# and penalty are chosen by leave-one-out; a point is left out with all its copies. A first run knew
-# augmentation only with the penalty that is best without copies (`best_with_copies`). That is too
-# small for noisy copies that lie close together, and the risk grew with the part; it stays as a
-# fourth way, on draws that were not looked at then.
+# to all 24 permutations, one random element after the other, and is used for copies of the data
+# (augmentation), for averaged random features and for an averaged kernel. Bandwidth and penalty are
+# chosen by leave-one-out; a point is left out with all its copies. A first run knew augmentation
+# only with the penalty that is best without copies (`best_with_copies`): too small for noisy copies
+# that lie close together, so that the risk grew with the part. It stays as a fourth way, on draws
+# that were not looked at then.
 
 # %%
 WAYS = {"augmentation": "copies", "lgika-rff": "features", "haar": "kernel"}
@@ -193,14 +190,13 @@ fig, axes = plt.subplots(1, 2, figsize=(10, 4))
 shares = [size / 24 for size in PARTS]
 labels = ("mean squared error", "relative discrepancy")
 for i, (axis, label) in enumerate(zip(axes, labels, strict=True)):
-    curves = {WAYS[way]: (way, np.maximum(parts[way][:, :, i], 1e-16)) for way in WAYS}
+    curves = {name: (way, np.maximum(parts[way][:, :, i], 1e-16)) for way, name in WAYS.items()}
     panel(axis, shares, curves, log="y", ends=None, xlabel="part of the group", ylabel=label)
 kept = list(WAYS)[:3]
 gain = {way: parts[way][:, 0, 0].mean() / parts[way][:, -1, 0].mean() for way in kept}
 near = max(parts[way][:, -2, 1].mean() for way in WAYS)
-axes[0].set_title(
-    f"The whole divides the risk by {min(gain.values()):.1f} to {max(gain.values()):.1f}"
-)
+least, most = min(gain.values()), max(gain.values())
+axes[0].set_title(f"The whole divides the risk by {least:.1f} to {most:.1f}")
 axes[1].set_title(f"{PARTS[-2]} of 24 elements: still {near:.0e}")
 for axis in axes:
     axis.set_xticks([0, 0.5, 1], ["0", "1/2", "1"])
@@ -235,9 +231,9 @@ run.table(
 # Tahmasebi and Jegelka (2023) consider kernel ridge regression of an invariant function of
 # smoothness $s$ on a manifold $M$ of dimension $d$. In our words: of the eigenfunctions up to
 # some eigenvalue, one in $|G|$ is invariant, so there are $|G|$ times fewer coefficients to
-# estimate, and the best risk with $n$ samples is that of $|G| n$ samples without the group. Where
-# the group is continuous, there is no such factor: the number of invariant functions grows like
-# that of a space of lower dimension, $\dim(M / G)$, and the exponent itself improves,
+# estimate, and the best risk with $n$ samples is that of $|G| n$ samples without the group. Under a
+# continuous group the number of invariant functions grows like that of a space of lower dimension,
+# $\dim(M / G)$, and the exponent itself improves,
 #
 # $$ \text{risk} \sim \Big(\frac{\sigma^2 \operatorname{vol}(M / G)}{n}\Big)^{s / (s + d / 2)},
 # \qquad d = \dim(M / G) . $$
@@ -268,9 +264,11 @@ def cyclic(name, m):
     return groups.TorusTranslations(orders, period=period)
 
 
+MANIFOLDS = {"circle": spectral.Circle(), "torus": spectral.Torus(2), "sphere": spectral.Sphere(3)}
+
+
 def basis_of(name):
-    manifolds = {"circle": spectral.Circle(), "torus": spectral.Torus(2)}
-    return manifolds.get(name, spectral.Sphere(3)).truncate(degree=LABELS[name])
+    return MANIFOLDS[name].truncate(degree=LABELS[name])
 
 
 PENALTIES = 10.0 ** np.arange(-7, 0.1, 0.25)
@@ -373,19 +371,17 @@ run.table(
     rows,
     "gain",
     caption=f"Gain in samples of cyclic groups with {SIZES[0]:,} and {SIZES[1]:,} samples, and the "
-    "exponent of the order of the group, with two standard errors; what theory says in the limit "
-    "and what bias and variance say at these numbers of samples; draws, and how many an interval "
-    "of ± 0.1 takes.",
+    "exponent of the order of the group, with two standard errors; what theory says in the limit, "
+    "and what bias and variance say at these numbers; draws, and how many ± 0.1 takes.",
 )
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(10, 4))
 risk = drawn["sphere"][0]
-worth = {f"order {m}": ("haar", risk[:, i]) for i, m in enumerate(ORDERS)}
-looks = zip(("#767676", "#c27f00", "#d55e00", "#882255"), "osD^", strict=True)
-for (label, (method, y)), (tint, mark), m in zip(worth.items(), looks, ORDERS, strict=False):
-    how = {"color": tint, "marker": mark, "x": np.array(SIZES) * m}
-    worth[label] = (method, y, how)
+looks, worth = zip(("raw", "bag-of-words", "haar", "local"), "osD^", strict=True), {}
+for i, (m, (method, mark)) in enumerate(zip(ORDERS, looks, strict=False)):
+    how = {"marker": mark, "x": np.array(SIZES) * m}
+    worth[f"order {m}"] = (method, risk[:, i], how)
 mean = risk.mean(axis=0)
 pairs = [(i, j) for i in range(len(ORDERS)) for j in range(len(SIZES) - i)]
 apart = max(max(r, 1 / r) for r in (mean[i, j] / mean[0, i + j] for i, j in pairs))

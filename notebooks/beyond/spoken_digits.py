@@ -10,11 +10,9 @@
 # # A digit in a voice never heard
 #
 # Speakers differ in how high their voice is, how long their vocal tract, how fast they talk and
-# what they talk into. Mroueh et al. learn to recognise words in spite of the first three by pooling
-# over changes of pitch and speed (`mroueh2015/spoken_digits`). Here as much as possible is taken
-# out of the recording exactly, and what remains is left to an orbit kernel: words are brought to
-# one length, what a speaker and microphone do to each frequency band may be subtracted, and the
-# kernel averages over the rest or looks for the best fit.
+# what they talk into. Mroueh et al. pool over changes of pitch and speed
+# (`mroueh2015/spoken_digits`). Here as much as possible is taken out of the recording exactly, and
+# the rest is left to an orbit kernel, which averages or looks for the best fit.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -38,7 +36,6 @@ from invariance.kernels import Average, BestFit, Gaussian
 run = Run("beyond/spoken_digits", profile=profile, seed=seed, chooses=True)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
 QUICK = run.quick
 CENTS = [-200, 0, 200] if QUICK else [-450, -300, -150, 0, 150, 300, 450]
 SPEEDS, GAMMAS = ([1.0], [4.0]) if QUICK else ([0.85, 1.0, 1.18], [2.0, 4.0, 8.0])
@@ -51,10 +48,10 @@ KNOWN = {"network, known speakers": 97.0}  # adhishthite.github.io/sound-mnist, 
 #
 # The Free Spoken Digit Dataset: six speakers say each digit fifty times. Each speaker is tested on
 # after learning from the five others. Bandwidth and penalty are chosen for each test speaker by the
-# mean accuracy on the five others, each predicted from the remaining four. We know of no published
-# number for speakers never heard; published ones, of networks too, are for new recordings of known
-# speakers. So the table also has the split of the data set's authors, who test on the
-# first five recordings of each digit by each speaker; nothing is chosen with these either.
+# mean accuracy on the five others, each predicted from the remaining four. Published numbers are
+# for new recordings of known speakers. So the table also has the split of the data set's authors,
+# who test on the first five recordings of each digit by each speaker; nothing is chosen with these
+# either.
 
 
 # %%
@@ -67,8 +64,7 @@ def recordings():
 SPEAKER = np.asarray(recordings().speaker)
 SPEAKERS = np.unique(SPEAKER)
 NEW = np.asarray(recordings().repetition) < (1 if QUICK else 5)  # the authors' test recordings
-for file, sha256 in recordings().sources.items():
-    run.uses_data(file, sha256)
+run.uses_data(recordings())
 
 
 @cache
@@ -142,9 +138,9 @@ ROWS = {
 def gram(step, reduction, gamma):
     """Kernel matrix of all recordings, symmetric."""
     X = spectrograms(step)
-    if reduction is None:
-        return Gaussian(gamma)(X)
     base = Gaussian(gamma)
+    if reduction is None:
+        return base(X)
     kernel = Average(base, orbit, side="second") if reduction == "mean" else BestFit(base, orbit)
     K = kernel(X, X)
     return np.maximum(K, K.T) if reduction == "max" else (K + K.T) / 2
@@ -274,12 +270,13 @@ run.figure(
     caption="Diamonds: mean over unseen speakers (dots) and two standard errors. Squares: new "
     "recordings of known speakers.",
 )
+mean, se = mean_se(accuracy[TAKEN])
 run.say(
     "On speakers never heard the kernel that the others prefer gets {mean:.1f} ± {se:.1f} % right "
     "and spectrograms as recorded {plain:.1f} %; on known speakers {known:.1f} and "
     "{plain_known:.1f} %.",
-    mean=mean_se(accuracy[TAKEN]).mean,
-    se=mean_se(accuracy[TAKEN]).se,
+    mean=mean,
+    se=se,
     plain=accuracy["log-mel"].mean(),
     known=known[TAKEN].mean(),
     plain_known=known["log-mel"].mean(),

@@ -15,15 +15,13 @@
 # Here groups are planted, a thousand times over: how often is the planted one found, and how often
 # does a wrong one pass?
 #
-# Beside it stands the evidence of spectral averaging itself, an F test. The two answer different
-# questions. The F test *refutes* groups; what it lets stand may be true or merely unseen.
-# `find_symmetry` *supports* them; what it leaves out may be true as well. Where both meet, the symmetry
-# is known.
+# Beside it stands the evidence of spectral averaging itself, an F test. It *refutes* groups; what it
+# lets stand may be true or merely unseen. `find_symmetry` *supports* them; what it leaves out may be
+# true as well. Where both meet, the symmetry is known.
 #
 # *Efficient Learning and Symmetry Discovery under Exact Invariances* (COLT 2026, PMLR 336) announces
-# that a symmetry can be found with as many samples as it takes to learn with the group known. We could
-# not get its text, so that nothing here is compared with it. We measure our own procedure by that
-# standard.
+# that finding a symmetry takes as many samples as learning with the group known. We could not get its
+# text; we measure our own procedure by that standard.
 #
 # ## The protocol
 #
@@ -83,8 +81,8 @@ MARGIN, FAR, LEVEL = 0.05, 0.1, 0.05  # of the error; of the variance, twice
 # ## Four lattices
 #
 # The ring: shifts by three places (C2), by two (C3), by one (C6), and reflections too (D6). Orders of
-# six numbers, within blocks. Signs. Turns of a sphere about an axis: half, quarter, all of them (to
-# degree eight, the invariants of a seventeenth of a turn are those of all), and all rotations.
+# six numbers, within blocks. Signs. Rotations of a sphere, some of them about an axis (up to degree
+# eight, the invariants of a seventeenth of a turn are those of all turns).
 
 
 # %%
@@ -103,39 +101,28 @@ def turns(*parts):
 
 
 RING, REFLECTED = [1, 2, 3, 4, 5, 0], [5, 4, 3, 2, 1, 0]
-LATTICES = {
-    "ring": (
-        Torus(6, degree=2),
-        {
-            "C2": GeneratedPermutations([[3, 4, 5, 0, 1, 2]]),
-            "C3": GeneratedPermutations([[2, 3, 4, 5, 0, 1]]),
-            "C6": CyclicShifts(6),
-            "D6": GeneratedPermutations([RING, REFLECTED]),
-        },
-    ),
-    "orders": (
-        Torus(6, degree=2),
-        {
-            "pairs": orders((0, 1), (2, 3), (4, 5)),
-            "halves": orders((0, 1), (0, 1, 2), (3, 4), (3, 4, 5)),
-            "four and two": orders((0, 1), (0, 1, 2, 3), (4, 5)),
-            "all": Permutations(6),
-        },
-    ),
-    "signs": (
-        Torus(6, degree=2),
-        {
-            "together": Negation(),
-            "of three": SignFlips(3).on_columns([0, 1, 2]),
-            "of all": SignFlips(6),
-        },
-    ),
-    "sphere": (
-        Sphere(3, degree=8),
-        # the axis holds quarter turns too: its invariants are among theirs
-        {"half": turns(2), "quarter": turns(4), "axis": turns(17, 4), "all": Rotations3D()},
-    ),
+GROUPS = {
+    "ring": {
+        "C2": GeneratedPermutations([[3, 4, 5, 0, 1, 2]]),
+        "C3": GeneratedPermutations([[2, 3, 4, 5, 0, 1]]),
+        "C6": CyclicShifts(6),
+        "D6": GeneratedPermutations([RING, REFLECTED]),
+    },
+    "orders": {
+        "pairs": orders((0, 1), (2, 3), (4, 5)),
+        "halves": orders((0, 1), (0, 1, 2), (3, 4), (3, 4, 5)),
+        "four and two": orders((0, 1), (0, 1, 2, 3), (4, 5)),
+        "all": Permutations(6),
+    },
+    "signs": {
+        "together": Negation(),
+        "of three": SignFlips(3).on_columns([0, 1, 2]),
+        "of all": SignFlips(6),
+    },
+    # the axis holds quarter turns too: its invariants are among theirs
+    "sphere": {"half": turns(2), "quarter": turns(4), "axis": turns(17, 4), "all": Rotations3D()},
 }
+BASES = dict.fromkeys(GROUPS, Torus(6, degree=2)) | {"sphere": Sphere(3, degree=8)}
 
 
 # %% [markdown]
@@ -157,8 +144,8 @@ def lattice_of(basis, groups):
 
 
 SUBSPACES, INSIDE = {}, {}
-for name, (basis, groups) in LATTICES.items():
-    SUBSPACES[name], INSIDE[name] = lattice_of(basis, groups)
+for name, groups in GROUPS.items():
+    SUBSPACES[name], INSIDE[name] = lattice_of(BASES[name], groups)
 run.table(
     [
         {
@@ -188,8 +175,7 @@ def right_groups(name, planted):
 
 def draw(name, planted, n, number):
     """Values of the eigenfunctions at n points, noisy values of a function, its coefficients."""
-    basis = LATTICES[name][0]
-    rng = np.random.default_rng((seed, number, n))
+    basis, rng = BASES[name], np.random.default_rng((seed, number, n))
     labels = np.repeat(basis.labels_, basis.dimensions_).astype(float)
     found, outside = SUBSPACES[name], [0.0]
     wrong = [V for k, V in found.items() if k not in right_groups(name, planted)]
@@ -203,22 +189,16 @@ def draw(name, planted, n, number):
     return Phi, Phi @ c + noise * rng.standard_normal(n), c
 
 
-def invariants(Phi, V):
-    """Values of the invariant functions."""
-    return Phi @ V
-
-
 def search(name, Phi, y, **how):
     """`find_symmetry` among a lattice's groups."""
-    groups = LATTICES[name][1]
-    names = {id(group): k for k, group in groups.items()}
+    subspaces = {id(group): SUBSPACES[name][k] for k, group in GROUPS[name].items()}
 
     def build(model, group):
-        given = {"V": SUBSPACES[name][names[id(group)]]}
-        return make_pipeline(FunctionTransformer(invariants, kw_args=given), model)
+        V = subspaces[id(group)]
+        return make_pipeline(FunctionTransformer(lambda values: values @ V), model)
 
     how = {"parents": INSIDE[name], "margin": MARGIN} | how
-    return find_symmetry(RLSRegressor(), groups, Phi, y, build=build, **how)
+    return find_symmetry(RLSRegressor(), GROUPS[name], Phi, y, build=build, **how)
 
 
 shown = SIZES[min(2, len(SIZES) - 1)]
@@ -354,12 +334,10 @@ spectral = {planted: [evidence(planted, n, SOME) for n in LONG] for planted in P
 @run.cache
 def errors(planted, n, draws):
     """Squared errors without a group, with the group that was found and with the planted one."""
-    kept = []
-    answers = searches("ring", planted, n, MANY, {})
+    kept, answers = [], searches("ring", planted, n, MANY, {})
     for number in range(draws):
         Phi, y, c = draw("ring", planted, n, number)
-        best = answers[number][0]
-        own = []
+        own, best = [], answers[number][0]
         for k in ("nothing", best, planted):
             V = SUBSPACES["ring"].get(k, np.eye(len(c)))
             gap = V @ RLSRegressor().fit(Phi @ V, y).coef_.ravel() - c
@@ -371,17 +349,13 @@ def errors(planted, n, draws):
 costs = np.array([errors("C6", n, SOME) for n in SIZES])  # (sizes, draws, 3)
 
 
-def crossing(curve, level, rises):
-    """The size at which a curve first reaches a level, between sizes on a logarithmic scale."""
-    sign = 1 if rises else -1
-    above = [sign * (value - level) >= 0 for value in curve]
-    if not any(above):
+def crossing(curve, level):
+    """The size at which a curve first rises to a level, between sizes on a logarithmic scale."""
+    reached = np.flatnonzero(np.array(curve) >= level)
+    if not len(reached):
         return np.nan
-    i = above.index(True)
-    if i == 0:
-        return SIZES[0]
-    share = (level - curve[i - 1]) / (curve[i] - curve[i - 1])
-    return float(np.exp(np.interp(share, [0, 1], np.log(SIZES[i - 1 : i + 1]))))
+    around = slice(max(reached[0] - 1, 0), reached[0] + 1)
+    return np.exp(np.interp(level, curve[around], np.log(SIZES[around])))
 
 
 # %%
@@ -457,10 +431,8 @@ run.figure(
 )
 
 # %%
-known = crossing(costs[:, :, 2].mean(axis=1), LEVEL, False)
-by_found = crossing(costs[:, :, 1].mean(axis=1), LEVEL, False)
-plain = crossing(costs[:, :, 0].mean(axis=1), LEVEL, False)
-recovered = crossing(most, 90, True)
+plain, by_found, known = (crossing(-costs[:, :, i].mean(axis=1), -LEVEL) for i in range(3))
+recovered = crossing(most, 90)
 run.say(
     "A squared error of a twentieth of the function's variance takes {known:.0f} points with the group "
     "known, {found:.0f} with the group found ({more:.1f} times as many) and {plain:.0f} without a group. "
@@ -498,9 +470,9 @@ run.say(
 # ## What each part does
 #
 # The same samples with parts taken away. Each group beside no group alone (`parents={}`) has more to gain
-# and is found sooner; but then reflections pass too where they are better than no group, for the sake
-# of the shifts among them. The F test refutes, and takes what it cannot refute: that needs fewer points
-# here, a noise that is known to be normal, and more points than functions.
+# and is found sooner; but then reflections pass too, for the sake of the shifts among them. The F test
+# takes what it cannot refute: that needs fewer points here, a noise that is known to be normal, and more
+# points than functions.
 
 # %%
 parts = {
@@ -508,7 +480,7 @@ parts = {
     "nested, no margin": {"margin": 0.0},
     "each beside no group only": {"parents": {}},
 }
-table: dict[str, dict[str, str]] = {part: {"search": part} for part in parts}
+table = {part: {"search": part} for part in parts}
 for n in SIZES[1:3]:
     found_in, wrong_in = f"found (%), n = {n}", f"wrong (%), n = {n}"
     for part, how in parts.items():
@@ -541,8 +513,7 @@ run.table(lines, "others", caption=f"{FEW} draws, margin 5 %, mean and standard 
 #
 # No test tells an exact symmetry from one that is broken by less than noise: with a margin, what passes
 # is a symmetry up to the margin, and without one, it helps the model. Planted functions here are either
-# invariant or a tenth of their variance away from it. A group that frees the model of few functions
-# cannot be shown to help at all without a margin.
+# invariant or a tenth of their variance away from it.
 #
 # ## Try it
 #

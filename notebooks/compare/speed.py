@@ -11,26 +11,21 @@
 # %% [markdown]
 # # How fast is it?
 #
-# *Every hot path of the package, against its definition, the best public alternative and the bare
-# matrix product.*
-#
 # A fast implementation is worth having only if it computes the same numbers. So each row below
 # times several implementations of *one* job, and the table says how far apart their results are:
 #
 # - the **definition**, transformation by transformation, as the papers print it;
 # - **ours**;
-# - the **best public alternative** that installs from PyPI and does the same job: scikit-learn's
-#   samplers and kernels on the transformed data, invariantkernels (GPyTorch), GeometricKernels,
-#   kymatio;
-# - **ours on PyTorch tensors**, on the same core: the same code through the array API standard.
-#   What it does on a GPU was not measured here;
+# - the **best public alternative** that installs with pip: scikit-learn on the transformed data,
+#   invariantkernels (GPyTorch), GeometricKernels, kymatio;
+# - **ours on PyTorch tensors**, on the same core; what it does on a GPU was not measured here;
 # - the **bare matrix product** of the same size: nothing that computes every inner product can be
 #   faster. Where ours is, the structure of the group made some of them unnecessary.
 #
-# `pip install "invariance[speed]"` installs the last packages named. The quick profile leaves out
-# what is not installed, and says so; the full one needs all of them. CPU seconds on one core, the
-# smallest of several measurements, taken alternately. The images are the bundled digits, 28 × 28,
-# in single precision; the group of the image jobs is the 49 cyclic shifts by up to three pixels.
+# `pip install "invariance[speed]"` installs the other packages. The quick profile leaves out what
+# is not installed, the full one needs all of them. CPU seconds on one core, the smallest of several
+# measurements. The images are the bundled digits, 28 × 28, in single precision; the group of the
+# image jobs is the 49 cyclic shifts by up to three pixels.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -39,6 +34,7 @@ seed: int = 0
 # %%
 import importlib
 import time
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -136,22 +132,17 @@ def one_by_one(values, X, group=shifts):
     return lambda: sum(values(group.act([g], X)[0]) for g in group.elements()) / group.order
 
 
+PUBLIC = "scikit-learn, moved points"
+
+
 def at_once(values, X, n, group=shifts, reduce=np.mean):
     """The same by a public function of all transformed points."""
-
-    def public():
-        return reduce(values(moved(X, group)).reshape(n, group.order, -1), axis=1)
-
-    return {"scikit-learn, moved points": public}
+    return {PUBLIC: lambda: reduce(values(moved(X, group)).reshape(n, group.order, -1), axis=1)}
 
 
 def of_moved_points(transform, X):
     """The mean of a public transformer's features over each point's orbit."""
-
-    def public():
-        return transform(moved(X)).reshape(len(elements), len(X), -1).mean(axis=0)
-
-    return {"scikit-learn, moved points": public}
+    return {PUBLIC: lambda: transform(moved(X)).reshape(len(elements), len(X), -1).mean(axis=0)}
 
 
 # %%
@@ -276,36 +267,21 @@ def locality_by_windows(X, Z):
     return (1 + total / 28) ** 4
 
 
-def window_products(n, times=1):
-    """As many multiplications as all windows of all pairs need, in one product."""
-    rows = np.ones((n, 784 * 49), dtype=np.float32)
-    return {"bare product": lambda: [rows @ rows.T for _ in range(times)]}
-
-
-def locality(n):
-    """The locality kernel of Liu et al. (2022), eq. 5."""
+def locality(n, group=None):
+    """The locality kernel of Liu et al. (2022), eq. 5, or its best fit over a group."""
     X, kernel = images[:n], Locality((28, 28), 7, powers=(2, 4))
-    return {
-        "definition": lambda: locality_by_windows(X, X),
-        "ours": lambda: kernel(X),
-        **of_tensors(kernel, X),
-        **window_products(n),
-    }
-
-
-def locality_best_fit(n):
-    """The same at its best fit over the nine shifts by up to one pixel."""
-    X, kernel = images[:n], BestFit(Locality((28, 28), 7, powers=(2, 4)), few_shifts)
+    rows = np.ones((n, 784 * 49), dtype=np.float32)  # as many products as all windows need
+    kernel, times = (BestFit(kernel, group), group.order) if group else (kernel, 1)
 
     def definition():
-        nine = few_shifts.act(few_shifts.elements(), X)
-        return np.max([locality_by_windows(X, Z) for Z in nine], axis=0)
+        copies = group.act(group.elements(), X) if group else [X]
+        return np.max([locality_by_windows(X, Z) for Z in copies], axis=0)
 
     return {
         "definition": definition,
         "ours": lambda: kernel(X),
         **of_tensors(kernel, X),
-        **window_products(n, 9),
+        "bare product": lambda: [rows @ rows.T for _ in range(times)],
     }
 
 
@@ -374,11 +350,7 @@ def tangent_distance(n):
         return found
 
     vectors = np.concatenate([X[:, None], planes], axis=1).reshape(-1, 784)
-    return {
-        "definition": definition,
-        "ours": lambda: distance(X),
-        **product(vectors, vectors),
-    }
+    return {"definition": definition, "ours": lambda: distance(X), **product(vectors, vectors)}
 
 
 small_sphere, letters = Sphere(5).truncate(degree=5), Permutations(5)
@@ -399,11 +371,10 @@ def spectral_projection(n):
 # %% [markdown]
 # ## Measured
 #
-# Implementations are timed alternately. One (other than ours) that exceeds the time budget at some
-# size is not run at larger ones. Differences are relative to the largest number. Two are too large
-# to be rounding: a projection on a threshold to the last bit of single precision falls on either
-# side in CDF pooling (one count in 49); and kymatio's scattering pads and subsamples in its own
-# way, so that its numbers are comparable and not equal.
+# Implementations are timed alternately. One (other than ours) that exceeds the time budget is not
+# run at larger sizes. Differences are relative to the largest number. Two are too large to be
+# rounding: in CDF pooling a projection may fall on either side of a threshold (one count in 49),
+# and kymatio pads and subsamples in its own way.
 
 # %%
 JOBS = {
@@ -413,7 +384,7 @@ JOBS = {
     "averaged kernel": (averaged_kernel, MANY),
     "best fit over shifts": (best_fit, MANY),
     "locality kernel": (locality, FEW),
-    "locality kernel, best fit": (locality_best_fit, FEW),
+    "locality kernel, best fit": (partial(locality, group=few_shifts), FEW),
     "average over rotations": (circle_average, MANY),
     "kernel of the sphere": (sobolev, MANY),
     "scattering": (scattering, MANY),
@@ -451,17 +422,10 @@ for title, (seconds, apart) in measured.items():
     for way in dict.fromkeys(name for name, _ in seconds):
         n = max(size for name, size in seconds if name == way)
         run.timing(f"{title}: {way}, n = {n}", seconds[way, n])
-        if way == "ours":
-            continue
-        rows.append(
-            {
-                "job": title,
-                "way": way,
-                "points": n,
-                "times ours": f"{seconds[way, n] / max(seconds['ours', n], 1e-9):.2f}",
-                "difference": f"{apart[way]:.0e}" if way in apart else "",
-            }
-        )
+        if way != "ours":
+            times = f"{seconds[way, n] / max(seconds['ours', n], 1e-9):.2f}"
+            row = {"job": title, "way": way, "points": n, "times ours": times}
+            rows.append(row | {"difference": f"{apart[way]:.0e}" if way in apart else ""})
     if title not in ("CDF pooling", "scattering"):
         assert max(apart.values()) < 2e-4, f"{title} differs from ours by {apart}"
 run.table(
@@ -473,7 +437,7 @@ run.table(
 # %%
 LOOKS = {
     "definition": look("definition"),
-    "scikit-learn, moved points": look("augmentation"),
+    PUBLIC: look("augmentation"),
     "ours, PyTorch tensors": look("fast"),
     "another package": look("published"),
     "bare product": look("gemm"),
@@ -505,10 +469,9 @@ run.figure(
 
 # %% [markdown]
 # **How to read it.** Where a definition is little more than one matrix product for each
-# transformation, and single precision is used by all (orbit features, averaged and best-fit
-# kernels), there is only a small factor to gain on one core; what the fast paths save there is
-# memory. Structure saves time where there is some: rotations in the angular basis, projections from
-# generators instead of all elements. The locality kernel's definition
-# multiplies less than ours, 49 × 784 numbers per pair against 86 × 784, but makes 784 passes over
-# the matrix where ours makes one product. The code for tensors makes whole transforms and products
-# at once, which suits a GPU; on one core it does not use the cache as the code for NumPy does.
+# transformation (orbit features, averaged and best-fit kernels), there is only a small factor to
+# gain on one core; what the fast paths save there is memory. Structure saves time: rotations in the
+# angular basis, projections from generators instead of all elements. The locality kernel's
+# definition multiplies less than ours, 49 × 784 numbers per pair against 86 × 784, but makes 784
+# passes over the matrix. The code for tensors computes whole transforms and products at once, which
+# suits a GPU; on one core it does not use the cache as the code for NumPy does.

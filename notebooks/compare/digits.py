@@ -9,24 +9,18 @@
 # %% [markdown]
 # # Which one when: digits with few samples
 #
-# *Every method of the four papers that applies, on one task, by one protocol.*
-#
 # Ten to a thousand labelled digits, as many of each class, and one piece of knowledge: a digit
 # that is shifted by up to two pixels or turned by fifteen degrees stays the same digit. Every
-# method gets exactly this set of $25 \times 3 = 75$ transformations and nothing else. It is not
-# a group, and interpolated rotations are not unitary: this is the setting of *local* invariance.
-#
-# Spectral averaging (Soleymani et al. 2025) is not among the methods. It needs a manifold with
-# known eigenfunctions on which a finite group acts by isometries; images are points of
-# $\mathbb{R}^{784}$, drawn from no distribution that anybody could write down.
+# method of the four papers that applies gets exactly this set of $25 \times 3 = 75$ transformations.
+# It is no group, and interpolated rotations are not unitary: invariance is *local* here. Spectral
+# averaging (Soleymani et al. 2025) needs a manifold with known eigenfunctions, and is left out.
 #
 # ## The protocol
 #
 # - Test: 500 images drawn anew for each draw of the training images; accuracy.
-# - Every representation is followed by the same learner, regularised least squares on $\pm 1$
-#   labels, its penalty chosen by leave-one-out, and so are bandwidths and kernels. With one image
-#   per class leave-one-out can choose nothing: all choices are equally wrong, and the squared
-#   error breaks the tie. The tangent distance is made for nearest neighbours and keeps them.
+# - The same learner for all, regularised least squares on $\pm 1$ labels; penalty, bandwidth and
+#   kernel are chosen by leave-one-out. With one image per class all choices are equally wrong, and
+#   the squared error breaks the tie. The tangent distance keeps its nearest neighbours.
 # - Discrepancy is the share of pairs (test image, transformation) whose predicted class changes.
 # - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy
 #   arrays and Python objects, in a run of its own.
@@ -87,11 +81,10 @@ def draw(n, repetition):
 #
 # The base kernel is a Gaussian of one of two bandwidths or the polynomial of degree 8 of Liu et
 # al. (2022). It is taken plain, with four random copies of each image, averaged over the 75
-# transformations of one argument, and at its best fit; likewise the locality kernel. Where one
-# argument alone is transformed the Gram matrix need not be positive definite: it is made
-# symmetric and its negative eigenvalues are clipped. The explicit features pool over the 75
-# transformations of the image (orbit features) or of windowed templates (CDF pooling). Scattering
-# and tangent distance are the baselines that know about images already.
+# transformations of one argument, and at its best fit (made symmetric, negative eigenvalues
+# clipped); likewise the locality kernel. The explicit features pool over the 75 transformations of
+# the image (orbit features) or of windowed templates (CDF pooling). Scattering and tangent distance
+# know about images already.
 
 # %%
 NAMES = {
@@ -173,8 +166,8 @@ def compare(method, n, repetition):
 # ## Results
 #
 # Scattering and CDF pooling look at parts of the image, wavelets or windows; the averaged kernel
-# and the orbit features average whole images. The set of transformations is no group, and none of
-# the methods is exactly invariant under it. Is the most accurate one the most invariant?
+# and the orbit features average whole images. None is exactly invariant. Is the most accurate one
+# the most invariant?
 
 # %%
 show(

@@ -9,28 +9,22 @@
 # %% [markdown]
 # # Which one when: molecules, however their atoms are numbered
 #
-# *Every method of the four papers that applies, on one task, by one protocol.*
-#
 # A molecule is given by its Coulomb matrix, and the energy does not depend on how the atoms are
 # numbered. Here they are numbered *at random*, as in a file without an order. There are $23!$
 # numberings, and most of them scramble what the matrix says. There are two ways out: choose one
 # numbering (sort the atoms by the norm of their rows), or average over a few numberings near the
-# sorted one (noise is added to the norms before sorting; Raj et al. 2017).
-#
-# Spectral averaging (Soleymani et al. 2025) is not among the methods: there is no manifold with
-# known eigenfunctions on which molecules lie.
+# sorted one (noise is added to the norms before sorting; Raj et al. 2017). Spectral averaging
+# (Soleymani et al. 2025) needs a manifold with known eigenfunctions, and is left out.
 #
 # ## The protocol
 #
 # - Test: 500 molecules drawn anew for each draw of the training molecules; mean absolute error in
 #   kcal/mol, because a few molecules would decide a mean squared error.
-# - Every representation is followed by regularised least squares, penalty and base kernel
-#   (Gaussians of two bandwidths, a Laplacian) chosen by leave-one-out. The noise has standard
-#   deviation 1 throughout; `raj2017/quantum_machine` chooses it by cross-validation.
+# - Regularised least squares throughout, penalty and base kernel (Gaussians of two bandwidths, a
+#   Laplacian) chosen by leave-one-out. The noise has standard deviation 1;
+#   `raj2017/quantum_machine` chooses it by cross-validation.
 # - Discrepancy is the largest change of the predicted energy under renumbering, relative to the
-#   largest energy.
-# - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy
-#   arrays and Python objects, in a run of its own.
+#   largest energy. Times and memory are measured as in `compare/digits`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -81,10 +75,10 @@ def draw(n, repetition):
 # ## The methods
 #
 # The plain kernel sees the random numbering; augmentation adds four further ones. *Sorted* and
-# *eigenvalues* are canonical forms. The averages take the same number of noisy orders for each
-# molecule (both arguments of the kernel; five of them there, because their number counts
-# squared). The best fit is the largest kernel value of a sorted molecule and noisy orders of the
-# other, made symmetric and clipped. CDF pooling looks at projections of noisy orders.
+# *eigenvalues* are canonical forms. The averages take noisy orders of each molecule (of both
+# arguments of the kernel; fewer there, because their number counts squared). The best fit is the
+# largest kernel value of a sorted molecule and noisy orders of the other, made symmetric and
+# clipped. CDF pooling looks at projections of noisy orders.
 
 # %%
 NAMES = {
@@ -101,7 +95,7 @@ NAMES = {
 noisy, everything = SortedNoise(n_atoms, 1.0, triangle=True), groups.AtomPermutations(n_atoms)
 learner = RLSRegressor()
 BASES = [Gaussian(1 / (2 * (width * SCALE) ** 2)) for width in (25, 75)]
-BASES.append(Laplacian(1 / (250 * SCALE)))
+BASES += [Laplacian(1 / (250 * SCALE))]
 
 
 def histograms(X, templates, half_width, n_bins, noise):
@@ -133,9 +127,8 @@ def candidates(method, X, repetition):
         how |= dict(form="cos_sin") | many
         return [OrbitFourier(noisy, FEATURES, kernel=k, gamma=b.gamma, **how) for k, b in names]
     if method == "lgika-nystrom":
-        how |= dict(from_orbit=True) | many
-        few = min(FEATURES // 2, len(X))
-        return [OrbitNystroem(noisy, few, kernel=k, **how) for k in BASES]
+        how |= dict(n_components=min(FEATURES // 2, len(X)), from_orbit=True) | many
+        return [OrbitNystroem(noisy, kernel=k, **how) for k in BASES]
     if method == "local":
         return [Average(k, noisy, n_transforms=5, **how) for k in BASES]
     if method == "best-fit":

@@ -19,9 +19,8 @@
 # changes neither when particles change places nor when all of them turn together: its group is
 # $S_M \times SO(3)$, which is infinite. Spectral averaging (Soleymani et al. 2025) takes the
 # group by its generators: two exchanges, and the three generators of the Lie algebra of $SO(3)$,
-# which annihilate exactly the invariant functions. So the fitted function is invariant up to
-# rounding. Otherwise one would average a kernel over a *sample* of the group; more elements
-# make it better and slower.
+# which annihilate exactly the invariant functions. Otherwise one would average a kernel over a
+# *sample* of the group; more elements make it better and slower.
 #
 # The protocol: normal noise of a tenth of the energy's standard deviation, mean squared error at
 # 300 further points in units of its variance, discrepancy relative to the largest value, CPU
@@ -101,9 +100,8 @@ for M in PARTICLES:
 # %% [markdown]
 # ## The methods
 #
-# The averaged kernel transforms both of its arguments by the sampled elements, and its bandwidth
-# is chosen by leave-one-out, as for the plain kernel. Spectral averaging chooses its penalty by
-# leave-one-out and nothing else.
+# Kernels have bandwidth and penalty by leave-one-out; the averaged one transforms both arguments.
+# Spectral averaging chooses its penalty by leave-one-out and nothing else.
 
 # %%
 NAMES = {"krr": "plain kernel ridge"}

@@ -9,24 +9,16 @@
 # %% [markdown]
 # # Which one when: digits at any angle
 #
-# *Every method of the four papers that applies, on one task, by one protocol.*
-#
-# Digits turned by uniformly random angles, ten to a thousand of them with labels. Rotations of
-# the plane are a group, and in a basis of angular frequencies (`AngularBasis`) they act
-# unitarily, without interpolation: Haar averages, local averages and best fits can be had
-# exactly. Two questions are new here. Should one average over the *whole* circle, so that a six
-# and a nine become one, or *locally*, with more weight on small angles? And does exact invariance
-# help a classifier that has seen few angles of each digit?
+# Digits turned by uniformly random angles, ten to a thousand of them with labels. In a basis of
+# angular frequencies (`AngularBasis`) rotations act unitarily, without interpolation: Haar
+# averages, local averages and best fits can be had exactly. Should one average over the *whole*
+# circle, so that a six and a nine become one, or *locally*, with more weight on small angles? And
+# does exact invariance help a classifier that has seen few angles of each digit?
 #
 # Every method works on the coefficients in that basis (those that need pixels get the image back
-# from them), so that the same rotations act for all. Two methods are left out: spectral averaging
-# needs a manifold with known eigenfunctions, and the best fit of the locality kernel over
-# rotations has no fast way (windows do not turn with the image), so that the locality kernel
-# appears alone.
-#
-# The protocol is that of `compare/digits`: 500 test images per draw, regularised least squares
-# with every choice by leave-one-out, discrepancy as the share of predicted classes that change
-# under a random rotation, CPU seconds on one core.
+# from them). Two are left out: spectral averaging needs a manifold with known eigenfunctions, and
+# the best fit of the locality kernel has no fast way (windows do not turn with the image). The
+# protocol is that of `compare/digits`, with discrepancy under a random rotation.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

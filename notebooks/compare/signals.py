@@ -16,19 +16,16 @@
 # a level and a gain of its own, as most instruments do. The class is that of the source; the
 # model knows that a shift by up to 32 samples does not matter.
 #
-# Four ways to use that, and what one would otherwise do:
-#
 # - **cyclic shifts**: what leaves comes back on the other side, which no recording does;
-# - **zero-filled shifts**: what leaves is lost and zeros come in, a step of the size of the
-#   level;
+# - **zero-filled shifts**: what leaves is lost and zeros come in, a step as large as the level;
 # - **augmentation**: eight zero-filled copies of each training signal;
 # - **overlap**: `OverlapFit` compares what both windows show, and nothing else. `scale="size"`
 #   takes squared distances per sample of the overlap; `scale="standard"` removes level and gain
 #   there, which is the normalised cross-correlation;
 # - **centred, zero-filled**: what a careful user does, subtract each signal's mean first.
 #
-# Every method has the same learner, regularised least squares, and chooses bandwidth and penalty
-# by leave-one-out on the training signals alone.
+# All have the same learner, regularised least squares, and choose bandwidth and penalty by
+# leave-one-out on the training signals alone.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -82,11 +79,8 @@ fig, axis = plt.subplots(figsize=(7, 3.2))
 for c, method in enumerate(("cdf", "haar")):
     axis.plot(X[y == c][:3].T, color=colour(method), alpha=0.8)
 levels = X[y < 2].mean(axis=1)
-axis.set(
-    xlabel="sample",
-    ylabel="value",
-    title=f"Windows of two sources: levels from {levels.min():.1f} to {levels.max():.1f}",
-)
+title = f"Windows of two sources: levels from {levels.min():.1f} to {levels.max():.1f}"
+axis.set(xlabel="sample", ylabel="value", title=title)
 run.figure(
     fig, "signals", caption="Three windows of each of two of the four sources, in two colours."
 )
@@ -162,8 +156,10 @@ show(
 # A zero-filled shift changes three things at once: the content moves, a step appears where zeros
 # come in, and the norm falls. With a level of one and a shift by a quarter of the window the step
 # alone contributes 32 to the squared distance. The best fit then prefers the shift whose step
-# hurts least, not the one that matches.
+# hurts least, not the one that matches. On the overlap nothing is made up; small overlaps are
+# easier to match than large ones, and `scale` accounts for that. Where signals return to zero on
+# both sides and have no level, `BestFit` over zero-filled shifts is fine.
 #
-# On the overlap nothing is made up. One thing remains: small overlaps are easier to match than
-# large ones, and `scale` accounts for that. Where signals return to zero on both sides and have
-# no level, `BestFit` over zero-filled shifts is fine.
+# Best fits need not be positive definite: in front of `SVC(kernel="precomputed")` comes
+# `GramTransformer(kernel, repair="clip")`. A signal of three channels has shape (1, length, 3), and
+# they move together. For a hundred thousand signals take features, `OrbitFourier(cyclic, 200)`.

@@ -9,8 +9,6 @@
 # %% [markdown]
 # # Which one when: a symmetric function on the sphere
 #
-# *Every method of the four papers that applies, on one task, by one protocol.*
-#
 # A function on the sphere $S^{9}$ that does not care about the order of the ten coordinates. The
 # group of permutations has $10! = 3{,}628{,}800$ elements: too many to average over, and too many
 # to try. Each paper has its own way out. Pooled features (Mroueh et al. 2015, Raj et al.
@@ -22,11 +20,10 @@
 # $$\max_{g \in S_d} \langle x, g z \rangle = \langle \mathrm{sort}(x), \mathrm{sort}(z) \rangle,$$
 #
 # so that for every kernel that grows with the inner product it is the plain kernel of the
-# *sorted* coordinates. What is in general an indefinite kernel is positive definite here.
+# *sorted* coordinates, and positive definite.
 #
-# The protocol is that of the torus: normal noise of 0.1, risk at 500 further points, every choice
-# by cross-validation on the training points, discrepancy relative to the largest value (over the
-# generators, random permutations and random words in the generators), CPU seconds on one core.
+# The protocol is that of `compare/torus`; discrepancy is over the generators, random permutations
+# and random words in the generators.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -156,11 +153,10 @@ def compare(method, n, repetition):
 # %% [markdown]
 # ## Results
 #
-# Few polynomials of low degree are symmetric: ridge regression among these has little to fit. As
-# published, spectral averaging takes sample means in place of a least-squares fit, in the same
-# subspace. The best fit is sorting here, for the price of a plain kernel. What rests on a sample of
-# permutations is not invariant. Orbit Nystrom with as many landmarks as points can follow the noise
-# exactly, and now and then the noisy leave-one-out error is smallest there: take fewer.
+# Few polynomials of low degree are symmetric: ridge regression among these has little to fit. The
+# best fit is sorting here, for the price of a plain kernel. What rests on a sample of permutations
+# is not invariant. Orbit Nystrom with as many landmarks as points can follow the noise exactly, and
+# now and then the noisy leave-one-out error is smallest there: take fewer.
 
 # %%
 show(

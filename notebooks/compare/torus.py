@@ -9,27 +9,22 @@
 # %% [markdown]
 # # Which one when: an even function on the torus
 #
-# *Every method of the four papers that applies, on one task, by one protocol.*
-#
 # A function on the six-dimensional torus $[-1, 1)^6$ that does not change when a coordinate
-# changes its sign: the group of all sign flips has $2^6 = 64$ elements and can be listed. All
-# four papers have something to offer here. Spectral averaging works on the torus itself. The
-# other three act on vectors, and get the torus embedded in space: $x_i \mapsto (\cos \pi x_i,
-# \sin \pi x_i)$. Flipping $x_i$ flips the sine and leaves the cosine alone, so that the action is
-# unitary; and the Gaussian kernel of these vectors is the von Mises kernel of the torus.
+# changes its sign: the group of all sign flips has $2^6 = 64$ elements and can be listed. All four
+# papers have something to offer. Spectral averaging works on the torus itself; the other three get
+# it embedded in space, $x_i \mapsto (\cos \pi x_i, \sin \pi x_i)$. Flipping $x_i$ flips the sine,
+# so that the action is unitary; the Gaussian kernel of these vectors is the torus's von Mises
+# kernel.
 #
 # ## The protocol
 #
 # - Training points are uniform, their values carry normal noise of 0.1. Risk is the mean squared
 #   error at 500 further points, against the noise-free function.
-# - Every representation is followed by the same learner, regularised least squares with the
-#   penalty chosen by leave-one-out; bandwidths are chosen by the same leave-one-out error, the
-#   degree (and, for ridge regression, the smoothness of the penalty) of spectral averaging by
+# - The same learner for all, regularised least squares, with penalty and bandwidth by leave-one-out;
+#   the degree (and, for ridge regression, the smoothness of the penalty) of spectral averaging by
 #   five-fold cross-validation. No test point is looked at before the end.
 # - Discrepancy is the largest change of the fitted function under the group, relative to its
-#   largest value.
-# - Times are CPU seconds on one core; the fit includes every choice. Peak memory is that of NumPy
-#   arrays and Python objects, in a run of its own.
+#   largest value. Times and memory are measured as in `compare/digits`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -122,11 +117,9 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# Plain kernel ridge regression; the same with three random copies of each point besides; averaged
-# over four random flips (both arguments), and over all 64; random Fourier and Nystrom features
-# averaged over all 64 (Raj et al. 2017); histogram features (Mroueh et al. 2015); the best fit
-# over all 64 (Liu et al. 2022), its negative eigenvalues clipped; and spectral averaging, as
-# published and by ridge regression in the invariant subspace (Soleymani et al. 2025).
+# Averages, features and the best fit (its negative eigenvalues clipped) go over all 64 flips where
+# nothing else is said. Spectral averaging comes as published and by ridge regression in the
+# invariant subspace.
 
 # %%
 NAMES = {
@@ -167,9 +160,7 @@ def fit(method, X, y, repetition):
         model = SpectralAveraging(torus, flips, degree=1, estimator=estimator)
         grid = {"degree": DEGREES, "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
         search = GridSearchCV(model, grid, scoring="neg_mean_squared_error")
-        with (
-            warnings.catch_warnings()
-        ):  # of degrees too high for the folds: the search rejects them
+        with warnings.catch_warnings():  # degrees too high for the folds are rejected anyway
             warnings.filterwarnings("ignore", "the cutoff keeps", UserWarning)
             return search.fit(X, y).predict
     E, options = in_space(X), candidates(method, len(X), repetition)
@@ -201,8 +192,7 @@ def compare(method, n, repetition):
 #
 # An average over a few random flips is not invariant; neither is a kernel that has seen as many
 # copies of the data. As published, the coefficients of spectral averaging are sample means, which
-# vary with where the points happen to lie; ridge regression in the same invariant subspace fits
-# them. Invariance to the last digit does not by itself make either accurate.
+# vary with where the points happen to lie; ridge regression in the same subspace fits them.
 
 # %%
 show(

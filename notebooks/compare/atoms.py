@@ -9,10 +9,9 @@
 # %% [markdown]
 # # Molecules as sets of atoms
 #
-# *A molecule is a set of atoms, and its energy is nearly a sum over what surrounds each of them.*
-#
 # The papers describe a molecule by its Coulomb matrix and average over numberings of its atoms. A
-# set has no numbering. How much does that gain on QM7?
+# set has no numbering, and the energy is nearly a sum over what surrounds each atom. How much does
+# that gain on QM7?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -20,7 +19,7 @@ seed: int = 1
 
 # %% tags=["hide-input"]
 import time
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from itertools import combinations_with_replacement
 
 import matplotlib.pyplot as plt
@@ -71,7 +70,9 @@ def environments(R, Z, descriptor):
 
 # %% [markdown]
 # Its explicit form is cheaper, linear in the number of atoms: Nystrom features of atoms, summed
-# over each molecule.
+# over each molecule. The usual alternative is a *bag of bonds*: for each pair of elements, the
+# Coulomb terms $Z_i Z_j / |R_i - R_j|$ of a molecule in falling order; a Laplacian kernel compares
+# these lists.
 
 
 # %%
@@ -80,12 +81,6 @@ def set_features(gamma):
     return SetFeatures(atoms, "sum", labelled=True, n_points=5000, random_state=SEED)
 
 
-# %% [markdown]
-# The usual alternative: a *bag of bonds*. For each pair of elements, the Coulomb terms
-# $Z_i Z_j / |R_i - R_j|$ of a molecule in falling order; a Laplacian kernel compares these lists.
-
-
-# %%
 def bag_of_bonds(R, Z):
     bonds = np.linalg.norm(R[:, :, None] - R[:, None], axis=3)
     bonds = np.where(bonds > 0, Z[:, :, None] * Z[:, None] / np.where(bonds > 0, bonds, 1), 0)
@@ -129,16 +124,12 @@ def of_counts(Z, y, train):
 # %% [markdown]
 # ## The protocol
 #
-# - QM7, 7,165 molecules with energies in kcal/mol. It comes with five folds. The settings
-#   (cutoff and width of the descriptor, bandwidths) are chosen five times, each time **on one fold
-#   alone**, by cross-validation within it.
+# - QM7, 7,165 molecules with energies in kcal/mol, in five folds. The settings (cutoff and width of
+#   the descriptor, bandwidths) are chosen five times, each time **on one fold alone**, by
+#   cross-validation within it.
 # - Each choice is measured twice, on 1,433 molecules that it has not seen: on the fold before it,
-#   and on molecules drawn from all other folds. The 5,732 others are for training. So there are ten
-#   draws, five of which are the folds of the file.
-# - The penalty is chosen in each draw on an eighth of its training molecules. CPU seconds are those
-#   of one core.
-#
-# The quick profile makes up molecules with an energy of its own.
+#   and on molecules drawn from all other folds. The 5,732 others are for training.
+# - The penalty is chosen in each draw on an eighth of its training molecules.
 
 
 # %%
@@ -153,6 +144,7 @@ def arrays(data):
 
 folds = load().folds
 run.uses_data(load())
+
 
 # %% [markdown]
 # ## Choosing
@@ -195,9 +187,7 @@ for k in range(N_CHOICES):
     fold = OneFold(k)
     how = {"by": f"mean absolute error by cross-validation within fold {k}", "higher": False}
     descriptor = run.select(f"descriptor {k}", DESCRIPTORS, fold.of_descriptor, **how)
-    gamma = run.select(
-        f"gamma {k}", GAMMAS, lambda g, f=fold, d=descriptor: f.of_descriptor(d, g), **how
-    )
+    gamma = run.select(f"gamma {k}", GAMMAS, partial(fold.of_descriptor, descriptor), **how)
     bag_gamma = run.select(f"gamma of bags {k}", BAG_GAMMAS, fold.of_bag, **how)
     chosen.append((tuple(descriptor), gamma, bag_gamma))
 run.measure()
@@ -205,8 +195,7 @@ run.measure()
 # %% [markdown]
 # ## Measuring
 #
-# One matrix over all molecules serves every draw of a setting, because no entry depends on any
-# other molecule.
+# One matrix over all molecules serves every draw of a setting.
 
 
 # %%
@@ -247,64 +236,41 @@ def gram(method, setting):
     return set_kernel(setting[1], atoms), seconds + time.process_time() - start
 
 
-def penalty(error, n, which):
-    """The penalty of least error on an eighth of n training molecules that is held out."""
-    rows = np.random.default_rng([SEED, *which]).permutation(n)
-    kept, held = rows[: n * 7 // 8], rows[n * 7 // 8 :]
-    return min(ALPHAS, key=lambda alpha: error(kept, held, alpha))
-
-
 # %%
 @run.cache
-def by_kernel(method, setting, k, d):
+def measured(name, setting, k, d):
     """Errors on the test molecules of a draw, and CPU seconds."""
     train, test = draws(k)[d]
-    K, seconds = gram(method, setting)
+    explicit, normal = name == "features of atoms", {}
+    found, seconds = atoms_of(setting[0]) if explicit else gram(name, setting)
     start = time.process_time()
     target = of_counts(*molecules()[1:], train)
+    if explicit:
+        F = set_features(setting[1]).fit(found[train]).transform(found).astype(float)
 
-    def error(kept, held, alpha):
-        kept, held = train[kept], train[held]
-        dual = ridge(K[np.ix_(kept, kept)], target[kept], alpha)
-        return mean_error(K[np.ix_(held, kept)] @ dual, target[held])
+    def predicted(rows, alpha, at):
+        """What a model of some molecules, at a penalty, says of others."""
+        if not explicit:
+            dual = ridge(found[np.ix_(rows, rows)], target[rows], alpha)
+            return found[np.ix_(at, rows)] @ dual
+        if len(rows) not in normal:
+            normal[len(rows)] = F[rows].T @ F[rows]
+        return F[at] @ ridge(normal[len(rows)], F[rows].T @ target[rows], alpha)
 
-    dual = ridge(K[np.ix_(train, train)], target[train], penalty(error, len(train), (k, d)))
-    left = K[np.ix_(test, train)] @ dual - target[test]
+    rows = train[np.random.default_rng([SEED, k, d]).permutation(len(train))]
+    kept, held = np.split(rows, [len(rows) * 7 // 8])
+    alpha = min(ALPHAS, key=lambda alpha: mean_error(predicted(kept, alpha, held), target[held]))
+    left = predicted(train, alpha, test) - target[test]
     return left, seconds + time.process_time() - start
 
 
-@run.cache
-def by_features(method, setting, k, d):
-    train, test = draws(k)[d]
-    atoms, seconds = atoms_of(setting[0])
-    start = time.process_time()
-    target = of_counts(*molecules()[1:], train)
-    F = set_features(setting[1]).fit(atoms[train]).transform(atoms).astype(float)
-    normal = {}
-
-    def weights(rows, alpha):
-        if len(rows) not in normal:
-            normal[len(rows)] = F[rows].T @ F[rows]
-        return ridge(normal[len(rows)], F[rows].T @ target[rows], alpha)
-
-    def error(kept, held, alpha):
-        return mean_error(F[train[held]] @ weights(train[kept], alpha), target[train[held]])
-
-    alpha = penalty(error, len(train), (k, d))
-    return F[test] @ weights(train, alpha) - target[test], seconds + time.process_time() - start
-
-
-METHODS = {  # colour and marker; what measures a draw
-    "bag of bonds": ("sorted", by_kernel),
-    "features of atoms": ("lgika-nystrom", by_features),
-    "set kernel": ("haar", by_kernel),
-}
+METHODS = {"bag of bonds": "sorted", "features of atoms": "lgika-nystrom", "set kernel": "haar"}
 results = {name: [] for name in METHODS}
 for k, (descriptor, gamma, bag_gamma) in enumerate(chosen):
     for d in range(2):
-        for name, (_, measure) in METHODS.items():
+        for name in METHODS:
             setting = bag_gamma if name == "bag of bonds" else (descriptor, gamma)
-            results[name].append(measure(name, setting, k, d))
+            results[name].append(measured(name, setting, k, d))
 
 # %% [markdown]
 # ## Results
@@ -330,7 +296,7 @@ run.table(
 # %%
 share = 100 * np.mean(np.abs(np.concatenate(errors["set kernel"])) < 1)
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6), width_ratios=[1, 1.35])
-for place, (name, (method, _)) in enumerate(METHODS.items()):
+for place, (name, method) in enumerate(METHODS.items()):
     left.plot(mae[name], np.full(len(mae[name]), place + 0.15), ".", color="0.6")
     mean, se = mean_se(mae[name])
     curve(left, [mean], [place], method, xerr=2 * se)
@@ -338,12 +304,9 @@ for place, (name, (method, _)) in enumerate(METHODS.items()):
     below = 100 * np.arange(1, len(values) + 1) / len(values)
     curve(right, values, below, method, label=name, marker="")
 left.set_yticks(range(len(METHODS)), METHODS)
-left.set(
-    ylim=(-0.6, len(METHODS) - 0.4),
-    xlim=(0, None),
-    xlabel="mean absolute error (kcal/mol)",
-    title=f"The {min(mae, key=lambda name: mae[name].mean())} errs least",
-)
+title = f"The {min(mae, key=lambda name: mae[name].mean())} errs least"
+left.set(ylim=(-0.6, len(METHODS) - 0.4), xlim=(0, None), title=title)
+left.set_xlabel("mean absolute error (kcal/mol)")
 right.axvline(1.0, color="0.4", lw=1, ls=":", zorder=0)
 right.set(
     xscale="log",
@@ -363,9 +326,9 @@ run.figure(
 # %% [markdown]
 # ## What to take from it
 #
-# - Parts of a molecule are compared with each other wherever they occur, and the sum over atoms
-#   grows with the molecule as its energy does. Averaged Coulomb matrices, which compare molecules
-#   as wholes, are in `raj2017/quantum_machine`.
-# - The explicit features need no matrix of molecules x molecules, and their cost is linear in the
-#   number of atoms. But landmarks stand for environments that vary continuously.
+# - Parts of a molecule are compared wherever they occur, and the sum over atoms grows with the
+#   molecule as its energy does. Averaged Coulomb matrices, which compare molecules as wholes, are in
+#   `raj2017/quantum_machine`.
+# - The explicit features need no matrix of molecules x molecules. But landmarks stand for
+#   environments that vary continuously.
 # - Which steps take the set kernel further is the question of `beyond/qm7`.

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -11,11 +9,9 @@
 # %% [markdown]
 # # Graphs are sets of nodes
 #
-# *A graph stays the same however its nodes are numbered. With a few numbers about each node, it is
-# a set, and kernels of sets do the rest.*
-#
-# `graph_nodes` describes a node by its degree, by the closed walks that start there, and by sums of
-# attributes over its neighbourhood. `SetKernel` compares all pairs of nodes of two graphs,
+# A graph stays the same however its nodes are numbered. `graph_nodes` describes a node by its
+# degree, by the closed walks that start there, and by sums of attributes over its neighbourhood.
+# `SetKernel` compares all pairs of nodes of two graphs,
 #
 # $$K(A, B) = \sum_{i \in A} \sum_{j \in B} k_0(a_i, b_j) ,$$
 #
@@ -25,21 +21,18 @@
 #   35 % of the edges are rewired. 60 graphs to learn from;
 # - **MUTAG**: 188 molecules as graphs with seven kinds of atoms, mutagenic or not.
 #
-# Beside it: spectrum and triangles with a random forest, which is what one would otherwise do for
-# graphs without attributes, and the subtree kernel of Weisfeiler and Leman, the usual measure on
-# MUTAG. It is written out below, and where grakel is installed its matrices are checked against
-# that package's, which are the same. For WWL about 87 is printed (Togninalli et al. 2019).
+# Beside it: spectrum and triangles with a random forest, and the subtree kernel of Weisfeiler and
+# Leman, the usual measure on MUTAG, checked against grakel's where that package is installed. For
+# WWL about 87 is printed (Togninalli et al. 2019).
 #
 # ## The protocol
 #
 # - Small world: pooling, bandwidth and penalty by ten-fold cross-validation on the 60 graphs, a score
 #   on 300 others, 30 draws.
 # - MUTAG: ten times ten folds; inside each, pooling, hops and bandwidth (or depth) and penalty by
-#   five folds of the training part alone. Folds are the same for all methods, and differences
-#   paired.
-# - What `graph_nodes` counts (closed walks rather than returns of a random walk, no eigenvectors)
-#   was settled in trials on ten other draws of small worlds, and some folds of MUTAG were looked at
-#   then; the folds and draws here are others, the 188 molecules are the same.
+#   five folds of the training part alone. Differences are paired by fold.
+# - What `graph_nodes` counts was settled in trials on ten other draws of small worlds and some other
+#   folds of MUTAG; the 188 molecules are the same.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -53,16 +46,13 @@ from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
-from invariance.companion import Run
-from invariance.companion.run.plots import rows
+from invariance.companion import Run, mean_se, rows
 from invariance.datasets import load_mutag
-from invariance.evaluation import mean_se
 from invariance.features import graph_nodes, pad_sets
 from invariance.kernels import Gaussian, SetKernel
 
@@ -193,8 +183,7 @@ worlds = np.array([small_worlds(draw) for draw in range(DRAWS)])
 def molecules():
     if FULL:
         data = load_mutag()
-        for source in data.sources.items():
-            run.uses_data(*source)
+        run.uses_data(data)
         return list(data.data), list(data.atoms), data.target
     rng = np.random.default_rng(seed)
     y = np.arange(40) % 2
@@ -237,12 +226,10 @@ spread = {
     key: mean_se(values) if len(values) > 1 else (values[0], 0.0) for key, values in scores.items()
 }
 run.table(
-    pd.DataFrame(
-        [
-            {"task": task, "method": method, "accuracy (%)": f"{mean:.1f}", "se": f"{se:.1f}"}
-            for (task, method), (mean, se) in spread.items()
-        ]
-    ),
+    [
+        {"task": task, "method": method, "accuracy (%)": f"{mean:.1f}", "se": f"{se:.1f}"}
+        for (task, method), (mean, se) in spread.items()
+    ],
     "accuracy",
     caption=f"Small world: {DRAWS} draws. MUTAG: means of {REPEATS} times {FOLDS} folds; the "
     "standard error is over repeats, and says nothing of other molecules.",
@@ -250,26 +237,17 @@ run.table(
 
 # %%
 fig, axis = plt.subplots(figsize=(6, 2.2))
-rows(axis, spread.values(), ["l-ti", "raw", "l-ti", "raw"])
-axis.set(
-    yticks=range(len(spread)),
-    yticklabels=[f"{task}: {method}" for task, method in spread],
-    xlabel="accuracy (%)",
-    title="Node sets beside the usual methods",
-)
+named = {f"{task}: {method}": score for (task, method), score in spread.items()}
+rows(axis, named, ["l-ti", "raw", "l-ti", "raw"])
+axis.set(xlabel="accuracy (%)", title="Node sets beside the usual methods")
 run.figure(fig, "accuracy", caption="Means and two standard errors.")
 
 # %%
-if len(worlds) > 1:
-    gain = mean_se(worlds[:, 0] - worlds[:, 1])
-    run.say(
-        "Small world: node sets are {gain} points from the forest, paired.", gain=f"{gain:+.1f}"
-    )
+said = "Small world: node sets are {gain} points from the forest, paired."
+run.say(said, gain=f"{mean_se(worlds[:, 0] - worlds[:, 1]):+.1f}")
 if len(means) > 1:
-    gain = mean_se(means[:, 0] - means[:, 1])
-    run.say(
-        "MUTAG: node sets are {gain} points from the subtree kernel, paired.", gain=f"{gain:+.1f}"
-    )
+    said = "MUTAG: node sets are {gain} points from the subtree kernel, paired."
+    run.say(said, gain=f"{mean_se(means[:, 0] - means[:, 1]):+.1f}")
 
 # %% [markdown]
 # ## Try it

@@ -12,14 +12,11 @@
 # %% [markdown]
 # # Which one when
 #
-# *The answers of the five comparisons, side by side.*
-#
 # Four papers, four ways to tell a learner what does not matter: average over the group, pool
 # features over orbits, take the best fit, or work with invariant functions alone. Which one
 # should one take? The notebooks beside this one put all of them to five tasks by one protocol.
-# This one only collects what they measured: it reads their tables, those of the last run at full
-# scale where there is one, and ends with a table that says which to take. It says so where a
-# comparison has not been run.
+# This one collects what they measured (at full scale, where that was run), and ends with a table
+# that says which to take.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -56,8 +53,7 @@ run.table(sources, "sources", caption="Where the numbers come from.")
 # ## How far from the best?
 #
 # For each task and number of samples the error of every method as a multiple of the smallest one.
-# One is the best; two is twice its error. An empty field: the method does not apply there, and
-# its notebook says why.
+# An empty field: the method does not apply there, and its notebook says why.
 
 # %%
 METHODS = {
@@ -134,8 +130,7 @@ if found:
 # - **Can the group be listed?** Then there is the best fit. It and the average cost the order of the
 #   group times the square of the number of samples, unless the group has structure: shifts go by
 #   Fourier transforms, rotations by angular frequencies.
-# - **All permutations of the coordinates?** The best fit is the plain kernel of the sorted
-#   coordinates. This is a theorem about coordinates and inner products, and holds for nothing else.
+# - **All permutations of the coordinates?** The best fit is the plain kernel of the sorted ones.
 # - **Some other canonical form?** It is cheap, and a start; it jumps where two norms cross, and where
 #   they tie the numbering decides.
 # - **Many samples?** Explicit features cost the number of samples only once, and a linear learner
@@ -150,9 +145,8 @@ if found:
 #
 # For every task and number of samples: the fastest method that is level with the best (within two
 # standard errors of the difference, paired by draw, and an error at most a quarter larger), its
-# error and its cost. Below a tenth of a CPU second all count as
-# equally fast, and the best of them is taken. Each line rests on the figure `curves` of the
-# comparison in its first column.
+# error and its cost. Below a tenth of a CPU second all count as equally fast, and the best of them
+# is taken.
 
 # %%
 UNITS = dict.fromkeys(ACCURACIES, ("%", 1)) | {"molecules": ("kcal/mol", 1)}

@@ -15,7 +15,7 @@
 # Bayesian optimisation answers with a Gaussian process: it asks for the point where an improvement
 # over the best value so far is expected most, is told the value there, and asks again. If the
 # function has a symmetry, so should the process: one experiment then tells about all $5! = 120$
-# orders of the same settings. Ask and tell take twenty lines; the kernel is the only difference.
+# orders of the same settings.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -38,7 +38,6 @@ from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, gram
 run = Run("guides/experiments", profile=profile, seed=seed, spread=spread)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
 SEEDS, EVALUATIONS = (2, 8) if run.quick else (30, 40)
 FIRST, CANDIDATES = (4, 40) if run.quick else (8, 300)  # random points to start with
 EARLY = 6 if run.quick else 20  # evaluations, beside all, that the table looks at
@@ -73,10 +72,8 @@ class AskTell:
 
 
 # %% [markdown]
-# The model is scikit-learn's `GaussianProcessRegressor`, with the kernel of the largest
-# likelihood among three bandwidths. (With a single kernel
-# `GaussianProcessRegressor(ConstantKernel() * Average(Gaussian(8.0), group))` tunes the bandwidth
-# by gradients.)
+# The model is scikit-learn's `GaussianProcessRegressor`, with the kernel of the largest likelihood
+# among three bandwidths. (With `ConstantKernel() * Average(Gaussian(8.0), group)` it tunes one.)
 
 
 # %%
@@ -103,12 +100,11 @@ class Likeliest:
 # %% [markdown]
 # ## Three kernels, and one to be repaired
 #
-# - **Average** over all orders. With `normalize=False` its variance before any experiment,
-#   $K(x, x)$, is up to 120 times larger where all settings are equal than where they differ. The
-#   process then expects most improvement near equal settings, for no other reason.
-#   `normalize=True` makes it one everywhere.
-# - **Best fit** over all orders. For numbers in any order this is the Gaussian kernel of the
-#   *sorted* numbers, hence positive definite, and there is nothing to repair.
+# - **Average** over all orders. With `normalize=False` its variance $K(x, x)$ is up to 120 times
+#   larger where all settings are equal than where they differ, and the process expects most
+#   improvement there, for no other reason. `normalize=True` makes it one everywhere.
+# - **Best fit** over all orders: the Gaussian kernel of the *sorted* numbers, hence positive
+#   definite.
 # - **Best fit over the ring**, the five cyclic shifts alone: part of the symmetry, and the usual
 #   case of a best fit. It is indefinite, and no covariance.
 
@@ -126,10 +122,10 @@ for name, group in (("all orders", orders), ("ring", ring)):
     )
 
 # %% [markdown]
-# The repair, as Bardou et al. (2025) use it for maxima over groups: negative eigenvalues of the
-# Gram matrix go (`GramTransformer(repair="clip")`), and new points have the Nystrom extension
-# $\tilde k(x, z) = \tilde k(x, X) \tilde K^+ \tilde k(X, z)$, an inner product of features. This is
-# no larger than what the experiments span; the rest of the variance is added.
+# The repair, as Bardou et al. (2025) use it: negative eigenvalues of the Gram matrix go
+# (`GramTransformer(repair="clip")`), and new points have the Nystrom extension
+# $\tilde k(x, z) = \tilde k(x, X) \tilde K^+ \tilde k(X, z)$, an inner product of features. What
+# is left of the variance is added.
 
 
 # %%
@@ -176,18 +172,16 @@ def model(name):
 # %% [markdown]
 # ## The functions
 #
-# Ackley, Griewank and Rastrigin, usual tests of optimisers (the first is the example of Bardou et
-# al.'s program), in five variables, on ranges that hold a few of their ripples. As they stand,
-# their minimum lies where all settings are equal. That is rare, so here it lies at five different
-# settings $c_1 < \dots < c_5$, and the function is made symmetric by sorting first:
-# $f(x) = f_0(\mathrm{sort}(x) - c)$. Any order of $c$ is a minimum, with the value 0. (This suits a
-# kernel of sorted numbers.) The same functions with equal best settings come below.
+# Ackley, Griewank and Rastrigin, usual tests of optimisers, in five variables, on ranges that hold
+# a few of their ripples. Their minimum lies where all settings are equal. That is rare, so here it
+# lies at five different settings $c_1 < \dots < c_5$, and the function is made symmetric by sorting
+# first: $f(x) = f_0(\mathrm{sort}(x) - c)$. (This suits a kernel of sorted numbers.)
 
 
 # %%
 def ackley(x):
-    wells = np.exp(-0.2 * np.sqrt(np.mean(x**2))), np.exp(np.mean(np.cos(2 * np.pi * x)))
-    return 20 - 20 * wells[0] + np.e - wells[1]
+    wide, narrow = -0.2 * np.sqrt(np.mean(x**2)), np.mean(np.cos(2 * np.pi * x))
+    return 20 - 20 * np.exp(wide) + np.e - np.exp(narrow)
 
 
 def griewank(x):
@@ -211,9 +205,9 @@ def function(name, spread):
 # %% [markdown]
 # ## The race
 #
-# Thirty starts, each with the same first eight random points for all kernels, so that differences
-# are paired. What counts is the regret: the least value met so far. Widths, bandwidths and numbers
-# of candidates were settled on a few other starts before; the starts here are new.
+# Thirty starts, each with the same first eight random points for all kernels. What counts is the
+# regret: the least value met so far. Widths, bandwidths and numbers of candidates were settled on a
+# few other starts before.
 
 
 # %%
@@ -248,7 +242,7 @@ def verdict(gain):
     return "level" if abs(gain.mean) <= 2 * gain.se else "ahead" if gain.mean > 0 else "behind"
 
 
-def table(found, kernels, seconds):
+def table(found, seconds, kernels):
     """Regret early and at the end, and the paired gain over the plain kernel."""
     rows = []
     for name in WIDTHS:
@@ -264,7 +258,7 @@ def table(found, kernels, seconds):
 
 
 run.table(
-    table(found, list(MODELS), seconds),
+    table(found, seconds, list(MODELS)),
     "regret",
     caption=f"Means over {SEEDS} starts with standard errors. Gain: regret of the plain kernel less "
     "this one's, paired by start; ahead or behind by more than two standard errors. Seconds of one "
@@ -290,22 +284,19 @@ run.figure(
 
 
 # %%
-def counted(found, n):
-    """In how many functions the best fit, and the normalised average, are ahead or behind at n."""
-    words = []
-    for kernel in ("best-fit", "haar"):
-        gains = [mean_se((found[f, "raw"] - found[f, kernel])[:, n - 1]) for f in WIDTHS]
-        said = [verdict(gain) for gain in gains]
-        parts = [f"{word} on {said.count(word)}" for word in ("ahead", "level", "behind")]
-        words.append(f"{MODELS[kernel]}: {', '.join(parts)}")
-    return "; ".join(words)
+def counted(kernel, n):
+    """On how many functions a kernel is ahead of the plain one, level or behind at n."""
+    gains = [mean_se((found[f, "raw"] - found[f, kernel])[:, n - 1]) for f in WIDTHS]
+    said = [verdict(gain) for gain in gains]
+    parts = [f"{word} on {said.count(word)}" for word in ("ahead", "level", "behind")]
+    return f"{MODELS[kernel]}: {', '.join(parts)}"
 
 
 for n in (EARLY, EVALUATIONS):
     run.say(
         "After {n} evaluations, against the plain kernel on three functions: {words}.",
         n=n,
-        words=counted(found, n),
+        words="; ".join(counted(kernel, n) for kernel in ("best-fit", "haar")),
     )
 
 # %% [markdown]
@@ -316,22 +307,16 @@ for n in (EARLY, EVALUATIONS):
 
 # %%
 KERNELS = ["raw", "average-fit", "haar", "best-fit"]
-equal, seconds = race(0.0, KERNELS)
-run.table(
-    table(equal, KERNELS, seconds),
-    "equal",
-    caption="As above, with the minimum at five equal settings.",
-)
+rows = table(*race(0.0, KERNELS), KERNELS)
+run.table(rows, "equal", caption="As above, with the minimum at five equal settings.")
 
 # %% [markdown]
 # ## What to take
 #
-# - Numbers in any order: `BestFit(Gaussian(), Permutations(n))`. It is the plain kernel of sorted
-#   numbers, costs next to nothing and is positive definite.
+# - Numbers in any order: `BestFit(Gaussian(), Permutations(n))` costs next to nothing.
 # - Another group: `Average(..., normalize=True)` is always a covariance; a best fit has to be
 #   repaired, as above. `gram_report` says whether it has to.
-# - Few experiments: look at the early column. In a trial before this one the plain kernel was ahead
-#   for the first twenty; the lines below the figure count on how many functions it is so here.
+# - Few experiments: look at the early column, and at the lines below the figure.
 #
 # ## Try it
 #

@@ -9,11 +9,10 @@
 # %% [markdown]
 # # More than one machine
 #
-# A Gram matrix of $n$ points is $n^2$ numbers, a feature map with $s$ features $n s$ of them.
-# Either can be computed in blocks of rows, independent of each other, so the loop over blocks may
-# run anywhere. `by_rows` is that loop. It is written with joblib, and joblib has backends:
-# processes of this machine, or a **Dask** cluster of many. The blocks are the same everywhere,
-# hence so are the numbers.
+# A Gram matrix or a feature map can be computed in blocks of rows, independent of each other, so
+# the loop over blocks may run anywhere. `by_rows` is that loop. It is written with joblib, and
+# joblib has backends: processes of this machine, or a **Dask** cluster of many. The blocks are the
+# same everywhere, hence so are the numbers.
 #
 # The cluster of this guide has all its workers on this machine, as processes that talk over
 # sockets. On yours, start `dask scheduler` on one machine and `dask worker tcp://...:8786` on each of
@@ -75,9 +74,8 @@ client.wait_for_workers(n_workers, timeout=PATIENCE)
 # %% [markdown]
 # ## Larger than a worker
 #
-# The inputs are small, the results are not: each of the two matrices below is larger than all the
-# memory that a worker may use. A worker holds the blocks that it is working on and no others; the
-# finished ones go into a file on disk. `compute` is all the code there is: the line with
+# Each of the two matrices below is larger than all the memory that a worker may use. A worker holds
+# the blocks that it is working on; the finished ones go into a file on disk. The line with
 # `parallel_config` selects the cluster; without it, `n_jobs=2` takes processes of this machine.
 
 # %%
@@ -100,16 +98,13 @@ def compute(function, rows, name):
 
 some = np.r_[0:each, n // 2 : n // 2 + each, n - each : n]
 found, matrices = [], {}
-for name, function in {
-    "Gram matrix": partial(kernel, Y=X),
-    "feature map": features.transform,
-}.items():
+functions = {"Gram matrix": partial(kernel, Y=X), "feature map": features.transform}
+for name, function in functions.items():
     begin = time.perf_counter()
     matrices[name] = matrix = compute(function, X, name)
     seconds = time.perf_counter() - begin
     peak = max(memory["peak_memory_mb"] for memory in client.run(peak_memory_mb).values())
-    # the same numbers? Blocks that were computed here, without any cluster, say so
-    here = by_rows(function, X[some], block_rows=each)
+    here = by_rows(function, X[some], block_rows=each)  # without any cluster
     difference = np.abs(here - matrix[some]).max() / np.abs(here).max()
     found.append(
         {
@@ -132,10 +127,9 @@ run.table(
 # %% [markdown]
 # ## A worker dies
 #
-# Machines fail. Below, the worker that gets to one of the blocks kills itself, and takes along
-# the finished blocks that it had not handed over yet. Dask notices, starts another worker and
-# computes again what was lost. Nothing in the call changes, and the numbers do not either. A block
-# travels *inside* its task: data that is first scattered over the workers and then only referred to
+# Below, the worker that gets to one of the blocks kills itself, and takes along the finished blocks
+# that it had not handed over yet. Dask starts another worker and computes again what was lost. A
+# block travels *inside* its task: data that is scattered over the workers and then only referred to
 # is gone when its worker is.
 
 # %%
@@ -162,9 +156,9 @@ run.say(
 )
 
 # %% [markdown]
-# What a function needs has to travel with it. A lock does not, nor a running thread, nor a
-# connection. And `by_rows(..., timeout=120)` gives up when a block does not come: without it, a loop
-# over a cluster that has lost all its workers waits for new ones, as it should overnight.
+# What a function needs has to travel with it: a lock does not, nor a connection. And
+# `by_rows(..., timeout=120)` gives up when a block does not come; without it, a loop over a cluster
+# that has lost all its workers waits for new ones, as it should overnight.
 
 # %%
 client.close()

@@ -1,7 +1,5 @@
 # ---
 # jupyter:
-#   jupytext:
-#     formats: py:percent
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -49,8 +47,7 @@ run = Run("guides/many_points", profile=profile, seed=seed, landmarks=landmarks)
 FULL = not run.quick
 PENALTIES = np.logspace(-9, -2, 8)  # shares of the features' mean squared norm
 data = load_mnist() if FULL else load_digits_images()
-for source in data.sources.items():
-    run.uses_data(*source)
+run.uses_data(data)
 (X, y), (Z, truth) = data.train, data.test
 side = X.shape[1]
 X, Z = (A.reshape(len(A), -1).astype(np.float32) / 255 for A in (X, Z))
@@ -60,16 +57,15 @@ X, y, Z, truth = (X, y, Z, truth) if FULL else (X[:600], y[:600], Z[:300], truth
 # ## 1. Landmarks, for a kernel without features
 #
 # Liu et al.'s best kernel, L-TI-RI, looks for the rotation and the shift under which two images
-# match best, window by window. It is no inner product of features that anybody could write down.
-# Nystrom features compare each image with a few landmarks instead of with all others:
+# match best, window by window. Nystrom features compare each image with a few landmarks instead of
+# with all others:
 #
 # $$\psi(x) = K_{ZZ}^{-1/2} \, K(Z, x) .$$
 #
-# A best-fit kernel may be indefinite: directions in which the landmarks' matrix is not positive are
-# left out. In a pipeline that is `OrbitNystroem(None, 500, kernel=kernel)`. Here the values K(Z, x)
-# are kept a block at a time, so that a long run goes on where it stopped, and the smaller number of
-# landmarks is the first half of the larger one. The penalty is chosen on the last sixth of the
-# training images.
+# Directions in which the landmarks' matrix is not positive are left out. In a pipeline that is
+# `OrbitNystroem(None, 500, kernel=kernel)`. Here the values K(Z, x) are kept a block at a time, so
+# that a long run goes on where it stopped. The penalty is chosen on the last sixth of the training
+# images.
 
 # %%
 turns = Rotations((side, side), degrees=range(-5, 6) if FULL else (-5, 0, 5))
@@ -110,12 +106,8 @@ def with_landmarks(n, values, minutes):
     return 100 * best.fit(known, y).score(test, truth), minutes
 
 
-found = {
-    NUMBERS[0]: with_landmarks(NUMBERS[0], *halves[0]),
-    NUMBERS[1]: with_landmarks(
-        NUMBERS[1], np.concatenate([v for v, _ in halves], axis=1), sum(m for _, m in halves)
-    ),
-}
+both = np.concatenate([v for v, _ in halves], axis=1), sum(minutes for _, minutes in halves)
+found = {n: with_landmarks(n, *some) for n, some in zip(NUMBERS, (halves[0], both), strict=True)}
 
 # %% [markdown]
 # ## 2. Features that stream
@@ -124,9 +116,8 @@ found = {
 # needs no earlier point. A million points pass by in blocks; here, those that there are, ten times.
 
 # %%
-features = OrbitFourier(
-    Rotations((side, side), degrees=range(-10, 11, 5)), 500 if FULL else 200, random_state=seed
-).fit(X[:2000])
+turns = Rotations((side, side), degrees=range(-10, 11, 5))
+features = OrbitFourier(turns, 500 if FULL else 200, random_state=seed).fit(X[:2000])
 learner = BlockRidgeClassifier(alpha=1e-5)
 start = process_time()
 for block in np.array_split(np.arange(len(X)), max(1, len(X) // 1000)):
@@ -162,17 +153,12 @@ with TemporaryDirectory() as folder:
 # ## What it comes to
 
 # %%
+ways = {f"{n} landmarks": some for n, some in found.items()}
+ways["streaming features"] = streamed, took / 60
 run.table(
     [
-        {"way": f"{n} landmarks", "accuracy (%)": round(a, 2), "CPU minutes": round(minutes, 2)}
-        for n, (a, minutes) in found.items()
-    ]
-    + [
-        {
-            "way": "streaming features",
-            "accuracy (%)": round(streamed, 2),
-            "CPU minutes": round(took / 60, 2),
-        }
+        {"way": way, "accuracy (%)": round(accuracy, 2), "CPU minutes": round(minutes, 2)}
+        for way, (accuracy, minutes) in ways.items()
     ],
     "ways",
     caption=f"{len(X):,} training and {len(Z):,} test images, one draw. Minutes of kernel values, and "

@@ -16,11 +16,10 @@
 # 3. Kernel, feature map, or both?
 # 4. Did it help, by how much, and is it really invariant?
 #
-# The file here is a table of recorded waveforms, one per row. A cell writes it into a temporary
-# folder, so that the guide needs no download. To go on with your own table, change two cells: the
-# one that reads (`path`, and which column is the label) and the one that names the group. The
-# others take the numbers of rows, columns and classes from what was read. Comments on the results
-# refer to the example data.
+# The file here is a table of recorded waveforms, one per row, that a cell writes into a temporary
+# folder. To go on with your own table, change two cells: the one that reads (`path`, and which
+# column is the label) and the one that names the group. Comments on the results refer to the
+# example data.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -50,9 +49,8 @@ WAVEFORMS, SPLITS = (700, 4) if run.quick else (2000, 50)
 # %% [markdown]
 # ## 1. Rows, and what moves them
 #
-# A machine is recorded for one turn of its shaft, 48 samples per turn. The recorder starts whenever
-# somebody presses the button, so every waveform has a random phase. Three conditions of the
-# machine are to be told apart.
+# A machine is recorded for one turn of its shaft, 48 samples. The recorder starts whenever somebody
+# presses the button, so every waveform has a random phase. Three conditions are to be told apart.
 
 
 # %%
@@ -92,8 +90,7 @@ assert np.isfinite(X).all(), "fill or drop missing values first"
 #
 # A word on scaling: `StandardScaler` gives each *coordinate* its own scale, and a shift moves a
 # coordinate to a place with another scale. That breaks the symmetry. Scale all coordinates by one
-# number (below: the median distance sets the bandwidth, which does the same), or scale within
-# what the group does not mix.
+# number (below: the median distance sets the bandwidth, which does the same).
 #
 # ## 2. Which group?
 #
@@ -121,11 +118,9 @@ print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 # ## 3. Kernel or features?
 #
 # Up to a few thousand points: a kernel, in `SVC`, `KernelRidge` or a Gaussian process. `Average`
-# with its default `side` has no negative eigenvalues, whatever the transformations. (With
-# `side="second"`, over transformations that form no group, it may; `guides/model_selection` has
-# such a case.) `BestFit` looks for the best alignment, is often better with few samples, and may be
-# indefinite. Beyond: features, whose cost grows with $n$ and not $n^2$, and any linear model behind
-# them. All of them are drop-in replacements:
+# with its default `side` has no negative eigenvalues. `BestFit` looks for the best alignment, is
+# often better with few samples, and may be indefinite. Beyond: features, whose cost grows with $n$ and
+# not $n^2$, and any linear model behind them. All of them are drop-in replacements:
 
 # %%
 gamma = median_gamma(X, random_state=seed)
@@ -149,15 +144,11 @@ MODELS = {
 # %%
 sizes, n_test = [n_train // 4, n_train // 2, n_train], min(250, len(y) - n_train)
 splits = StratifiedShuffleSplit(SPLITS, train_size=n_train, test_size=n_test, random_state=seed)
-scores = {
-    name: np.array(
-        [
-            [100 * model.fit(X[a[:n]], y[a[:n]]).score(X[b], y[b]) for n in sizes]
-            for a, b in splits.split(X, y)
-        ]
-    )
-    for name, (_, model) in MODELS.items()
-}
+scores = {name: np.empty((SPLITS, len(sizes))) for name in MODELS}
+for split, (a, b) in enumerate(splits.split(X, y)):
+    for name, (_, model) in MODELS.items():
+        fitted = (model.fit(X[a[:n]], y[a[:n]]) for n in sizes)
+        scores[name][split] = [100 * one.score(X[b], y[b]) for one in fitted]
 
 # %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4))
@@ -198,30 +189,29 @@ def change(model):
     return share, max(np.abs(model.decision_function(Z) - values).max() for Z in moved)
 
 
-rows = []
+found = []
 for name, (_, model) in MODELS.items():
     share, largest = change(model.fit(X[train], y[train]))
     row = {"model": name, "accuracy (%)": f"{mean_se(scores[name][:, -1]):.1f}"}
     row |= {"classes changed (%)": f"{100 * share:.1f}"}
-    rows.append(row | {"largest change of a decision value": f"{largest:.1e}"})
+    found.append(row | {"largest change of a decision value": f"{largest:.1e}"})
 run.table(
-    rows,
+    found,
     "models",
     caption=f"With {n_train} labelled rows. Accuracy: mean and standard error. Changes: under "
     f"{len(moved)} random elements of the group.",
 )
 
 # %% [markdown]
-# **Is the kernel positive definite?** A support vector machine needs a positive semi-definite
-# Gram matrix. `Average`, with the default `side`, gives one by construction, `BestFit` need not;
-# `gram_report` says what it found and what to do about it.
+# **Is the kernel positive definite?** A support vector machine needs that, and `BestFit` need not
+# be; `gram_report` says what it found and what to do about it.
 
 # %%
 print(gram_report(BestFit(base, group)(X[train])))
 
 # %% [markdown]
-# **And the trap from above:** a `StandardScaler` in front breaks the invariance that the kernel was
-# built for. Here all coordinates have nearly one scale; the change under a shift shows it.
+# **And the trap from above:** a `StandardScaler` in front breaks the invariance. Here all
+# coordinates have nearly one scale; the change under a shift shows it.
 
 # %%
 average = MODELS["SVC, Average"][1]

@@ -9,10 +9,9 @@
 # %% [markdown]
 # # A group of your own
 #
-# The package knows shifts, rotations, permutations, sign flips and more. Your data may have a
-# symmetry that is not among them. One class is all it takes: **what an element is, how two
-# compose, and how one acts**. Nothing has to be registered; every kernel, feature map and learner
-# takes an instance as it is.
+# Your data may have a symmetry that the package does not know. One class is all it takes: **what
+# an element is, how two compose, and how one acts**. Nothing has to be registered; every kernel,
+# feature map and learner takes an instance as it is.
 #
 # The example: $n$ sensors on a ring around a pipe. Nobody knows at which angle the ring was
 # mounted, nor from which end of the pipe it was put on. A reading $x \in \mathbb{R}^n$ means the
@@ -95,25 +94,22 @@ print("a quarter turn of 0..3 :", Dihedral(4).act([[0, 1]], [[0.0, 1.0, 2.0, 3.0
 print("its mirror image       :", Dihedral(4).act([[1, 0]], [[0.0, 1.0, 2.0, 3.0]])[0, 0])
 
 # %% [markdown]
-# The constructor only stores its arguments, which is what lets scikit-learn clone a group and
-# search over `group__n_sensors`. Listing the elements and drawing random ones come with
-# `FiniteGroup`, which closes the generators under products.
+# The constructor only stores its arguments, so that scikit-learn can clone a group and search over
+# `group__n_sensors`. Listing the elements and drawing random ones come with `FiniteGroup`.
 #
 # ## Is it a group?
 #
-# `check_group` draws random points and holds each element (of a group of more than 2,000: random
-# ones) to what the class claims: closure, identity and inverses, $(gh)x = g(hx)$,
-# linearity, unitarity $\langle gx, gz \rangle = \langle x, z \rangle$, and that the generators
-# give as many elements as `order` says. It also counts how often `sample` draws each element,
-# since every average over the group relies on that. It is silent when all is well.
+# `check_group` draws random points and holds the elements to what the class claims: closure,
+# identity and inverses, $(gh)x = g(hx)$, linearity, unitarity $\langle gx, gz \rangle = \langle x,
+# z \rangle$, and that the generators give as many elements as `order` says. It also counts how
+# often `sample` draws each element. It is silent when all is well.
 
 # %%
 check_group(ring)
 print("Dihedral holds what it promises.")
 
 # %% [markdown]
-# And when something is wrong it names the property and the elements that break it. Three mistakes
-# that are easy to make:
+# When something is wrong it names the property and the elements that break it:
 
 
 # %%
@@ -153,15 +149,13 @@ run.table(found, "broken", caption="Three broken classes, each found and named."
 
 # %% [markdown]
 # An action that really is not unitary (a rotation by interpolation, a change of speed) is no
-# mistake: set `unitary = False`, and the feature maps transform points instead of templates.
-# `departure_from_unitary` measures how far off it is.
+# mistake: set `unitary = False`. `departure_from_unitary` measures how far off it is.
 #
 # ## What it is good for
 #
 # Two kinds of defect, each with five typical signatures, come at a random angle, mirrored or not,
-# with noise. The same support vector machine sees the ring through three kernels: as it is,
-# averaged over the $n$ rotations, and averaged over our $D_n$. An average over a large group has
-# small values, so $C$ has to be large, or the machine is penalised for being invariant.
+# with noise. The same support vector machine sees the ring through three kernels. An average over a
+# large group has small values, so $C$ has to be large.
 
 # %%
 signatures = np.random.default_rng([seed, 0]).standard_normal((10, n_sensors))
@@ -198,11 +192,8 @@ orbit = ring.act(elements, readings(2, np.random.default_rng(seed))[0][:1])[:, 0
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
 image = left.imshow(orbit, aspect="auto")
 left.axhline(n_sensors - 0.5, color="white", lw=2)
-left.set(
-    title=f"the orbit of one reading under $D_{{{n_sensors}}}$",
-    xlabel="sensor",
-    ylabel="rotations, then reflections",
-)
+left.set(title=f"the orbit of one reading under $D_{{{n_sensors}}}$", xlabel="sensor")
+left.set_ylabel("rotations, then reflections")
 left.grid(False)
 fig.colorbar(image, ax=left, label="reading")
 plain, _, whole = (values[:, 0].mean() for values in scores.values())
@@ -216,12 +207,8 @@ panel(
     ylabel="test accuracy (%)",
     title=f"{sizes[0]} readings: {whole:.0f} % with the group, {plain:.0f} % without",
 )
-run.figure(
-    fig,
-    "dihedral",
-    caption=f"Error bars: two standard errors over {REPETITIONS} draws of training and test "
-    "readings.",
-)
+caption = f"Error bars: two standard errors over {REPETITIONS} draws of training and test readings."
+run.figure(fig, "dihedral", caption=caption)
 
 # %% [markdown]
 # The same class serves everything else. As features, with the action on templates because it is
@@ -236,12 +223,10 @@ print(f"transformed: {features.side_}; largest change under reflection and rotat
 # %% [markdown]
 # ## The fast way
 #
-# So far every kernel treats $D_n$ as a list: it transforms points by each of the $2n$ elements
-# and multiplies matrices. But rotations of a ring are cyclic shifts, and inner products with all
-# shifts of a vector come at once from a Fourier transform. The package cannot know that our $(f,
-# s)$ is *reflect, then shift*, unless the class says so. One more method does: `chain` lists the
-# parts in the order in which they are applied. `explain` says which method a kernel will use, and
-# what it costs.
+# So far every kernel treats $D_n$ as a list. But rotations of a ring are cyclic shifts, and inner
+# products with all shifts of a vector come at once from a Fourier transform. The package cannot
+# know that our $(f, s)$ is *reflect, then shift*, unless the class says so: `chain` lists the parts
+# in the order in which they are applied. `explain` says which way a kernel will take.
 
 
 # %%
@@ -271,13 +256,8 @@ assert in_parts.explain(X_large).way == "correlation"
 print(f"largest difference: {np.abs(listed(X_large) - in_parts(X_large)).max():.1e}")
 
 # %% [markdown]
-# Kernels do the same: a subclass of `Gaussian` keeps the fast way, as it inherits `inner_form`.
-# Other groups have other short cuts. Where the best fit of two points has a representative (sorted
-# vectors for all permutations), the method is `aligned`; rotations that are diagonal in a basis of
-# angular frequencies say so by `as_circle`; the table in `Transformations` lists all
-# of them. A method that promises too much is found like any other mistake: compare the
-# two kernels, as above.
+# Other groups have other short cuts: the table in `Transformations` lists them. A method that
+# promises too much is found by comparing two kernels, as above.
 #
 # Where to go next: `guides/when_invariance_hurts` for the symmetry that is *nearly* one, and
-# `soleymani2025/projection` for exact invariance from the generators alone, when the group is too
-# large to list.
+# `soleymani2025/projection` for a group that is too large to list.

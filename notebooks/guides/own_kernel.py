@@ -61,19 +61,17 @@ class Cauchy(Kernel):
 
 
 group = CyclicShifts(6)
-invariant = Average(Cauchy(0.3), group)
-for name, model in {
+invariant, repaired = Average(Cauchy(0.3), group), GramTransformer(BestFit(Cauchy(0.3), group))
+models = {
     "plain": SVC(C=100, kernel=Cauchy(0.3)),
     "averaged over shifts": SVC(C=100, kernel=invariant),
-    "best fit, repaired": make_pipeline(
-        GramTransformer(BestFit(Cauchy(0.3), group)), RLSClassifier(kernel="precomputed")
-    ),
-}.items():
+    "best fit, repaired": make_pipeline(repaired, RLSClassifier(kernel="precomputed")),
+}
+for name, model in models.items():
     print(f"{cross_val_score(model, X, y, cv=4).mean():.2f} {name}")
 
 # %% [markdown]
-# `Cauchy(gamma=-1)(X)` is refused with the parameter's name, what it must be and what it was. So
-# far the average has evaluated the kernel for each pair of shifts: it cannot know that a common
+# So far the average has evaluated the kernel for each pair of shifts: it cannot know that a common
 # shift of both points changes nothing.
 #
 # ## Three promises that make it fast
@@ -93,9 +91,6 @@ class FastCauchy(Cauchy):
 
     unitary_invariant = True
     _tuned = ("gamma",)  # a Gaussian process may tune gamma, within `gamma_bounds` if there are any
-
-    def _gram(self, X, Y):
-        return super()._gram(X, Y)
 
     def inner_form(self, shape):
         # v is -|x - z|^2 / 2
@@ -117,8 +112,7 @@ assert np.allclose(slow, fast(X))
 # ## Tuned by a Gaussian process
 #
 # `_tuned` names the positive parameters; their derivatives are computed, also through an average
-# or a best fit. A kernel of scikit-learn keeps its own parameters and is asked whether it is a
-# function of distances: `Average(RBF(), group)` goes the same way as `Average(Gaussian(), group)`.
+# or a best fit. `Average(RBF(), group)` goes the same way as `Average(Gaussian(), group)`.
 
 # %%
 values = np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) + 0.1 * rng.standard_normal(len(X))
@@ -137,6 +131,4 @@ run.table(found, "tuned", caption="Gaussian processes with three base kernels, t
 # - A kernel of more than two parts (of sets, of images with a shape) looks the same;
 #   `point_shape` says what a row is.
 # - A group of your own: `guides/own_group`. Into production: `guides/production`.
-# - An indefinite kernel, such as any best fit: `GramTransformer(kernel, repair="clip")` in front
-#   of `SVC(kernel="precomputed")`, or `RLSClassifier(kernel=...)`, which repairs by itself and
-#   says so.
+# - An indefinite kernel: `RLSClassifier(kernel=...)` repairs it by itself and says so.

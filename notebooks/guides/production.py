@@ -9,8 +9,8 @@
 # %% [markdown]
 # # From a trained model to production
 #
-# The model is chosen. What will it cost, how is it stored, and how does it answer a million
-# questions in a fixed amount of memory?
+# What will a chosen model cost, how is it stored, and how does it answer a million questions in a
+# fixed amount of memory?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -44,9 +44,8 @@ shifts = Translations((8, 8), max_shift=1)
 # %% [markdown]
 # ## 1. Cost before work
 #
-# Every kernel and feature map says what it will do, how long on one core and in how much memory.
-# A kernel's prediction costs as much per new point as there are training points; features cost
-# the same however many there were.
+# Every kernel and feature map says what it will do, how long and in how much memory. A kernel's
+# prediction costs as much per new point as there are training points; features cost the same.
 
 # %%
 kernel = BestFit(Gaussian(0.05), shifts)
@@ -67,9 +66,8 @@ run.table(
 # %% [markdown]
 # ## 2. Fit, and store
 #
-# A fitted pipeline is a Python object; joblib writes it to a file. Store beside it which versions
-# made it: a pickle is read by the versions that wrote it, and by no others with any guarantee.
-# Read only files that you wrote: a pickle can run code.
+# joblib writes a fitted pipeline to a file. Store beside it which versions made it: a pickle is read
+# by these, and by no others with any guarantee. Read only files that you wrote: it can run code.
 
 # %%
 model = make_pipeline(features, RLSClassifier()).fit(X_train, y_train)
@@ -87,17 +85,14 @@ print(f"{path.name}: {path.stat().st_size / 2**20:.2f} MiB")
 stored = joblib.load(path)
 assert stored["versions"]["numpy"] == np.__version__, "made by another NumPy: compare answers first"
 assert np.array_equal(stored["model"].predict(X_new[:20]), model.predict(X_new[:20]))
-answers = stored["model"].predict_proba(X_new)
-print(
-    f"accuracy {stored['model'].score(X_new, y_new):.3f}; most certain answer {answers.max():.3f}"
-)
+score, answers = stored["model"].score(X_new, y_new), stored["model"].predict_proba(X_new)
+print(f"accuracy {score:.3f}; most certain answer {answers.max():.3f}")
 
 # %% [markdown]
 # ## 3. Many points, fixed memory
 #
-# Temporary arrays are bounded (256 MiB unless told otherwise), results are not: predict a million
-# points by blocks of rows. `by_rows` does that, in several processes if joblib is set
-# up so (`joblib.parallel_config`), and keeps the order.
+# Temporary arrays are bounded (256 MiB unless told otherwise), results are not. `by_rows` predicts
+# by blocks of rows, in several processes under `joblib.parallel_config`, and keeps the order.
 
 # %%
 with config_context(block_bytes=32 * 2**20):

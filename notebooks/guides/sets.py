@@ -10,9 +10,8 @@
 # # Sets: points, molecules, patches
 #
 # Some data are *sets*: points of a scan, atoms of a molecule, patches of an image. Their order
-# means nothing and their number varies. This guide goes from a list of arrays to a model in a
-# pipeline, then turns the sets, then takes molecules and images as sets of their parts. Every
-# cell but the first and the last needs the library alone.
+# means nothing and their number varies. From a list of arrays to a model in a pipeline; then the
+# sets are turned; then molecules and images are taken as sets of their parts.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -22,8 +21,7 @@ seed: int = 0
 # ## From a list of arrays
 #
 # `pad_sets` makes one array $(n, m, d)$ of them: $m$ is the size of the largest set, and missing
-# points are NaN. Whatever takes sets takes this array. A point that is missing in part, or a set
-# without points, is an error that says which.
+# points are NaN. Whatever takes sets takes this array.
 
 # %%
 import numpy as np
@@ -59,8 +57,8 @@ X = pad_sets(list_of_arrays)
 print(X.shape, [len(points) for points in unpad_sets(X)[:5]])
 
 # %% [markdown]
-# The targets of this guide depend on neither the order of the points nor on how a set is turned:
-# its largest distance, and whether that is above the median.
+# The targets do not depend on how a set is turned: its largest distance, and whether that is above
+# the median.
 
 # %%
 y = np.array([np.linalg.norm(a[:, None] - a, axis=2).max() for a in list_of_arrays])
@@ -70,8 +68,8 @@ label = y > np.median(y)
 # ## Kernels of sets
 #
 # `SetKernel` is the mean of a kernel over all pairs of points; `MatchingKernel` matches the
-# points one to one as well as it can. Both are kernels like any other: `SVC` takes them, sums and
-# products of them are kernels, and grid search reaches their base.
+# points one to one as well as it can. `SVC` takes them, sums and products of them are kernels, and
+# grid search reaches their base.
 
 # %%
 kernel = SetKernel(Gaussian(gamma=1.0))
@@ -83,9 +81,8 @@ print("R^2:", search.fit(X, y).best_score_.round(3), search.best_params_)
 
 # %% [markdown]
 # A matching is a maximum, which need not be positive definite. `GramTransformer` repairs the
-# matrix on the training sets and applies the same repair to new ones, in any pipeline. The
-# estimators of scikit-learn that check their input refuse arrays of three axes; they take the
-# kernel as a matrix, behind `GramTransformer(kernel, repair=None)`.
+# matrix on the training sets and applies the same repair to new ones. Estimators of scikit-learn
+# that refuse arrays of three axes take the kernel behind `GramTransformer(kernel, repair=None)`.
 
 # %%
 matching = make_pipeline(GramTransformer(MatchingKernel(Gaussian(0.5))), SVC(kernel="precomputed"))
@@ -94,9 +91,8 @@ print("matching:", cross_val_score(matching, X, label, cv=4).mean())
 # %% [markdown]
 # ## Features, where there are many sets
 #
-# A kernel compares all pairs of points of all pairs of sets. `SetFeatures` averages a feature map
-# of the points over each set, at a cost that is linear in the number of points. `explain` says
-# what a kernel will cost.
+# `SetFeatures` averages a feature map of the points over each set, at a cost that is linear in the
+# number of points. `explain` says what a kernel will cost.
 
 # %%
 features = SetFeatures(OrbitFourier(n_components=200, gamma=1.0, random_state=seed))
@@ -109,9 +105,8 @@ print(kernel.explain(X))
 #
 # A group acts in one of two places. *Inside*, each point is compared over its own orbit: points
 # at the same distance from the origin then look alike, wherever the others are. *Outside*, the
-# whole set turns. The plain mean over pairs is linear in both sets, and a linear function
-# averaged outside is the same as averaged inside. What keeps the shape of the set is a Gaussian
-# kernel between embeddings, `Hyperkernel`, before the average:
+# whole set turns. The plain mean over pairs is linear in both sets, for which both are the same.
+# What keeps the shape of the set is a Gaussian kernel between embeddings, `Hyperkernel`:
 
 # %%
 inside = SetKernel(Average(Gaussian(1.0), PlaneRotations(n_nodes=32)))
@@ -119,11 +114,8 @@ outside = Average(SetKernel(Gaussian(1.0)), PlaneRotations(n_nodes=32))
 print("the same:", np.allclose(inside(X[:5]), outside(X[:5])))
 
 shape_kernel = Average(Hyperkernel(SetKernel(Gaussian(1.0), "sum"), gamma=0.05), PlaneRotations(16))
-for name, k in {
-    "not turned": shape_kernel.base,
-    "inside": inside,
-    "whole sets": shape_kernel,
-}.items():
+ways = {"not turned": shape_kernel.base, "inside": inside, "whole sets": shape_kernel}
+for name, k in ways.items():
     print(f"{name:10}", cross_val_score(RLSRegressor(kernel=k), X, y, cv=4).mean().round(3))
 
 turned = PlaneRotations().act([0.7], X)[0]
@@ -131,9 +123,8 @@ print("change by turning:", np.abs(shape_kernel(turned, X) - shape_kernel(X)).ma
 
 # %% [markdown]
 # An average over `PlaneRotations()` or `Rotations3D()`, without a number of nodes, chooses a rule
-# by itself, to a stated tolerance. `BestFit` takes the best of some turns instead of their mean.
-# `OnPoints` lets any other group act on all points of a set alike, or on some of their
-# coordinates only: the first may be a label that nothing moves.
+# by itself, to a stated tolerance. `OnPoints` lets any other group act on all points of a set
+# alike, or on some of their coordinates only: the first may be a label that nothing moves.
 
 # %%
 best = BestFit(MatchingKernel(Gaussian(1.0)), PlaneRotations(n_nodes=12))
@@ -163,9 +154,8 @@ print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, -body
 print(pose.explain(body))
 
 # %% [markdown]
-# For sets without an order there is no such form: which points correspond and how to turn have to
-# be found together. So `BestFit` of a kernel of sets takes rotations that are listed, as above, and
-# refuses all of them.
+# For sets without an order there is no such form: `BestFit` of a kernel of sets takes rotations
+# that are listed, as above.
 #
 # ## Molecules are sets of atoms
 #
@@ -213,24 +203,15 @@ few = SetKernel(Average(Gaussian(0.5), signs, n_transforms=8))
 print(few(patches[:2]).round(3))
 
 # %% [markdown]
-# A point may also carry a weight, its last coordinate (`weighted=True`).
-#
-# Which method wins where is measured in `compare/sets`. The last cell records the scores above for
-# the site.
+# A point may also carry a weight, its last coordinate (`weighted=True`). Which method wins where is
+# measured in `compare/sets`.
 
 # %%
 from invariance.companion import Run
 
 run = Run("guides/sets", profile=profile, seed=seed)
-run.table(
-    [
-        {"kernel": name, "R^2": f"{cross_val_score(RLSRegressor(kernel=k), X, y, cv=4).mean():.3f}"}
-        for name, k in {
-            "mean over pairs": kernel,
-            "whole sets, not turned": shape_kernel.base,
-            "whole sets, averaged over turns": shape_kernel,
-        }.items()
-    ],
-    "scores",
-    caption="Largest distance in 80 sets: cross-validated R^2.",
-)
+ways = {"mean over pairs": kernel, "whole sets, not turned": shape_kernel.base}
+ways |= {"whole sets, averaged over turns": shape_kernel}
+scores = {k: cross_val_score(RLSRegressor(kernel=way), X, y, cv=4) for k, way in ways.items()}
+table = [{"kernel": name, "R^2": f"{values.mean():.3f}"} for name, values in scores.items()]
+run.table(table, "scores", caption="Largest distance in 80 sets: cross-validated R^2.")

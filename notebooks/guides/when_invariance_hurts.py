@@ -9,10 +9,9 @@
 # %% [markdown]
 # # When invariance helps, and when it hurts
 #
-# Invariance is knowledge put into a learner, and knowledge can be wrong. Averaging a kernel over
-# a group removes the part of every function that varies along orbits. If the target has no such
-# part, that is free reduction of variance: the learner no longer has to estimate it. If the target
-# has one, it is bias, and **no amount of data brings it back**.
+# Averaging a kernel over a group removes the part of every function that varies along orbits. If
+# the target has no such part, the learner no longer has to estimate it: variance falls for free. If
+# the target has one, that is bias, and **no amount of data brings it back**.
 #
 # A six turned upside down is a nine. So how far should a digit be allowed to turn? Let the angle
 # be uniform on $[-w, w]$ and move $w$ from $0^\circ$ (the plain kernel) to $180^\circ$ (the Haar
@@ -81,9 +80,8 @@ def svc():
 # %% [markdown]
 # ## It hurts: what orbits share, no data can tell apart
 #
-# Two tasks. In the first, real sixes stand against real nines, and handwriting breaks the symmetry a
-# little. In the second a six stands against *the same sixes upside down*: the two classes have the
-# same orbits. With more and more training digits:
+# In the first task real sixes stand against real nines, and handwriting breaks the symmetry a
+# little. In the second a six stands against *the same sixes upside down*.
 
 # %%
 sixes, nines = (basis.transform(pixels[data.target == digit][:600]) for digit in (6, 9))
@@ -113,7 +111,7 @@ for task, others in TASKS.items():
 # %%
 fig, panels = plt.subplots(1, 2, figsize=(9.6, 3.8), sharey=True)
 for axes, task in zip(panels, TASKS, strict=True):
-    curves = {f"w = {width}°": (method, errors[task, width]) for width, method in LOOKS.items()}
+    curves = {f"w = {w}°": (method, errors[task, w]) for w, method in LOOKS.items()}
     curves["chance"] = "bound", [50] * len(SIZES), {"ls": ":"}
     title = f"{task}:\n{errors[task, 180][:, -1].mean():.0f} % wrong with all rotations"
     panel(axes, SIZES, curves, log="x", ends=None, xlabel="training digits", title=title)
@@ -127,10 +125,9 @@ run.figure(
 )
 
 # %% [markdown]
-# On the right the Haar kernel cannot win by construction: a test image and its turned copy have
-# the same row in the Gram matrix, up to rounding, and rounding is what decides. On the left it
-# can only use what handwriting adds. A local kernel tolerates small rotations, which is useful,
-# without declaring six and nine the same.
+# On the right the Haar kernel cannot win: a test image and its turned copy have the same row in the
+# Gram matrix, and rounding decides. On the left it can only use what handwriting adds. A local
+# kernel tolerates small rotations without declaring six and nine the same.
 #
 # ## It helps: when the test digits do turn
 #
@@ -174,9 +171,8 @@ run.figure(
 )
 
 # %% [markdown]
-# The kernel supplies the rotated digits that the training set lacks: that is what invariance is
-# for. Averaging over larger angles than occur gains nothing, and may cost accuracy. Even upright
-# digits may gain from a moderate width, for no hand writes quite upright.
+# The kernel supplies the rotated digits that the training set lacks. Averaging over larger angles
+# than occur may cost accuracy. Even upright digits may gain from a moderate width.
 #
 # ## Choosing
 #
@@ -202,19 +198,15 @@ for world, (limit, _) in WORLDS.items():
             model = svc().fit(K[np.ix_(kept, kept)], y[rows[kept]])
             estimates[i, fold] = 100 * model.score(K_seen[np.ix_(held, kept)], y[rows[held]])
     pick = int(np.argmax(estimates.mean(axis=1)))
-    found.append(
-        {
-            "expected digits": world,
-            "half-width chosen (degrees)": widths[pick],
-            "its test accuracy (%)": f"{mean_se(accuracy[world][:, pick]):.1f}",
-            "best of all half-widths (%)": f"{accuracy[world].mean(axis=0).max():.1f}",
-        }
-    )
+    row = {"expected digits": world, "half-width chosen (degrees)": widths[pick]}
+    row |= {"its test accuracy (%)": f"{mean_se(accuracy[world][:, pick]):.1f}"}
+    best_of_all = accuracy[world].mean(axis=0).max()
+    found.append(row | {"best of all half-widths (%)": f"{best_of_all:.1f}"})
 run.table(
     found,
     "chosen",
     caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds "
-    f"turned as the test digits will be; test accuracies from the figure above.",
+    "turned as the test digits will be; test accuracies from the figure above.",
 )
 
 # %% [markdown]

@@ -9,9 +9,8 @@
 # %% [markdown]
 # # I do not know which group
 #
-# Are my data symmetric at all? Nobody tells you the group. But a fair question can be asked:
-# *does building it in lower the error on points that the model has not seen?* `symmetry_test`
-# asks it, for several groups at once, and says so when the data do not tell.
+# *Does building a group in lower the error on points that the model has not seen?* `symmetry_test`
+# asks that, for several groups at once, and says so when the data do not tell.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -35,9 +34,8 @@ run = Run("guides/which_group", profile=profile, seed=seed, n_train=n_train)
 # %% [markdown]
 # ## Handwritten digits, as if we had never seen one
 #
-# scikit-learn's digits, each at a random place of a frame of 12 by 12 pixels, as a careless
-# camera leaves them (at full scale MNIST as it is, 28 by 28): a few labelled ones, and some that
-# are kept for the end. All decisions are made without these.
+# scikit-learn's digits, each at a random place of a frame of 12 by 12 pixels (at full scale MNIST as
+# it is, 28 by 28): a few labelled ones, and some that are kept for the end.
 
 # %%
 rng = np.random.default_rng(seed)
@@ -57,8 +55,8 @@ run.uses_data(data)
 # %% [markdown]
 # ## Candidates
 #
-# Write down what *might* leave a label as it is, wrong ideas included. Few candidates are better
-# than many: each one makes the correction for the number of questions stricter.
+# Write down what *might* leave a label as it is, wrong ideas included. Few are better than many:
+# p-values are multiplied by their number.
 
 # %%
 groups = {
@@ -89,11 +87,8 @@ print(test)
 #   this many points.
 # - *raises the error*: what the group calls equal is not, as a six and a nine.
 # - *the data do not tell*: the interval holds zero. With so few points that is the usual answer
-#   for a small gain, and the right one; more labelled points narrow it by the root of their
-#   number. It does not say that there is no symmetry.
-#
-# Test many groups on few points and something will come out: that is why p-values are multiplied
-# by the number of groups.
+#   for a small gain; more labelled points narrow it by the root of their number. It does not say
+#   that there is no symmetry.
 
 # %%
 fig, axis = plt.subplots(figsize=(7, 2.8))
@@ -138,7 +133,6 @@ for name, one in {"plain": model, best.name if best else "no group": chosen}.ite
 #
 # ## Other models
 #
-# `symmetry_test` takes any estimator. What "building in" means depends on it: a kernel object
-# becomes its average over the group, a feature map gets the group as its parameter, and anything
-# else is fitted to moved copies as well (`Augmented`). Another meaning is a function away:
-# `build=lambda model, group: ...`.
+# `symmetry_test` takes any estimator: a kernel object becomes its average over the group, a feature
+# map gets the group as its parameter, and anything else is fitted to moved copies as well
+# (`Augmented`). Another meaning is a function away: `build=lambda model, group: ...`.

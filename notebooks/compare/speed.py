@@ -103,12 +103,13 @@ if invariant is not None:
 
 
 # %%
-def of_tensors(function, X):
-    """Our function on the tensor of the points, where there is PyTorch."""
-    if torch is None:
-        return {}
-    tensor = torch.from_numpy(X)
-    return {"ours, PyTorch tensors": lambda: function(tensor).numpy()}
+def ours(function, X):
+    """Our function of the points, and of a tensor of them where there is PyTorch."""
+    ways = {"ours": lambda: function(X)}
+    if torch is not None:
+        tensor = torch.from_numpy(X)
+        ways["ours, PyTorch tensors"] = lambda: function(tensor).numpy()
+    return ways
 
 
 def product(rows, columns):
@@ -155,8 +156,7 @@ def orbit_fourier(n):
     sampler.random_weights_, sampler.random_offset_ = W.T, b
     return {
         "definition": one_by_one(lambda Z: size * np.cos(Z @ W.T + b), X),
-        "ours": lambda: model.transform(X),
-        **of_tensors(model.transform, X),
+        **ours(model.transform, X),
         **of_moved_points(sampler.transform, X),
         **product(X, moved(W)),
     }
@@ -179,8 +179,7 @@ def orbit_nystroem(n):
     sampler.components_, sampler.normalization_ = landmarks, model.whitener_
     return {
         "definition": lambda: mean() @ model.whitener_.T,
-        "ours": lambda: model.transform(X),
-        **of_tensors(model.transform, X),
+        **ours(model.transform, X),
         **of_moved_points(sampler.transform, X),
         **product(X, moved(landmarks)),
     }
@@ -202,12 +201,8 @@ def cdf_pooling(n):
                 shares[:, j, k] = np.mean(products <= threshold, axis=1)
         return np.sqrt(model.s_ / (25 * TEMPLATES)) * shares.reshape(n, -1)
 
-    return {
-        "definition": definition,
-        "ours": lambda: model.transform(X),
-        **of_tensors(model.transform, X),
-        **product(X, copies.reshape(-1, 784)),
-    }
+    bare = product(X, copies.reshape(-1, 784))
+    return {"definition": definition, **ours(model.transform, X), **bare}
 
 
 # %%
@@ -248,8 +243,7 @@ def best_fit(n):
     kernel, how = BestFit(base, shifts), dict(degree=8, gamma=1 / 784, coef0=1)
     return {
         "definition": lambda: np.max([base(X, shifts.act([g], X)[0]) for g in elements], axis=0),
-        "ours": lambda: kernel(X),
-        **of_tensors(kernel, X),
+        **ours(kernel, X),
         **at_once(lambda Z: polynomial_kernel(X, Z, **how), X, n, reduce=np.max),
         **product(X, moved(X)),
     }
@@ -277,12 +271,8 @@ def locality(n, group=None):
         copies = group.act(group.elements(), X) if group else [X]
         return np.max([locality_by_windows(X, Z) for Z in copies], axis=0)
 
-    return {
-        "definition": definition,
-        "ours": lambda: kernel(X),
-        **of_tensors(kernel, X),
-        "bare product": lambda: [rows @ rows.T for _ in range(times)],
-    }
+    bare = {"bare product": lambda: [rows @ rows.T for _ in range(times)]}
+    return {"definition": definition, **ours(kernel, X), **bare}
 
 
 basis = AngularBasis((28, 28)).fit(images[:1])
@@ -399,11 +389,11 @@ def measure(job, sizes):
     for n in sizes:
         ways = {name: way for name, way in job(n).items() if name not in slow}
         if n == sizes[0]:
-            ours = ways["ours"]()
+            own = ways["ours"]()
             for name in ways.keys() - {"ours", "bare product"}:
                 other = ways[name]()
-                if other.shape == ours.shape:
-                    apart[name] = float(np.abs(ours - other).max() / np.abs(ours).max())
+                if other.shape == own.shape:
+                    apart[name] = float(np.abs(own - other).max() / np.abs(own).max())
         seconds |= {(name, n): np.inf for name in ways}
         for _ in range(REPEATS):
             for name, way in ways.items():

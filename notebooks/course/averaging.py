@@ -12,8 +12,7 @@
 # *35 minutes. You need `course/orbit`, and `SVC` of scikit-learn.*
 #
 # A flower looks the same after a fifth of a turn. A support vector machine that is shown points of
-# one petal knows nothing of the other four. **How do we tell it?** Not by more data, and not by
-# features chosen by hand: by an average.
+# one petal knows nothing of the other four. **How do we tell it?** By an average.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -83,8 +82,7 @@ run.figure(
 # $$\bar f(x) = \frac{1}{|G|} \sum_{g \in G} f(g x) ,$$
 #
 # has $\bar f(h x) = \bar f(x)$: as $g$ runs through $G$ so does $g h$, and the sum has the same
-# terms in another order. If $f$ was invariant already, nothing changes: averaging is a
-# *projection*.
+# terms. If $f$ was invariant already, nothing changes: averaging is a *projection*.
 #
 # **Exercise 1.** Write `averaged(f, group, X)`, one value for each row of `X`, for an `f` that
 # takes a batch of points. `group.act(group.elements(), X)` has the shape (elements, points,
@@ -136,9 +134,8 @@ check(
 #
 # ## What it is worth
 #
-# Accuracy against training points, for the plain kernel, for the Haar kernel, and for the plain
-# kernel with *augmentation*: all turned copies of each training point are added to the training
-# set.
+# The plain kernel, the Haar kernel, and the plain kernel with *augmentation*: all turned copies of
+# each training point are added to the training set.
 
 # %%
 scores = {name: np.empty((draws, len(sizes))) for name in [*KERNELS, "augmented"]}

@@ -12,8 +12,7 @@
 # *40 minutes. You need `course/averaging`, and eigenvalues of symmetric matrices.*
 #
 # Two photographs of a face are compared by moving one until they fit. An average over all positions
-# would compare noses with ears as well. **What if a kernel took the best position only?** With few
-# examples that is often better, and it has a price.
+# would compare noses with ears as well. **What if a kernel took the best position only?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -82,10 +81,9 @@ if not run.batch:  # sliders, where somebody can move them
 run.figure(alignment(), "alignment", caption="The title of the map is the kernel's own value.")
 
 # %% [markdown]
-# **Exercise 1.** Nobody tries all positions of a ring of 1,000 sensors one by one. By the Fourier
-# transform all inner products $\langle x, T_s z \rangle$ come at once:
-# `ifft(fft(x) * conj(fft(z)))`. Write `best_shift(x, z)`: by how many places to roll `z` so that it
-# fits `x` best.
+# **Exercise 1.** By the Fourier transform all inner products $\langle x, T_s z \rangle$ on a ring
+# come at once: `ifft(fft(x) * conj(fft(z)))`. Write `best_shift(x, z)`: by how many places to roll
+# `z` so that it fits `x` best.
 
 # %% tags=["exercise"]
 best_shift = ...  # def best_shift(x, z): ...
@@ -168,11 +166,10 @@ check(
 # four = [[-1, 1, 1], [-1, 0, 1], [-1, -1, 1], [0, -1, 1]]
 # ```
 #
-# Each is aligned with its neighbours at positions of their own; no one position serves all four.
+# Each fits its neighbours at positions of their own; no one position serves all four.
 # </details>
 #
-# The library repairs such a matrix, on training and test points alike: `GramTransformer(kernel)`
-# cuts negative eigenvalues off (`repair="clip"`).
+# `GramTransformer(kernel)` cuts negative eigenvalues off, on training and test points alike.
 #
 # ## What it is worth
 #

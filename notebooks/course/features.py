@@ -76,7 +76,7 @@ run.figure(template_cdf(), "template", caption="A signal, its shifted copy and a
 # $$\phi_t(x)(\tau) = \frac{1}{|G|} \sum_{g \in G} 1[\langle g t, x \rangle \le \tau] ,$$
 #
 # at a few thresholds $\tau$, for a few random $t$. Only the *template* is moved, once, before any
-# data come; a new point costs inner products and a histogram. In code it is one call:
+# data come. In code it is one call:
 
 # %%
 X = np.random.default_rng(seed).standard_normal((20, length))
@@ -139,9 +139,9 @@ check(
 #
 # ## What features approximate, and how fast
 #
-# Inner products of these features estimate an average over random templates. As their number $m$
-# grows they approach an invariant kernel, $\langle \Phi(x), \Phi(z) \rangle \to K_s(x, z)$ (theorem
-# 1 of the paper), which the library knows in closed form, as an average over the group:
+# As the number $m$ of templates grows, inner products of these features approach an invariant
+# kernel, $\langle \Phi(x), \Phi(z) \rangle \to K_s(x, z)$ (theorem 1 of the paper), which the
+# library knows in closed form, as an average over the group:
 
 # %%
 limit = Average(CDF(epsilon=0.2), shifts)(X)
@@ -156,14 +156,12 @@ rate = fit_rate(counts, errors.T)
 fig, axes = plt.subplots()
 axes.set(xscale="log", yscale="log", xlabel="templates, m", ylabel="error of inner products")
 curve(axes, counts, errors, "cdf", label="measured")
-axes.plot(
-    counts, errors[:, 0].mean() * (counts[0] / np.array(counts)) ** 0.5, "k:", label=r"$m^{-1/2}$"
-)
+stated = errors[:, 0].mean() * (counts[0] / np.array(counts)) ** 0.5
+axes.plot(counts, stated, "k:", label=r"$m^{-1/2}$")
 axes.legend()
 axes.set_title(f"The error goes with the power {rate.slope:.2f} of the number of templates")
-run.figure(
-    fig, "rate", caption=f"Root mean square over pairs; bars: two errors over {draws} draws."
-)
+caption = f"Root mean square over pairs; bars: two errors over {draws} draws."
+run.figure(fig, "rate", caption=caption)
 
 # %% [markdown]
 # **Exercise 3.** By the theory, how many times as many templates does half the error take?

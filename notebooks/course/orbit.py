@@ -11,9 +11,8 @@
 #
 # *35 minutes. You need vectors, matrices and NumPy.*
 #
-# A digit shifted by a pixel is the same digit, and a necklace is the same however it lies on the
-# table. To a computer these are different vectors. **How many vectors are one and the same thing,
-# and what does a learner gain when it knows?**
+# A digit shifted by a pixel is the same digit; to a computer it is another vector. **How many
+# vectors are one and the same thing, and what does a learner gain when it knows?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -110,9 +109,9 @@ check(
 #
 # ## What it is worth: count the orbits
 #
-# Beads of two colours on a ring: $2^n$ words, but how many necklaces? A learner without the
-# symmetry has to see every word, a learner with it one word of each orbit, the *core set*. Each
-# orbit is named by the smallest of its words, read as a number.
+# Beads of two colours on a ring: $2^n$ words, but how many necklaces? A learner with the symmetry
+# has to see one word of each orbit, the *core set*. Each orbit is named by the smallest of its
+# words, read as a number.
 
 # %%
 lengths = list(range(3, n_beads + 1))
@@ -133,8 +132,7 @@ axes.set_title(f"{2**n_beads:,} words of {n_beads} beads are {necklaces[-1]:,} n
 run.figure(fig, "necklaces", caption="Counted one by one. Dotted: words divided by |G| = n.")
 
 # %% [markdown]
-# The gain is close to $|G|$: almost every word has an orbit of full size. That factor is what four
-# papers are about.
+# The gain is close to $|G|$: almost every word has an orbit of full size.
 #
 # **Exercise 2.** Five letters from an alphabet of eight, in any order: how many *bags* of letters
 # are there? These are the orbits of `mroueh2015/xperm`, the first experiment of the first paper.
@@ -159,14 +157,13 @@ check(
 # bags = comb(8 + 5 - 1, 5)
 # ```
 #
-# A bag is a choice of five out of eight with repetition: $\binom{12}{5} = 792$ for 32,768 words.
+# A choice of five out of eight with repetition: $\binom{12}{5} = 792$ for 32,768 words.
 # </details>
 #
 # ## Functions that do not see the difference
 #
-# $f$ is **invariant** when $f(g x) = f(x)$ for every $g$: a function of orbits. The sum is
-# invariant to order, but also ignores what you may need. The art is to ignore the group *and
-# nothing else*.
+# $f$ is **invariant** when $f(g x) = f(x)$ for every $g$: a function of orbits. The art is to
+# ignore the group *and nothing else*.
 #
 # **Exercise 3.** Write a function of a reading `x` that all cyclic shifts leave as it is, but not
 # all permutations: one that still sees which values are neighbours.
@@ -176,12 +173,10 @@ neighbours = ...  # def neighbours(x): ...
 
 # %% tags=["hide-input"]
 orders = Permutations(6)
+others = orders.act(orders.elements(), x[None])[:, 0]
 check(
     neighbours,
-    lambda f: (
-        np.ptp([f(moved) for moved in orbit]) < 1e-9
-        and np.ptp([f(moved) for moved in orders.act(orders.elements(), x[None])[:, 0]]) > 1e-6
-    ),
+    lambda f: np.ptp([f(z) for z in orbit]) < 1e-9 and np.ptp([f(z) for z in others]) > 1e-6,
     "combine each value with the next one on the ring (`np.roll`), then sum over places",
 )
 

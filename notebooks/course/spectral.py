@@ -36,9 +36,9 @@ sizes, draws, n_train = [3, 10, 30], 3 if run.quick else 30, 200
 # %% [markdown]
 # ## The picture
 #
-# A function on the circle is a sum of waves. Which of them are the same after a rotation by
-# $2\pi/m$? Those whose frequency is a multiple of $m$. So estimate all coefficients from noisy
-# values, and **set the others to zero**: no rotation was applied to anything.
+# A function on the circle is a sum of waves. The same after a rotation by $2\pi/m$ are those whose
+# frequency is a multiple of $m$. So estimate all coefficients from noisy values, and **set the
+# others to zero**: no rotation was applied to anything.
 
 
 # %%
@@ -85,16 +85,10 @@ left_over = ...  # a list of numbers
 
 # %% tags=["hide-input"]
 third = 2 * np.pi * np.random.default_rng(1).uniform(size=50)
+same = [np.allclose(np.cos(k * (third + 2 * np.pi / 3)), np.cos(k * third)) for k in range(13)]
 check(
     left_over,
-    lambda some: (
-        sorted(some)
-        == [
-            k
-            for k in range(13)
-            if np.allclose(np.cos(k * (third + 2 * np.pi / 3)), np.cos(k * third))
-        ]
-    ),
+    lambda some: sorted(some) == np.flatnonzero(same).tolist(),
     "cos(k (θ + 2π/3)) must be cos(k θ) for every θ; do not forget the constant",
 )
 
@@ -152,9 +146,9 @@ check(
 #
 # ## What it is worth
 #
-# Points on a sphere in $d$ dimensions, and a function of theirs that does not depend on the order
-# of the coordinates. `SpectralAveraging` (Spec-Avg) is a scikit-learn regressor; kernel ridge
-# regression, its bandwidth and penalty chosen by cross-validation, knows nothing of the order.
+# Points on a sphere in $d$ dimensions, and a function that does not depend on the order of the
+# coordinates. `SpectralAveraging` (Spec-Avg) is a scikit-learn regressor; kernel ridge regression,
+# bandwidth and penalty by cross-validation, knows nothing of the order.
 
 # %%
 error, change = (
@@ -187,9 +181,8 @@ left.set_ylabel("test error (the target has size 1)")
 most = {name: values.max() for name, values in change.items()}
 right.set_title(f"renumbered: {most['spectral']:.0e}, not {most['kernel ridge']:.1f}")
 right.set_ylabel("largest change of an answer")
-run.figure(
-    fig, "sphere", caption=f"{n_train} points; bars: two standard errors over {draws} draws."
-)
+caption = f"{n_train} points; bars: two standard errors over {draws} draws."
+run.figure(fig, "sphere", caption=caption)
 
 # %% [markdown]
 # **Exercise 3.** Invariance leaves few functions. Of degree 1 there is one, the sum of the

@@ -11,9 +11,8 @@
 #
 # *40 minutes. You need `course/averaging`, and cross-validation.*
 #
-# A six turned upside down is a nine. Whoever builds all rotations into a reader of digits has
-# decided that these two are one, and **no amount of data will tell them apart again**. How much of
-# a group should a model know, and who decides?
+# A six turned upside down is a nine. A reader of digits with all rotations built in takes them for
+# one, and **no amount of data will tell them apart**. How much of a group should a model know?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -56,8 +55,7 @@ run.figure(fig, "six_nine", alt="A six in four positions, and a nine.", caption=
 # %% [markdown]
 # ## The idea
 #
-# An invariant function has *one* answer for an orbit. If an orbit holds several classes, the best
-# that it can do is to name the most frequent one, so that
+# An invariant function has *one* answer for an orbit: at best the most frequent class, so that
 #
 # $$\text{accuracy} \le \sum_{\text{orbits } o} P(o)\, \max_c P(c \mid o) .$$
 #
@@ -129,11 +127,9 @@ for draw in range(draws):
 fig, axes = plt.subplots()
 best = {world: widths[values.mean(axis=0).argmax()] for world, values in found.items()}
 curves = {f"{world} test digits": (WORLDS[world][1], values) for world, values in found.items()}
-panel(
-    axes, widths, curves, ends=0.45, xlabel="half-width w of the rotations in the kernel (degrees)"
-)
-title = "Best w: " + ", ".join(f"{world} {width}°" for world, width in best.items())
-axes.set(ylabel="test accuracy (%)", title=title)
+words = {"xlabel": "half-width w of the rotations in the kernel (degrees)"}
+words["title"] = "Best w: " + ", ".join(f"{world} {width}°" for world, width in best.items())
+panel(axes, widths, curves, ends=0.45, ylabel="test accuracy (%)", **words)
 caption = f"{n_train} training digits; bars: two standard errors over {draws} draws."
 run.figure(fig, "width", caption=caption)
 
@@ -165,8 +161,8 @@ check(
 # ## Let the data speak
 #
 # `symmetry_test` asks of each candidate whether building it in lowers the error on points held out,
-# pairs the answers, corrects for the number of questions, and says so when the data do not tell.
-# Here are 60 sixes and nines, each up to two pixels away from its place:
+# and says so when the data do not tell. Here are 60 sixes and nines, each up to two pixels away
+# from its place:
 
 # %%
 rng = np.random.default_rng([0, 9])

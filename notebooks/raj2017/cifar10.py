@@ -14,10 +14,8 @@
 # No transformation of a photograph is certain to leave its class alone, but small ones do. The
 # paper averages random features of CIFAR-10 over a part of the affine group, with log-normal
 # scalings ($\sigma = 0.3$), normal translations ($\sigma = 0.3$) and von Mises rotations
-# ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images?
-#
-# The table at the end sets our rows beside the printed ones. What the paper leaves to future work, orbit
-# statistics of small patches, is in `beyond/cifar10`.
+# ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images? What the
+# paper leaves to future work, orbit statistics of small patches, is in `beyond/cifar10`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -33,6 +31,7 @@ from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.decomposition import PCA
 
 from invariance.companion import Run, Score, mean_se, panel
@@ -58,10 +57,8 @@ seed = run.seed
 #
 # The full profile has all 50,000 training images, 10,000 templates in the first layer and 15,000 in
 # the second. Each gives a cosine and a sine, where the paper takes one cosine of a random phase for
-# each of 10,000 and 30,000 templates: two numbers from one template are worth more than one number
-# from each of two. Settings are chosen with all templates and fewer images: with 2,000 templates a
-# wider bandwidth wins, which is the wrong one at full size. The quick profile tells two kinds of
-# made-up textures apart: it runs the same code and says nothing about the paper.
+# each of 10,000 and 30,000 templates. Settings are chosen with all templates and fewer images. The
+# quick profile tells two kinds of made-up textures apart and says nothing about the paper.
 
 # %% tags=["settings"]
 if run.quick:
@@ -85,10 +82,9 @@ ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
 # %% [markdown]
 # ## The data
 #
-# 50,000 photographs to learn from, 10,000 to be tested on. Twenty of the test images of the rebuilt
-# file are decoded from JPEG; they can move an accuracy by at most 0.2 points. The paper takes
-# "normalized pixel intensities" and says no more: here each image is centred and divided by its
-# standard deviation.
+# Twenty of the 10,000 test images of the rebuilt file are decoded from JPEG; they can move an accuracy
+# by at most 0.2 points. The paper takes "normalized pixel intensities" and says no more: here each
+# image is centred and divided by its standard deviation.
 
 
 # %%
@@ -112,8 +108,7 @@ def pixels(start, stop):
 data = load_images()
 images, labels, n_train = data.data, data.target, data.n_train
 classes = np.unique(labels)
-for name, sha256 in data.sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(data)
 
 # %% [markdown]
 # ## The group
@@ -196,8 +191,8 @@ run.say(
 # $$\psi_j(x) = \frac{1}{r \sqrt{s}} \sum_{i=1}^{r} e^{i \langle \omega_j, P g_i x \rangle},$$
 #
 # a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second
-# layer is the same again without a group, on top of $\psi$. Least squares sums its normal equations
-# a block of images at a time (`BlockRidgeClassifier`), so that no array of all features exists.
+# layer is the same again without a group, on top of $\psi$. Least squares takes a block of images at a
+# time (`BlockRidgeClassifier`).
 
 
 # %%
@@ -235,9 +230,8 @@ def transformed(layer, kind, start, stop):
 # ## Choosing
 #
 # Bandwidths by held-out training images, with all templates and fewer elements than measured below;
-# two layers have a first bandwidth of their own, the best one of one layer or half of it. Nystrom
-# features, with landmarks in place of random templates, get a bandwidth of their own, too. None may
-# lie at an end of its grid. With more features than images, the Gram matrix is the smaller one.
+# two layers have a first bandwidth of their own, the best one of one layer or half of it, and so have
+# Nystrom features, with landmarks in place of random templates.
 
 # %%
 BY = f"accuracy on {held:,} training images, {few:,} others to learn from, all templates"
@@ -358,9 +352,9 @@ landmarks_at_size = table_row("local", nystrom, None, "nystrom")
 # ## Draws of templates
 #
 # A run at full size takes long, so it is made once. How much another draw of templates would change
-# it is measured with fewer of them, which is on the safe side: the spread over draws falls as
-# templates are added. One pass gives all draws, side by side. The same draws say how much a draw of
-# landmarks counts, and whether wider densities hurt, as section 4.3 says.
+# it is measured with fewer of them, which is on the safe side: the spread falls as templates are added.
+# The same draws say how much a draw of landmarks counts, and whether wider densities hurt, as section
+# 4.3 says.
 
 
 # %%
@@ -407,15 +401,11 @@ landmarks = draws_of_landmarks(nystrom)
 wider = draws("local", first["local"], (2, 2, 2))
 compared = {"local, stated densities": stated, "local, all three twice as wide": wider}
 compared |= {"local, landmarks": landmarks, "original": plain}
+pairs = [(f"{mean_se(x):.2f}", f"{mean_se(x - stated):+.2f}") for x in compared.values()]
+table = pd.DataFrame(pairs, columns=["accuracy (%)", "against the stated densities"])
+table.insert(0, "features", list(compared))
 run.table(
-    [
-        {
-            "features": name,
-            "accuracy (%)": f"{mean_se(found):.2f}",
-            "against the stated densities": f"{mean_se(found - stated):+.2f}",
-        }
-        for name, found in compared.items()
-    ],
+    table,
     "draws",
     caption=f"Test accuracy, {n_draw:,} images to learn from, {s_few:,} templates, {r_few} "
     f"elements: mean and standard error over {n_draws} draws of templates, and the difference from "
@@ -429,17 +419,13 @@ run.table(
 PAPER = {"original": [61.02, 62.79], "local": [64.19, 67.32]}
 NAMES = {"original": "Original (RF)", "local": "LGIKA"}
 spread = {"original": plain.std(ddof=1), "local": stated.std(ddof=1)}
+table = [
+    (NAMES[kind], k, paper, f"{here:.2f} ± {spread[kind]:.2f}")
+    for kind in NAMES
+    for k, paper, here in zip((1, 2), PAPER[kind], results[kind], strict=True)
+]
 run.table(
-    [
-        {
-            "method": NAMES[kind],
-            "layers": layers,
-            "paper": PAPER[kind][layers - 1],
-            "here": f"{results[kind][layers - 1]:.2f} ± {spread[kind]:.2f}",
-        }
-        for kind in NAMES
-        for layers in (1, 2)
-    ],
+    pd.DataFrame(table, columns=["method", "layers", "paper", "here"]),
     "table3",
     caption="Test accuracy in per cent; ±: standard deviation of a draw of templates, from the "
     "draws above." + (" Made-up textures, not comparable." if run.quick else ""),
@@ -467,9 +453,6 @@ run.figure(fig, "table3", caption="Bars: two standard deviations of a draw of te
 
 # %% [markdown]
 # ## What the paper states
-#
-# Each printed number is compared with ours. The order of the rows is judged by the spread of a draw of
-# templates.
 
 # %%
 if not run.quick:
@@ -553,8 +536,7 @@ if network_seeds:
 # **Where we differ.** Two numbers from each template in place of one, and fewer of them in the
 # second layer; images transformed in place of templates; translations in pixels, a unit that the
 # paper does not give (notebook `local_group` tries others).
-
-# %% [markdown]
+#
 # ## Try it
 #
 # `invariance run raj2017/cifar10 -p sigma 0.1`, smaller scalings, or `-p kappa 1`, larger rotations. On the

@@ -14,9 +14,8 @@
 # *Raj et al. (2017), remark (4) of section 2.2.2.*
 #
 # Features with $s$ templates and $r$ group elements take $n \cdot s \cdot r$ inner products in
-# $d$ dimensions: $6.8 \cdot 10^{13}$ operations for Table 2. Two questions. How close to the
-# speed of a bare matrix product can they be computed, without an array of $n \times s r$ numbers?
-# And can we do with less than the bare product?
+# $d$ dimensions. How close to the speed of a bare matrix product can they be computed, without an array
+# of $n \times s r$ numbers? And can we do with less than the bare product?
 #
 # For rotations we can. In a basis of functions $R_{mn}(\rho)\, e^{i m \theta}$ a rotation
 # multiplies coefficients by $e^{i m \theta}$. With the coefficients of $x$ and of a template
@@ -41,6 +40,7 @@ import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from invariance.companion import Run, colour, fit_rate, panel
 from invariance.datasets import load_digits_images, load_mnist
@@ -61,13 +61,11 @@ n_table = 12_000
 # ## The setting
 #
 # Table 2's shape, $d = 784$ and $r = 100$, with fewer points and templates: every cost below is
-# proportional to both. Times are processor times on one thread; the methods are timed alternately,
-# and the best of several rounds counts.
+# proportional to both. Methods are timed alternately on one thread; the best of several rounds counts.
 
 # %%
 data = load_digits_images() if run.quick else load_mnist()
-for name, sha256 in data.sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(data)
 pixels = data.data.reshape(len(data.data), -1)[:n].astype(np.float32) / 255
 density, gamma = VonMises(kappa), 0.04
 basis = AngularBasis((28, 28)).fit(pixels)
@@ -81,8 +79,7 @@ print(
 # %% [markdown]
 # ## Quadrature or random angles?
 #
-# The error of the pooled features, relative to 1,024 nodes, on the digits. What matters below is
-# how many nodes do no worse than the paper's 100 random angles.
+# The error of the pooled features, relative to 1,024 nodes, on the digits.
 
 # %%
 counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
@@ -126,23 +123,16 @@ panel(
 run.figure(
     fig,
     "quadrature",
-    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, {enough} nodes one of "
-    f"{quadrature[counts == enough].mean():.0%}, 64 nodes one of {at_64:.0e}: once the trapezoidal "
-    f"rule resolves the integrand it is exact. Means and two standard errors over {len(draws)} draws "
-    "of templates.",
+    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, 64 nodes one of "
+    f"{at_64:.0e}. Means and two standard errors over {len(draws)} draws of templates.",
 )
 
 # %% [markdown]
 # ## Blocked features against the bare product
 #
 # The paper's way: templates rotated by interpolation, once, at `fit`. The yardstick is one matrix
-# product of the same size, without and with the cosines of its entries, block by block so that it
-# fits into memory.
-#
-# ## Below the bare product
-#
-# The same number of random angles by angular frequencies, then quadrature. The projection of the
-# images on the basis is counted in.
+# product of the same size, without and with the cosines of its entries. Then the same number of random
+# angles by angular frequencies, and quadrature; the projection of the images on the basis is counted in.
 
 
 # %%
@@ -210,15 +200,8 @@ for name in angular:
     ratios[f"bare product / projections, {name}"] = bare / times[f"angular projections, {name}"]
     features = times[f"angular features, {name}"]
     ratios[f"blocked features / angular features, {name}"] = blocked / features
-for name, taken in times.items():
+for name, taken in (times | {f"ratio: {name}": ratio for name, ratio in ratios.items()}).items():
     run.timing(name, taken)
-for name, ratio in ratios.items():
-    print(f"{name}: {ratio:.2f}")
-    run.timing(f"ratio: {name}", ratio)
-
-# %% [markdown]
-# Times differ from run to run, so they are kept apart from results that equal seeds reproduce; the
-# figure shows them relative to the bare product.
 
 # %%
 fig, axis = plt.subplots(figsize=(7.4, 3.8))
@@ -240,8 +223,7 @@ run.figure(
     "times",
     alt="Bars of times relative to the bare matrix product: "
     + ", ".join(f"{name} {taken / bare:.2f}" for name, taken in times.items()),
-    caption=f"n = {n} images, s = {s} templates, r = {r}; one thread. {enough} nodes are as "
-    f"exact as {r} random angles, 64 nodes {random[-1].mean() / at_64:,.0f} times more.",
+    caption=f"n = {n} images, s = {s} templates, r = {r}; one thread.",
 )
 
 # %% [markdown]
@@ -249,8 +231,7 @@ run.figure(
 #
 # 7,000 templates at 100 angles are over two gigabytes once rotated, and the products of 12,000
 # images with them 34 GB. Neither array exists: templates are rotated, and products made, a block
-# at a time. Measured with fewer rows; the temporary arrays do not depend on their number, the
-# features do.
+# at a time. Measured with fewer rows, on which only the size of the features depends.
 
 # %%
 tracemalloc.start()
@@ -275,16 +256,13 @@ pairs_per_second = m * (m + 1) / 2 / taken
 at_table = n_table * (n_table + 1) / 2 / pairs_per_second
 run.timing("exact kernel, pairs a second", pairs_per_second)
 run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", at_table)
-print(f"{pairs_per_second:.2e} pairs a second with 64 nodes: 12,000 x 12,000 in {at_table:.0f} s")
 
 # %% [markdown]
 # ## What was aimed at
 #
-# The table sets what this page measured beside what we wanted before writing the code. Nodes of a
-# quadrature count as many angles as they replace: 64 nodes leave a far smaller error than 100 random
-# angles (first figure). For as many random angles the count of operations alone leaves little room:
-# with $k$ coefficients in $M + 1$ frequencies it is $2 k + (2 M + 1)\, r$ multiplications for each pair
-# instead of $d\, r$.
+# What this page measured beside what we wanted before writing the code. With $k$ coefficients in $M + 1$
+# frequencies a pair takes $2 k + (2 M + 1)\, r$ multiplications instead of $d\, r$, which for as many
+# random angles leaves little room.
 
 # %%
 k, M = Z.shape[1], basis.frequencies_.max()
@@ -293,8 +271,7 @@ print(
     f"fewer multiplications than the bare product by {room[r]:.1f} times with {r} random "
     f"angles, {room[64]:.1f} times with 64 nodes"
 )
-drawn = f"{r} random angles"
-faster = "times faster"
+drawn, faster = f"{r} random angles", "times faster"
 AIMS = {
     "features against the bare product and its cosines": (
         ratios["blocked features / product and cosines"], "at most", 1.5, "times"),
@@ -321,18 +298,9 @@ run.table(
     caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one "
     "thread, processor time.",
 )
-run.table(
-    [
-        {
-            "way": name,
-            "processor time (s)": f"{taken:.3f}",
-            "relative to the bare product": f"{taken / bare:.2f}",
-        }
-        for name, taken in times.items()
-    ],
-    "times",
-    caption="The numbers of the second figure.",
-)
+table = [(name, f"{taken:.3f}", f"{taken / bare:.2f}") for name, taken in times.items()]
+columns = ["way", "processor time (s)", "relative to the bare product"]
+run.table(pd.DataFrame(table, columns=columns), "times", caption="Numbers of the second figure.")
 
 # %% [markdown]
 # ## Try it

@@ -11,9 +11,9 @@
 #
 # *Raj, Kumar, Mroueh, Fletcher and Schölkopf (2017), section 2.1.*
 #
-# Move a point $x$ by random group elements $g \sim q$ and you get a cloud of points, the
-# distribution $P_{x|G}$ on its orbit. Two points should count as alike when their *clouds* are
-# alike. A kernel $k$ turns each cloud into one vector of a Hilbert space, its mean embedding
+# Move a point $x$ by random group elements $g \sim q$ and you get a distribution $P_{x|G}$ on its
+# orbit. Two points should count as alike when these are. A kernel $k$ turns each distribution into one
+# vector of a Hilbert space, its mean embedding
 #
 # $$\mu[P_{x|G}] = \int_G k(gx, \cdot)\, q(g)\, d\nu(g),$$
 #
@@ -54,10 +54,9 @@ sizes, n_test = ((20, 60), 60) if run.quick else ((30, 100, 300), 500)
 # ## An inner product of embeddings
 #
 # To test (3) without assuming it we need the embeddings as explicit vectors. The polynomial
-# kernel $(1 + \langle x, z \rangle)^2$ has explicit features, so $\mu$ is the weighted mean of a
-# few numbers over the orbit; for the Gaussian kernel, projecting on landmarks that span all the
-# orbits in play loses nothing, so `OrbitNystroem` gives $\mu$ in coordinates. Both are compared
-# with the double average that `Average` computes, for uniform and for von Mises densities.
+# kernel $(1 + \langle x, z \rangle)^2$ has explicit features; for the Gaussian kernel, projecting on
+# landmarks that span all the orbits in play loses nothing, so `OrbitNystroem` gives $\mu$ in
+# coordinates. Both are compared with the double average that `Average` computes.
 
 
 # %%
@@ -98,11 +97,9 @@ run.claim("raj2017/eq3-embedding", difference=np.array(differences), tolerance=1
 #
 # For a characteristic kernel (Gaussian, Laplacian) "this map from distributions to the RKHS is
 # injective". Hard cases are orbits with equal mean and covariance, which a linear or a quadratic
-# kernel cannot tell apart:
-#
-# - shifts: two sequences with the same spectrum and other phases;
-# - permutations: two vectors with the same sum and the same sum of squares;
-# - rotations of two planes, one twice as fast: the same radii and another phase.
+# kernel cannot tell apart: of shifts, two sequences with the same spectrum and other phases; of
+# permutations, two vectors with the same sum and the same sum of squares; of rotations of two planes,
+# one twice as fast, the same radii and another phase.
 #
 # The squared distance of two embeddings is $k_{q,G}(x, x) + k_{q,G}(x', x') - 2 k_{q,G}(x, x')$.
 
@@ -118,14 +115,11 @@ def hard_pairs(count, rng):
     both = [v - v.mean(axis=1, keepdims=True) for v in (x, across)]
     both[1] *= np.linalg.norm(both[0], axis=1)[:, None] / np.linalg.norm(both[1], axis=1)[:, None]
     angles, radii = 2 * np.pi * rng.random(count), np.hypot(x[:, 0], x[:, 1])
-    turned = np.stack([radii * np.cos(angles), radii * np.sin(angles)], axis=1)
+    turned = np.stack([radii * np.cos(angles), radii * np.sin(angles), x[:, 2], x[:, 3]], axis=1)
     pairs = {
         CyclicShifts(6): (x, np.fft.irfft(spectrum, 6)),
         Permutations(6): (both[0], both[1]),
-        CircleAction([1, 1, 2, 2], n_nodes=64): (
-            x[:, :4],
-            np.concatenate([turned, x[:, 2:4]], axis=1),
-        ),
+        CircleAction([1, 1, 2, 2], n_nodes=64): (x[:, :4], turned),
     }
     return {
         g: np.array(pair) / np.linalg.norm(pair[0], axis=1)[:, None] for g, pair in pairs.items()
@@ -168,12 +162,8 @@ axis.set(
     title=f"Characteristic kernels: {min(scores[f'{k}, {n}'] for k in KERNELS for n in NAMES):.1g} or more",
 )
 axis.legend()
-run.figure(
-    fig,
-    "injective",
-    caption="Pairs of orbits with equal mean and covariance; the least "
-    "distance, for linear and quadratic kernels the largest.",
-)
+caption = "The least distance of all pairs, for linear and quadratic kernels the largest."
+run.figure(fig, "injective", caption=caption)
 
 # %% [markdown]
 # ## Two limits
@@ -217,8 +207,7 @@ run.figure(fig, "limits", caption="From the Haar kernel (left) to the base kerne
 
 # %% [markdown]
 # The same two ends for other kernels and groups: the double sum over listed elements, invariance
-# under moving either argument, and the base kernel at a density that is one point. The Laplacian
-# kernel is not smooth, so rotations are the group of 64 turns there, for which sums are exact.
+# under moving either argument, and the base kernel at a density that is one point.
 
 # %%
 rng = np.random.default_rng(101)
@@ -247,18 +236,16 @@ run.claim("raj2017/eq3-limits", difference=np.array(limits), tolerance=1e-10)
 # ## Six and nine
 #
 # Full invariance is too much of a good thing: a six turned upside down *is* a nine. Two
-# experiments, with the exact kernel of rotations (`AngularBasis` makes rotations exactly unitary,
-# `Average` integrates over them):
+# experiments, with the exact kernel of rotations:
 #
-# 1. **A six or the same six upside down?** By construction the two have one orbit. A global kernel
-#    gives both the same row of the Gram matrix; it must be at chance, whatever the learner.
+# 1. **A six or the same six upside down?** The two have one orbit, so a global kernel gives both the
+#    same row of the Gram matrix and must be at chance.
 # 2. **Real sixes against real nines.** The paper says that the global kernel puts both into one
 #    class. Handwriting breaks the exact symmetry, so this can come out otherwise.
 
 # %%
 data = load_digits_images() if run.quick else load_mnist()
-for name, sha256 in data.sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(data)
 stand_in = "bundled digits" if run.quick else None
 pixels = data.data.reshape(len(data.data), -1).astype(np.float32) / 255
 basis = AngularBasis((28, 28)).fit(pixels[:1])
@@ -335,9 +322,7 @@ run.claim(
 )
 
 # %% [markdown]
-# On the first task a test image and its turned copy have equal scores under the global kernel, and with
-# the two labels cancelling these are zero, so that rounding decides. The paper selects $\kappa = 0.2$
-# for rotated MNIST: see what so flat a density does to the tie.
+# The paper selects $\kappa = 0.2$ for rotated MNIST: see what so flat a density does to the tie.
 #
 # ## Try it
 #

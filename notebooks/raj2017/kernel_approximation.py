@@ -58,8 +58,7 @@ if run.quick:
     stand_in, sigma = "random symmetric matrices", 40.0
 else:
     molecules = load_qm7()
-    for name, sha256 in molecules.sources.items():
-        run.uses_data(name, sha256)
+    run.uses_data(molecules)
     X = molecules.data[np.random.default_rng(seed).permutation(len(molecules.data))[:400]]
     stand_in, sigma = None, 80.0
 flat = X.reshape(len(X), -1)

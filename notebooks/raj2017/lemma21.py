@@ -32,21 +32,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from invariance import groups
 from invariance.companion import Run, colour
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.features import AngularBasis, OrbitFourier
-from invariance.groups import (
-    Affine,
-    CircleAction,
-    CyclicShifts,
-    LogNormal,
-    Normal,
-    Permutations,
-    Rotations,
-    VonMises,
-    affine_maps,
-    departure_from_unitary,
-)
+from invariance.groups import Affine, CircleAction, LogNormal, Rotations, VonMises
 from invariance.theory import raj2017
 
 run = Run("raj2017/lemma21", profile=profile, seed=seed, mode=mode, sigma=sigma)
@@ -92,7 +82,7 @@ for trial in range(trials):
     pair = blobs(rng), blobs(rng)
     turn, scale = rng.uniform(-180, 180), rng.lognormal(0, 0.3)
     how = {"shear": rng.normal(0, 0.2), "shift": rng.normal(0, 0.5, 2)}
-    element = affine_maps(turn, scale, **how)[0]
+    element = groups.affine_maps(turn, scale, **how)[0]
     one, two = (image(plane) for image in pair)
     size = cell * np.sqrt(np.sum(one**2) * np.sum(two**2))
     for factor, found in ((True, exact), (False, without)):
@@ -104,14 +94,13 @@ pd.DataFrame({"largest |<Tx, Tz> - <x, z>| / (|x| |z|)": worst}).map("{:.1e}".fo
 # %% [markdown]
 # ## On pixels
 #
-# A 28 × 28 image is a set of samples. Turning it means interpolating, and zooming in pushes part
-# of it out of the frame. `departure_from_unitary` measures how much of the norm is lost or gained,
-# for digits, which are smooth, and for white noise, which is what a random template looks like.
+# Turning a 28 × 28 image means interpolating, and zooming in pushes part of it out of the frame.
+# `departure_from_unitary` measures how much of the norm is lost or gained, for digits, which are
+# smooth, and for white noise, which is what a random template looks like.
 
 # %%
 data = load_digits_images() if run.quick else load_mnist()
-for name, sha256 in data.sources.items():
-    run.uses_data(name, sha256)
+run.uses_data(data)
 rng = np.random.default_rng(seed)
 digits = data.data[rng.permutation(len(data.data))[:n_images]].reshape(n_images, -1) / 255
 noise = rng.standard_normal((n_images, 784))
@@ -125,18 +114,18 @@ actions = {
     "scaling, cubic, with |J|^(-1/2)": Affine(frame, scaling=LogNormal(sigma)),
     "scaling, cubic, without": Affine(frame, scaling=LogNormal(sigma), jacobian=False),
     "affine of Table 3, cubic": Affine(
-        frame, rotation=VonMises(9), scaling=LogNormal(sigma), translation=Normal(0.3)
+        frame, rotation=VonMises(9), scaling=LogNormal(sigma), translation=groups.Normal(0.3)
     ),
 }
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
 how = {"n_samples": n_samples, "random_state": seed}
 departures = {
-    (action, kind): departure_from_unitary(transformations, X, **how)
+    (action, kind): groups.departure_from_unitary(transformations, X, **how)
     for action, transformations in actions.items()
     for kind, X in inputs.items()
 }
 circle = CircleAction(disc.frequencies_, turn)
-departures["rotation, angular basis", "white noise"] = departure_from_unitary(
+departures["rotation, angular basis", "white noise"] = groups.departure_from_unitary(
     circle, disc.transform(noise), random_state=seed
 )
 table = pd.Series({key: d["norm_rms"] for key, d in departures.items()}).unstack(sort=False)
@@ -146,11 +135,8 @@ cubic = table.loc["rotation, cubic"]
 fig, axis = plt.subplots(figsize=(7.2, 3.6))
 looks = {"digits": "raw", "band-limited noise": "fast", "white noise": "haar"}
 for i, (kind, look) in enumerate(looks.items()):
-    at, values = (
-        np.arange(len(actions)) + 0.26 * (i - 1),
-        [100 * table.loc[a, kind] for a in actions],
-    )
-    axis.barh(at, values, height=0.24, color=colour(look), label=kind)
+    at, values = np.arange(len(actions)), [100 * table.loc[a, kind] for a in actions]
+    axis.barh(at + 0.26 * (i - 1), values, height=0.24, color=colour(look), label=kind)
 axis.set(
     yticks=range(len(actions)),
     yticklabels=list(actions),
@@ -167,8 +153,8 @@ run.figure(
     alt="Bars of the change of norm under five interpolated actions for digits, band-limited "
     f"noise and white noise. Cubic rotations: {cubic['digits']:.1%}, "
     f"{cubic['band-limited noise']:.1%} and {cubic['white noise']:.1%}.",
-    caption="White noise is what a Gaussian template looks like, which the paper transforms. In the "
-    f"angular basis it changes by {table.loc['rotation, angular basis', 'white noise']:.0e}.",
+    caption="In the "
+    f"angular basis white noise changes by {table.loc['rotation, angular basis', 'white noise']:.0e}.",
 )
 run.claim(
     "raj2017/lemma2.1",
@@ -180,9 +166,8 @@ run.claim(
 
 # %% [markdown]
 # The Gaussian templates of random Fourier features *are* white noise. A rotation by interpolation makes
-# them weaker, by an amount that depends on the angle: the features then belong to a slightly wrong
-# kernel. Templates drawn in a basis in which rotations are exact avoid that (and, as the cost notebook
-# shows, most of the work).
+# them weaker: the features then belong to a slightly wrong kernel. Templates drawn in a basis in which
+# rotations are exact avoid that.
 #
 # ## The transfer
 #
@@ -195,15 +180,11 @@ run.claim(
 transfers, skewed = [], []
 planes, local = [0, 0, 1, 1, 2, 2], VonMises(kappa=1.5)
 skew = VonMises(1.5, loc=mode)
-groups = (
-    Permutations(6),
-    CyclicShifts(6),
-    CircleAction(planes, local),
-    CircleAction(planes, skew),
-)
+unitary = [groups.Permutations(6), groups.CyclicShifts(6)]
+unitary += [CircleAction(planes, local), CircleAction(planes, skew)]
 for trial in range(trials_on_images):
     X = np.random.default_rng([seed, 3, trial]).standard_normal((8, 6))
-    for group in groups:
+    for group in unitary:
         how = {"n_transforms": 30, "gamma": 0.2, "random_state": trial}
         one, two = (
             OrbitFourier(group, 20, side=side, **how).fit_transform(X)
@@ -227,9 +208,6 @@ run.claim(
 )
 
 # %% [markdown]
-# With a density that is not symmetric, applying $g$ to the templates would give the features of
-# another kernel; `OrbitFourier` takes inverses where it can, and refuses where it cannot.
-#
 # ## Try it
 #
 # `invariance run raj2017/lemma21 -p mode 0`: a symmetric density, for which $g$ is as good as $g^{-1}$. Or

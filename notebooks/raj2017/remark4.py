@@ -16,9 +16,8 @@
 # points, so the second term is paid once. And structured Gaussian templates can take the place of
 # independent ones.
 #
-# We count the machine instructions of the first and the vectors moved of the second, and set
-# templates in Hadamard blocks, `StructuredTemplates`, beside independent ones. Counts repeat to
-# seven digits; the clock stands beside them and decides nothing.
+# We count machine instructions, which repeat to seven digits, and the vectors moved, and set templates
+# in Hadamard blocks, `StructuredTemplates`, beside independent ones. The clock decides nothing.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -160,10 +159,9 @@ run.figure(fig, "cost", caption="Features of 100 points; templates are moved bef
 # %% [markdown]
 # ## Structured templates in the same construction
 #
-# Features $\frac1r \sum_i \cos, \sin \langle \omega, g_i x \rangle$ under cyclic shifts, once with
-# independent and once with as many structured templates; the error is that of all entries of the
-# Gram matrix, against the exact kernel. Points lie about one bandwidth apart, where a kernel
-# distinguishes most.
+# Features $\frac1r \sum_i \cos, \sin \langle \omega, g_i x \rangle$ under cyclic shifts, with
+# independent and with structured templates; the error of the Gram matrix against the exact kernel.
+# Points lie about one bandwidth apart, where a kernel distinguishes most.
 
 
 # %%
@@ -197,8 +195,6 @@ for size in dimensions:
 counted = {kind: np.array([count[kind, n] for n in SIZES[kind]]) for kind in KINDS}
 ratio = counted["independent"] / counted["structured"]
 high = np.array(SIZES["structured"]) >= 1024
-
-# %%
 fig, axes = plt.subplots(1, 2, figsize=(9.6, 4.2))
 by_kind = {kind: np.array([errors[size, 1][kind] for size in dimensions]).T for kind in KINDS}
 less = by_kind["independent"].mean(axis=0) / by_kind["structured"].mean(axis=0)
@@ -211,11 +207,7 @@ for axis, x, drawn, title in (
     panel(axis, x, curves, log="xy", xlabel="dimension d = number of templates s", title=title)
 axes[0].set_ylabel("error of the Gram matrix (RMS)")
 axes[1].set_ylabel(f"{unit} for 16 points")
-run.figure(
-    fig,
-    "structured",
-    caption="Bars of two standard errors over draws (left); counted (right).",
-)
+run.figure(fig, "structured", caption="Two standard errors over draws (left); counted (right).")
 lhs = [np.mean(e["structured"]) for e in errors.values()]
 rhs = [np.mean(e["independent"]) for e in errors.values()]
 by_clock = {kind: np.array([clock[kind, n] for n in SIZES[kind]]) for kind in KINDS}

@@ -11,10 +11,9 @@
 #
 # *Raj et al. (2017), section 2.2, section 4.3 and remark (3).*
 #
-# Four substitutions that the paper allows in passing. Move the landmarks in place of the points,
-# take quasi-random templates in place of random ones, put a second layer of random features in
-# place of a nonlinear kernel between embeddings, and features in place of histograms. Each is one
-# equation and one measurement.
+# Four substitutions that the paper allows in passing: landmarks that move in place of the points,
+# quasi-random templates in place of random ones, a second layer of random features in place of a
+# nonlinear kernel between embeddings, and features in place of histograms.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -129,18 +128,14 @@ def errors_of_templates(d):
 
 
 quasi = {d: errors_of_templates(d) for d in (2, 10)}
-
-# %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.6), sharey=True)
 for axis, (d, found) in zip(axes, quasi.items(), strict=True):
     ratio = found["random"][-1].mean() / found["quasi-random"][-1].mean()
+    looks = {"random": "templates", "quasi-random": "fast"}
     panel(
         axis,
         sizes,
-        {
-            "random": ("templates", found["random"].T),
-            "quasi-random": ("fast", found["quasi-random"].T),
-        },
+        {kind: (look, found[kind].T) for kind, look in looks.items()},
         log="xy",
         xlabel="templates s",
         title=f"{d} dimensions: {ratio:.1f} times less error at {sizes[-1]:,}",
@@ -166,9 +161,8 @@ run.claim(
 # ## A second layer
 #
 # A nonlinear kernel between embeddings, $\kappa(x, z) = e^{-2 \|\mu_x - \mu_z\|^2}$, is a Gaussian
-# kernel in the space of embeddings, hence has random Fourier features of its own. The embeddings of
-# finitely many points have coordinates: the eigenvectors of their averaged kernel, scaled by the
-# roots of the eigenvalues.
+# kernel in the space of embeddings, hence has random Fourier features of its own. Coordinates of the
+# embeddings are the eigenvectors of their averaged kernel, scaled by the roots of the eigenvalues.
 
 # %%
 X = np.random.default_rng(105).standard_normal((30, 4))
@@ -218,11 +212,8 @@ size = {
     for n in (12, 25)
 }
 print(f"25 on either side of zero: {size[25] / features.nbytes:g} times the bytes")
-run.claim(
-    "raj2017/gicdf-memory",
-    value=size[12] / features.nbytes,
-    exact="bytes of two arrays, counted",
-)
+ratio = size[12] / features.nbytes
+run.claim("raj2017/gicdf-memory", value=ratio, exact="bytes of two arrays, counted")
 
 # %% [markdown]
 # ## Try it

@@ -53,8 +53,7 @@ budgets = [0.5] if quick else [0.3, 0.5]
 # ## A compact set, and the exact kernel on it
 #
 # The disc of radius one in the plane, rotated under a von Mises density. The supremum is taken
-# over all pairs of a net of points: as for any numerical supremum, a lower bound on the true one.
-# The exact kernel comes from quadrature with 128 nodes, whose error is rounding.
+# over all pairs of a net of points. The exact kernel comes from quadrature with 128 nodes.
 
 # %%
 diameter, d = 2.0, 2
@@ -68,8 +67,6 @@ net = np.stack([np.outer(radii, np.cos(angles)), np.outer(radii, np.sin(angles))
 net = np.concatenate([np.zeros((1, 2)), net.reshape(-1, 2)])
 single = net.astype(np.float32)  # for features: cosines are then some fifty times faster
 exact = Average(Gaussian(gamma), nodes)(net)
-finer = Average(Gaussian(gamma), CircleAction([1, 1], density, n_nodes=512))(net)
-print(f"{len(net)} points; quadrature error {np.abs(exact - finer).max():.0e}")
 
 # %% [markdown]
 # ## One source of error at a time
@@ -108,7 +105,6 @@ terms = np.exp(-gamma * (norms[:, None] ** 2 + norms**2)) * (
     * np.cos(orders[:, None, None] * (turned[:, None] - turned))
     * np.where(orders == 0, 1, 2)[:, None, None]
 )
-print(f"the kernel from {len(orders)} angular orders: {np.abs(terms.sum(axis=0) - base).max():.0e}")
 
 
 def statistics(r, draw):
@@ -166,40 +162,30 @@ run.claim(
 # %% [markdown]
 # ## The bound at its own sample sizes
 #
-# The theorem names $s$ and $r$ up to constants. The proof gives them with constants: `templates` and
-# `group_samples`; `uniform_failure` is the probability with which the bound may fail. (Two constants
-# of the published proof need repair, see `invariance.theory.raj2017`; the repaired version asks for
-# sixteen times more group samples.)
+# The proof gives $s$ and $r$ with constants: `templates` and `group_samples`; `uniform_failure` is the
+# probability with which the bound may fail. (Two constants of the published proof need repair, see
+# `invariance.theory.raj2017`; the repaired version asks for sixteen times more group samples.)
 
 # %%
 how = {"diameter": diameter, "delta": 1e-3}
-plan, found = [], {}
+plan, found, columns = [], {}, ["eps", "s", "r", "r, repaired", "may fail in"]
 for eps in budgets:
     s, r = raj2017.templates(eps, d, **how), raj2017.group_samples(eps, d, **how)
     drawn = [10**6 * (seed + 1) + i for i in range(trials)]
     found[eps] = np.array([sup_error(gram_of(circle, s, i, n_transforms=r)) for i in drawn])
-    plan.append(
-        {
-            "eps": eps,
-            "s": s,
-            "r": r,
-            "r, repaired": raj2017.group_samples(eps, d, **how, published=False),
-            "may fail in": raj2017.uniform_failure(
-                s, r, eps=eps, d=d, diameter=diameter, sigma=sigma
-            ),
-            "largest error seen": found[eps].max(),
-            "bound": eps + 1 / r,
-        }
-    )
+    repaired = raj2017.group_samples(eps, d, **how, published=False)
+    fails = raj2017.uniform_failure(s, r, eps=eps, d=d, diameter=diameter, sigma=sigma)
+    plan.append((eps, s, r, repaired, fails, found[eps].max(), eps + 1 / r))
+plan = pd.DataFrame(plan, columns=[*columns, "largest error seen", "bound"])
 run.table(
-    pd.DataFrame(plan).round(4),
+    plan.round(4),
     "bound",
     caption=f"The bound at the sample sizes that its proof asks for, {trials} trials each.",
 )
 
 # %% [markdown]
-# The kernel lies in $[0, 1]$, so a bound below one can fail; union bounds over a cover are generous, and
-# this one does not come close. The theorem is sharper with constants that are measured:
+# The kernel lies in $[0, 1]$, so a bound below one can fail; this one does not come close. The theorem
+# is sharper with constants that are measured:
 #
 # $$ s \ge C_2 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}, \qquad
 #    r \ge C_1 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}
@@ -257,9 +243,9 @@ held = {
 run.claim(
     "raj2017/theorem3.1",
     lhs=np.concatenate(list(found.values())),
-    rhs=np.repeat([row["bound"] for row in plan], trials),
+    rhs=np.repeat(plan["bound"], trials),
     ceiling=1.0,
-    allowed=max(row["may fail in"] for row in plan),
+    allowed=plan["may fail in"].max(),
     sharper={
         "says": f"C1 = {C1:.2g} and C2 = {C2:.2g}, measured in one setting, in eight others",
         "lhs": np.concatenate([errors for errors, _ in held.values()]),
@@ -286,9 +272,6 @@ axis.legend()
 run.figure(fig, "constants", caption=f"Means and two standard errors over {2 * trials} draws.")
 
 # %% [markdown]
-# The exponents, not the constants, are what to take away. Both sizes are needed, since neither makes up
-# for the other.
-#
 # ## Try it
 #
 # `invariance run raj2017/theorem31 -p sigma 0.3`: a narrower kernel asks for more templates. Or

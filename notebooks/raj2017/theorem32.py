@@ -31,6 +31,7 @@ gamma: float = 1.5  # of the Gaussian kernel
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from scipy import special
 
 from invariance.companion import Run, colour, curve, fit_rate, ticks
@@ -53,9 +54,9 @@ n_pool, n_distances = (4000, 200) if run.quick else (150_000, 2000)
 # $$ 1 - C\, E_\omega\bigl[\,|\mu_c(\omega)| + |\mu_s(\omega)|\,\bigr], \qquad
 #    \mu_c(\omega) = E\Bigl[ y \int_G \cos \langle gx, \omega \rangle\, q(g)\, d\nu(g) \Bigr] $$
 #
-# (and $\mu_s$ with the sine). The random class takes the mean over its $s$ templates in place of
-# $E_\omega$, and over its $r$ elements in place of the integral: its best risk is known as well.
-# The empirical minimiser takes the signs of means over the $N$ labelled points.
+# (and $\mu_s$ with the sine). The random class takes means over its $s$ templates and $r$ elements in
+# place of $E_\omega$ and the integral; the empirical minimiser takes the signs of means over the $N$
+# labelled points.
 
 # %%
 C = 0.35
@@ -130,10 +131,6 @@ def sampled_means(angles):
     return np.array([found.real, found.imag])
 
 
-turn = circle.act([0.7], X)[0]
-direct = signed @ np.exp(1j * (turn @ omega.T))
-error = np.abs(sampled_means([0.7]) - [direct.real, direct.imag]).max()
-print(f"largest error of the expansion: {error:.0e}")
 by_group = np.empty((len(rs), draws))
 for j, r in enumerate(rs):
     for i in range(draws):
@@ -158,19 +155,14 @@ for axis, (name, (x, values, label)) in zip(axes, measured.items(), strict=True)
     ticks(axis, x, most=4)
 axes[0].set_ylabel("part of the excess risk")
 axes[0].legend()
-run.figure(
-    fig,
-    "rates",
-    caption="Each of N, s, r alone; means and two standard errors over random draws.",
-)
+run.figure(fig, "rates", caption="Means and two standard errors over random draws.")
 run.claim(
     "raj2017/theorem3.2",
     rates=fits,
     expected=dict.fromkeys(fits, -0.5),
     upper_bound=True,
     note="parts of the excess hinge risk in closed form at C = 0.35, where the loss is linear on "
-    "the class: "
-    "expected less empirical risk of the minimiser (N), its best risk against that of F_p (s and "
+    "the class: expected less empirical risk of the minimiser (N), its best risk against that of F_p (s and "
     "r); sizes",
 )
 
@@ -230,14 +222,10 @@ run.claim("raj2017/lemmaA.2", trials=rows)
 # At $f = 0$ the hinge risk is 1. A bound on the excess that is larger says nothing:
 
 # %%
+table = {"N = s = r": [10**2, 10**4, 10**6, 10**8]}
+bounds = [raj2017.excess_risk_bound(n, n, r=n, C=4.0, delta=0.05) for n in table["N = s = r"]]
 run.table(
-    [
-        {
-            "N = s = r": n,
-            "bound on the excess": float(raj2017.excess_risk_bound(n, n, r=n, C=4.0, delta=0.05)),
-        }
-        for n in (10**2, 10**4, 10**6, 10**8)
-    ],
+    pd.DataFrame(table | {"bound on the excess": bounds}),
     "bound",
     caption="Theorem 3.2 with its constants, probability 0.85, hinge loss.",
 )

@@ -16,10 +16,9 @@
 # $$K_{\mathrm{avg}}(x, z)
 #   = \frac{1}{|\mathcal{G}|} \sum_{T \in \mathcal{G}} K_{\mathrm{base}}(T x, z).$$
 #
-# The paper makes two statements about it. Over translations, and with a *linear* base kernel,
-# nothing of an image is left but its brightness. And an SVM on data augmented by all translates of
-# every sample *is* an SVM with the average-fit kernel. Both are exact; we check both, and then ask
-# whether the conclusion, "a poor classifier", follows.
+# The paper says: over translations, and with a *linear* base kernel, nothing of an image is left but
+# its brightness. And an SVM on data augmented by all translates of every sample *is* an SVM with the
+# average-fit kernel. We check both, and then ask whether the conclusion, "a poor classifier", follows.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -46,9 +45,8 @@ SIZES, DRAWS = {"quick": ((50, 100), 2), "full": ((50, 100, 200, 500), 10)}[prof
 #
 # Summing all translates of an image gives every pixel the image's mean. Hence $K_{\mathrm{avg}}(x,
 # z) = \frac{1}{m}\langle \bar x \mathbf{1}, z\rangle = \bar x \bar z$ with the normalised linear
-# kernel $\frac{1}{m}\langle x, z \rangle$ of section 2.2. The paper prints $m\, \bar x \bar z$. The
-# factor $m$ belongs to the kernel $\langle x, z \rangle$ without $\frac{1}{m}$; with either kernel
-# nothing but brightness is left, and an SVM takes the factor up in $C$.
+# kernel $\frac{1}{m}\langle x, z \rangle$ of section 2.2. The paper prints $m\, \bar x \bar z$, which
+# belongs to the kernel without $\frac{1}{m}$; an SVM takes the factor up in $C$.
 
 
 # %%
@@ -88,11 +86,8 @@ run.claim(
 # In the dual of an SVM on all $|\mathcal{G}| n$ translates, a transformation of all samples at
 # once changes nothing, so there is a solution whose multipliers are equal along orbits,
 # $\alpha_{i, T} = \alpha_i / |\mathcal{G}|$. Put into the decision function, the sum over $T$
-# becomes the average-fit kernel. The box constraint has to follow: $C$ for each of the augmented
-# samples corresponds to $|\mathcal{G}|\, C$ for each sample.
-#
-# We train both on noisy 4 × 4 patterns and compare decision functions on new points, for a linear
-# and two polynomial base kernels, separable or not.
+# becomes the average-fit kernel, and $C$ for each of the augmented samples corresponds to
+# $|\mathcal{G}|\, C$ for each sample. We compare decision functions on noisy 4 × 4 patterns.
 
 # %%
 group = CyclicTranslations((4, 4))
@@ -179,17 +174,11 @@ panel(
     title=f"{SIZES[-1]} samples, averages: linear {last[3]:.0f} %, degree {degree} {last[2]:.0f} %;\n"
     f"best fits: linear {last[1]:.0f} %, degree {degree} {last[0]:.0f} %",
 )
-run.figure(
-    fig,
-    "average-against-best",
-    caption="Bundled 8 x 8 digits under random cyclic translations; mean and two standard errors "
-    "over draws of samples and translations.",
-)
+caption = "Mean and two standard errors over draws of samples and translations."
+run.figure(fig, "average-against-best", caption=caption)
 
 # %% [markdown]
-# The statement about brightness is exact. It does not carry over to a base kernel that is not
-# linear, whose average keeps much more. How much augmentation can do with as few samples as in
-# Table 2 is measured in `liu2022/few_samples`.
+# How much augmentation can do with as few samples as in Table 2 is measured in `liu2022/few_samples`.
 #
 # ## Try it
 #

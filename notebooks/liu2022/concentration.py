@@ -73,7 +73,7 @@ def images(n, side, law, rng):
 # The paper states the inequality "for any $|r| \le 1/|\lambda|_\infty$". Its reason is
 # $1/\sqrt{1-x} \le e^x$ for $0 \le x \le 1/2$, with $x = \lambda_p^2 r^2$: that covers
 # $|r| \le 1/\sqrt 2\, |\lambda|_\infty$ only. At the end of the printed range the left side is
-# infinite, whatever the spectrum. One factor alone may exceed its bound from $x = 0.797$, $|r||\lambda|_\infty = 0.893$, on.
+# infinite, whatever the spectrum.
 
 # %%
 FLAT = {f"flat, {m}": np.ones(m) for m in (1, 64, 784)}
@@ -97,19 +97,14 @@ run.claim(
 rng, drawn, s = np.random.default_rng(seed), np.zeros(MGF_DRAWS), SPECTRA["correlated, 64"]
 for value in s / s.max():
     drawn += value * rng.standard_normal(MGF_DRAWS) * rng.standard_normal(MGF_DRAWS)
-print(
-    "log E exp(r X_i'X_j), correlated, 64, r = 0.3 / |lambda|_inf: "
-    f"{left['correlated, 64'][29]:.4f} by the product, {np.log(np.exp(0.3 * drawn).mean()):.4f} "
-    f"from {MGF_DRAWS:,} draws"
-)
+by_product, by_draws = left["correlated, 64"][29], np.log(np.exp(0.3 * drawn).mean())
+print(f"at r = 0.3 / |lambda|_inf: {by_product:.4f} by the product, {by_draws:.4f} from draws")
 
 # %% [markdown]
 # **The repair** is a shorter range: $\langle X_i, X_j \rangle$ is $SE(\sqrt 2\,|\lambda|_2,
-# \sqrt 2\,|\lambda|_\infty)$ instead of $SE(\sqrt 2\,|\lambda|_2, |\lambda|_\infty)$. Lemma 4 then
-# gives the Gaussian tail up to $t = \sqrt 2\,|\lambda|_2^2 / |\lambda|_\infty$ instead of twice
-# $|\lambda|_2^2/|\lambda|_\infty$. Equation (8) uses it at $t = |\lambda|_2 (\ln m)^{(1+\epsilon)/2}$,
-# which is within that range under the assumption $|\lambda|_2/|\lambda|_\infty \ge
-# (\ln m)^{(1+\epsilon)/2}$ made for the theorem. So (8), (9) and the theorem stand.
+# \sqrt 2\,|\lambda|_\infty)$ instead of $SE(\sqrt 2\,|\lambda|_2, |\lambda|_\infty)$. Equation (8) stays
+# within it under the assumption $|\lambda|_2/|\lambda|_\infty \ge (\ln m)^{(1+\epsilon)/2}$ made for the
+# theorem. So (8), (9) and the theorem stand.
 
 # %%
 ratios = {name: left[name] / right[name] for name in SPECTRA}

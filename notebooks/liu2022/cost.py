@@ -19,29 +19,25 @@
 # make that unnecessary.
 #
 # 1. $t \mapsto (1 + t)^8$ increases on $t \ge -1$, so the power is taken once, of the largest
-#    inner product. (An even power of values below zero is the exception; there the smallest inner
-#    product is followed too, and a warning says so.)
+#    inner product.
 # 2. All inner products with translates are a cross-correlation. A Fourier transform along one axis
 #    turns the shifts along it into phases; those along the other stay matrix products. The inverse
 #    transform is wanted at 11 of 28 shifts only: a matrix product with an 11 × 28 matrix, or
-#    rather with its even and odd halves, because $\max(E + O, E - O) = E + |O|$. Three real
-#    products make a complex one.
+#    rather with its even and odd halves, because $\max(E + O, E - O) = E + |O|$.
 # 3. A quadratic locality kernel is an inner product too, $\sum_w \langle x_w, z_w \rangle^2 =
 #    \sum_\delta \sum_p k(p, p + \delta)\, x_p x_{p+\delta}\, z_p z_{p+\delta}$, with $k$ the
 #    number of windows that hold both pixels: 85 offsets $\delta$ for windows of 7, and one channel
-#    for the linear term. Zero padding sits in $k$, on the side that is not transformed, and cyclic
-#    shifts of the other side commute with its products. So *one* inverse transform of a sum over
-#    86 channels, taken frequency by frequency as a matrix product, serves all shifts of a pair.
+#    for the linear term. So *one* inverse transform of a sum over 86 channels, taken frequency by
+#    frequency as a matrix product, serves all shifts of a pair.
 # 4. What is applied after the translations moves to the other argument as its transpose: $\langle
 #    x, R\, S z \rangle = \langle R^\top x, S z \rangle$.
 #
-# Blank columns are not multiplied: test images are processed in the order of their bounding boxes,
-# so that a block of them occupies the same few columns. Digits are narrower than tall: matrix
-# products run over columns, the Fourier transform along the other axis.
+# Test images are processed in the order of their bounding boxes, so that blank columns are not
+# multiplied.
 #
 # Rotations alone (RI) have no such structure on pixels, apart from quarter turns: there the 20
 # inner products of a pair are 20 inner products, and what can be saved is precision, blank
-# columns, powers and passes over memory. We say below how far that goes.
+# columns, powers and passes over memory.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -54,6 +50,7 @@ import tracemalloc
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
@@ -107,8 +104,8 @@ y_train = y[rows[:N_TRAIN]]
 # %% [markdown]
 # ## The plain definition
 #
-# One kernel evaluation per transformation, in the double precision that scikit-learn's SVC uses,
-# and the running maximum. For locality, window by window, as in the authors' scripts.
+# One kernel evaluation per transformation, in double precision, and the running maximum. For locality,
+# window by window, as in the authors' scripts.
 
 
 # %%
@@ -151,8 +148,8 @@ def fast(name):
 # %% [markdown]
 # ## Values and predictions
 #
-# Agreement first. On a few images the plain definition is evaluated for *all* transformations and
-# compared with what `BestFit` returns in single precision; so are predictions of the two SVMs.
+# On a few images the plain definition is evaluated for *all* transformations and compared with what
+# `BestFit` returns in single precision; so are predictions of the two SVMs.
 
 
 # %%
@@ -196,9 +193,8 @@ run.say(
 #
 # Processor seconds on one thread. The fast way is timed in full. The plain one is timed on the first
 # rows of the test set and on the first transformations, as the table states, and scaled linearly to
-# all of them; moving the training images does not depend on test rows and is scaled by
-# transformations only. Smaller arrays suit the processor's cache, so this favours the plain way.
-# Memory is the largest sum of arrays alive during the fast evaluation, its arguments not included.
+# all of them; moving the training images is scaled by transformations only. Memory is the largest sum
+# of arrays alive during the fast evaluation, its arguments not included.
 
 
 # %%
@@ -238,17 +234,11 @@ with threadpool_limits(1, "blas"):
         (ours, peak), (sampled, slow) = fast_seconds(name), plain_seconds(name)
         processed[name] = slow, ours
         run.timing(f"{name}, ours", ours)
-        table.append(
-            {
-                "kernel": name,
-                "plain, measured (s)": f"{sampled:.1f}",
-                "on": f"{n_rows:,} rows, {n_elements} of {CASES[name][2].order:,} transformations",
-                "plain, scaled to all (s)": f"{slow:.1f}",
-                "ours (s)": f"{ours:.2f}",
-                "ratio": f"{slow / ours:.1f}",
-                "peak memory (MiB)": f"{peak:.0f}",
-            }
-        )
+        some = f"{n_rows:,} rows, {n_elements} of {CASES[name][2].order:,} transformations"
+        times = f"{slow:.1f}", f"{ours:.2f}", f"{slow / ours:.1f}"
+        table.append((name, f"{sampled:.1f}", some, *times, f"{peak:.0f}"))
+columns = ["kernel", "plain, measured (s)", "on", "plain, scaled to all (s)", "ours (s)", "ratio"]
+table = pd.DataFrame(table, columns=[*columns, "peak memory (MiB)"])
 run.table(table, "time", caption=f"{N_TRAIN} training and {N_TEST:,} test images.")
 
 # %%
@@ -267,20 +257,15 @@ axis.set(
     title=f"{most}: {gains[most]:.0f} times faster than its definition",
 )
 axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
-run.figure(
-    fig,
-    "answer",
-    caption=f"One matrix of {N_TEST:,} test and {N_TRAIN} training images; the plain definition "
-    "is measured on some rows and transformations and scaled to all.",
-)
+caption = f"One matrix of {N_TEST:,} test and {N_TRAIN} training images."
+run.figure(fig, "answer", caption=caption)
 
 # %% [markdown]
 # ## Single methods are cheap, combinations are not
 #
 # Section 4.2 says that L-, TI- and RI-SVM cost little more time than the plain SVM, and their
 # combinations much more. The verdict rests on a count: multiplications of the definition for one
-# pair of images, with the windows and transformations of Table 2. Beside it processor seconds to
-# train (Gram matrix and fit) with the fast implementations above.
+# pair of images, with the windows and transformations of Table 2.
 
 # %%
 METHODS = {
@@ -382,8 +367,7 @@ if found:
 #
 # Operations of every stage, counted, and the time that this machine's matrix product (square
 # matrices, one thread) would take for as many. Products with small matrices, which the partial
-# inverse transforms consist of, run at a lower rate, measured here at their own sizes. Pairs are
-# processed a few hundred at a time, so that their transforms fit into a core's own cache.
+# inverse transforms consist of, run at a lower rate, measured here at their own sizes.
 
 
 # %%
@@ -436,19 +420,13 @@ for name, (stages, times) in STAGES.items():
     pairs = times * N_TRAIN * N_TEST
     bare = pairs * sum(stages.values()) / single
     expected = pairs * sum(stages[stage] / each for stage, each in rates.items())
-    bounds.append(
-        {"kernel": name}
-        | {f"{stage}, flop a pair": f"{times * count:,}" for stage, count in stages.items()}
-        | {
-            "bare product of as many (s)": f"{bare:.2f}",
-            "inverse at its own rate (s)": f"{expected:.2f}",
-            "ours (s)": f"{ours:.2f}",
-            "ours / bare": f"{ours / bare:.2f}",
-            "plain / bare": f"{plain / bare:.1f}",
-        }
-    )
+    flop = [f"{times * count:,}" for count in stages.values()]
+    found = [f"{value:.2f}" for value in (bare, expected, ours, ours / bare)]
+    bounds.append((name, *flop, *found, f"{plain / bare:.1f}"))
+columns = ["kernel", *(f"{stage}, flop a pair" for stage in stages), "bare product of as many (s)"]
+columns += ["inverse at its own rate (s)", "ours (s)", "ours / bare", "plain / bare"]
 run.table(
-    bounds,
+    pd.DataFrame(bounds, columns=columns),
     "bounds",
     caption="Operations by stage, times of bare single-precision products, and the ratio that a "
     "computation at exactly that speed would have to the plain definition.",
@@ -456,10 +434,7 @@ run.table(
 
 # %% [markdown]
 # The last column is about the most that this arrangement of the computation could gain over the
-# plain definition: operations count the columns that a single test image spans, a block of them
-# spans a few more. (Rotated test images, TI-RI, are blank nowhere: cubic splines reach
-# everywhere.) Memory is bounded by `block_bytes`, for what is kept of a block of training images,
-# and by a fixed tile per thread.
+# plain definition. (Rotated test images, TI-RI, are blank nowhere: cubic splines reach everywhere.)
 #
 # ## Try it
 #

@@ -49,9 +49,8 @@ IMAGES, DEEPEST, ROUNDS, SPLITS, N_TRAIN, N_TEST = {
 # ## Lemma 3: positive definite at any depth
 #
 # Sums, products and positive constants keep kernels positive definite, and nothing else happens
-# here. On random images and sequences, with one to four local layers, one or three channels,
-# several strides and paddings: by how much is the smallest eigenvalue below zero, relative to the
-# largest?
+# here. By how much is the smallest eigenvalue below zero, relative to the largest, on random images
+# and sequences?
 
 # %%
 violations = []
@@ -82,9 +81,8 @@ run.claim(
 # "Supported by adequate memory space, one can store all kernel values from every layer, with both
 # computation time and memory space increasing linearly with depth. In contrast, when limited by
 # memory space, one can store only the kernel values from the final layer": then "computation time
-# grows exponentially with depth". Both are `storage` settings of `Locality`. Time is the
-# processor's, memory the peak of the arrays alive, both measured on a Gram matrix; `work()`, the
-# package's own count of window values per pair, is drawn above them.
+# grows exponentially with depth". Both are `storage` settings of `Locality`. Time and the peak of the
+# arrays alive are measured on a Gram matrix; `work()`, the package's own count, is drawn above them.
 
 # %%
 depths = list(range(1, DEEPEST + 1))
@@ -147,10 +145,7 @@ run.figure(
 
 # %% [markdown]
 # A layer needs only the layer below, so that memory need not even grow with depth when layers are
-# stored. Recomputation multiplies the work by the window, 3, for every layer (less at the ends,
-# where windows are cut off).
-#
-# The verdict rests on counts, not on the clock: the definition of eq. (6), run with a counter.
+# stored. The verdict rests on counts: the definition of eq. (6), run with a counter.
 
 
 # %%

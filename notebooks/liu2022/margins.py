@@ -56,8 +56,7 @@ machines = {
 # ## Margins
 #
 # All three decision functions are linear on either side of the axis of symmetry, so a sample's
-# distance from the boundary is $|f(x)| / |\nabla f(x)|$, the gradient by central differences that
-# stay on its side. The distance to a piece of the boundary on the other side could be smaller; we
+# distance from the boundary is $|f(x)| / |\nabla f(x)|$, unless a piece on the other side is nearer; we
 # check against a fine walk along the boundary.
 
 
@@ -100,12 +99,11 @@ grid = np.linspace(0, 6.5, 400)
 plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
 fig, axis = plt.subplots(figsize=(8, 5))
 for name, style in {"best-fit": "-", "augmentation": "-", "average-fit": ":"}.items():
-    look_of = {"best-fit": "l-ti-ri"}.get(name, name)
+    tint = colour("l-ti-ri" if name == "best-fit" else name)
     values = machines[name].decision_function(plane).reshape(400, 400)
-    axis.contour(grid, grid, values, levels=[0], colors=[colour(look_of)], linestyles=[style])
+    axis.contour(grid, grid, values, levels=[0], colors=[tint], linestyles=[style])
     said = f", the paper {PRINTED[name]:.3f}" if name in PRINTED else ""
-    label = f"{name}: margin {margins[name]:.3f}{said}"
-    axis.plot([], [], style, color=colour(look_of), label=label)
+    axis.plot([], [], style, color=tint, label=f"{name}: margin {margins[name]:.3f}{said}")
 axis.plot(grid, grid, "k--", linewidth=0.8, label="axis of symmetry")
 for k, (point, label) in enumerate(zip(augmented, labels, strict=True)):
     fill = "full" if k < len(X) else "none"
@@ -130,8 +128,7 @@ run.figure(
 # larger margin." With one sample of each class the support-vector machine has a closed form,
 # $f(x) = a\,(K(x, x_2) - K(x, x_1)) + b$ with $f(x_2) = 1 = -f(x_1)$, and that holds for the
 # average-fit kernel, which is augmentation (notebook `average_fit`), as for the best-fit one. We
-# look for the boundary along 180 directions from each sample; a transformed sample is as far from
-# it, because $f$ is invariant.
+# look for the boundary along 180 directions from each sample.
 
 # %%
 angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS
@@ -163,12 +160,12 @@ def distance(f, point, farthest):
 
 def least_distance(kernel, x):
     """The boundary crosses the segment between the samples: no need to look farther."""
-    a, b = two_point_machine(kernel(x))
-    farthest = 1.001 * np.linalg.norm(x[1] - x[0])
-    return min(
-        distance(lambda points: a * (kernel(points, x) @ [-1, 1]) + b, point, farthest)
-        for point in x
-    )
+    (a, b), farthest = two_point_machine(kernel(x)), 1.001 * np.linalg.norm(x[1] - x[0])
+
+    def decide(points):
+        return a * (kernel(points, x) @ [-1, 1]) + b
+
+    return min(distance(decide, point, farthest) for point in x)
 
 
 @run.cache

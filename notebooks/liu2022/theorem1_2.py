@@ -15,9 +15,7 @@
 #
 # $$K(x, z) = \max_{T \in \mathcal{G}} K_{\mathrm{base}}(x, T z)$$
 #
-# positive definite. The paper's answer is that for *few* samples it is, with high probability,
-# because in high dimension a sample is much more similar to itself than to any transformed other
-# one. If $n \le |\lambda|_1 / (2 |\lambda|_2 (\ln m)^{(1+\epsilon)/2})$, where $\lambda$ are the
+# positive definite. The paper's answer is that for *few* samples it is, with high probability. If $n \le |\lambda|_1 / (2 |\lambda|_2 (\ln m)^{(1+\epsilon)/2})$, where $\lambda$ are the
 # eigenvalues of the covariance of the $m$ features, the probability tends to one as $m$ grows
 # (theorem 1). For independent features the bound is $\sqrt{m}$ up to a logarithm.
 #
@@ -54,13 +52,10 @@ KINDS = ("linear", "2", "8", "rbf")
 # %% [markdown]
 # ## Lemma 1: symmetric and invariant, if $\mathcal{G}$ is a group
 #
-# Translating either argument changes nothing when *all* cyclic translations are in the set, and
-# the kernel is symmetric because inverses are in it too. We measure the largest relative violation
-# of both over random images, for the three base kernels of the paper.
-#
-# The paper's experiments use other sets: 121 or 225 of the 784 translations, and rotations by
-# interpolation. Those are not groups, and the lemma does not cover them. How far do they depart? A
-# smooth blob, turned by 7 degrees before it is compared, shows it.
+# We measure the largest relative violation of both over random images, for the three base kernels of
+# the paper. Its experiments use other sets: 121 or 225 of the 784 translations, and rotations by
+# interpolation. Those are not groups, and the lemma does not cover them. How far do they depart? Smooth
+# blobs, turned by 7 degrees before they are compared, show it.
 
 # %%
 group = CyclicTranslations((12, 12))
@@ -74,12 +69,8 @@ for base in (Linear(), Polynomial(8, gamma=1 / 1000), Gaussian(1 / 288)):
         violations.append(np.abs(gram - other).max() / np.abs(gram).max())
 
 turns, axis = Rotations((28, 28), degrees=range(-10, 10)), np.linspace(-2.5, 2.5, 28)
-blobs = np.stack(
-    [
-        np.exp(-2 * ((axis[:, None] - a) ** 2 + 2 * (axis[None] - b) ** 2)).ravel()
-        for a, b in run.rng.uniform(-1, 1, (12, 2))
-    ]
-)
+a, b = run.rng.uniform(-1, 1, (12, 2)).T[..., None, None]
+blobs = np.exp(-2 * ((axis[:, None] - a) ** 2 + 2 * (axis - b) ** 2)).reshape(12, -1)
 kernel = BestFit(Polynomial(8, gamma=1 / 784), turns)
 gram, turned = kernel(blobs), turns.act(np.deg2rad([7.0]), blobs)[0]
 run.claim(
@@ -120,8 +111,7 @@ def images(n, side, length, rng):
 # \langle x, z\rangle)^d$ of even degree follow from it entry by entry, together with the
 # *smallest* inner product $-\max_T \langle x, -Tz \rangle$, whose even power wins where it is far
 # enough below $-1$. The Gaussian kernel (appendix D) follows as well, because translations keep
-# norms. One Cholesky factorisation tells up to which $n$ the leading $n \times n$ block is
-# positive definite.
+# norms.
 
 
 # %%
@@ -163,10 +153,9 @@ bounds = {
 }
 
 # %% [markdown]
-# The share of draws that are positive definite, as an estimate of the probability in theorems 1
-# and 2: all translations of both kinds of images, and rotations. Cut a disc into rings and
-# sectors, and a rotation by one sector is a cyclic shift along the second axis, a subgroup of the
-# translations with as many elements as there are sectors (lemma 2). The bound is the same.
+# The share of draws that are positive definite estimates the probability in theorems 1 and 2. Cut a disc
+# into rings and sectors, and a rotation by one sector is a cyclic shift along the second axis (lemma 2).
+# The bound is the same.
 
 # %%
 columns = {
@@ -202,9 +191,8 @@ run.figure(
 )
 
 # %% [markdown]
-# Gershgorin's discs, on which the proof rests, are the conservative part: entries off the diagonal
-# are nearly equal; that costs one large eigenvalue in the direction $(1, \dots, 1)$ and little
-# elsewhere, but Gershgorin charges every row for it.
+# Gershgorin's discs are the conservative part of the proof: entries off the diagonal are nearly equal;
+# that costs one large eigenvalue, but Gershgorin charges every row for it.
 
 # %%
 side = SIDES[-1]
@@ -238,17 +226,11 @@ panel(
 )
 axis.axhline(0, color="black", linewidth=0.8)
 axis.legend()
-run.figure(
-    fig,
-    "gershgorin",
-    caption="One draw of independent Gaussian images, linear best-fit kernel over all "
-    "translations.",
-)
+run.figure(fig, "gershgorin", caption="One draw of independent Gaussian images, linear kernel.")
 
 # %% [markdown]
-# The theorem at its own $n$, and beyond, on fresh draws: the smallest eigenvalue of the Gram matrix
-# at the bound (rounded down, where that is two samples or more) and at 2, 4 and 8 times as many.
-# "Probability tends to one" means that the margin grows with the image.
+# The theorem at its own $n$ and at 2, 4 and 8 times as many, on fresh draws: the smallest eigenvalue of
+# the Gram matrix. "Probability tends to one" means that the margin grows with the image.
 
 
 # %%
@@ -308,11 +290,10 @@ beyond_claim("liu2022/theorem1", (0, 1), ("linear",), 10)
 # %% [markdown]
 # ## Theorem 2 and appendix D: polynomial and Gaussian kernels
 #
-# The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree: an
-# entrywise power pushes entries off the diagonal away from it, relative to the diagonal. The
+# The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree. The
 # Gaussian kernel $\exp(-|x - z|^2 / 2 m \sigma^2)$ is a positive factor times $\exp(\langle x,
 # z\rangle / m\sigma^2)$ when transformations keep norms, and the exponential is a power series. How
-# far does each last, at every size of image and for both kinds of features?
+# far does each last?
 
 # %%
 scores, wheres = {}, []
@@ -355,13 +336,10 @@ beyond_claim(
 )
 
 # %% [markdown]
-# A maximum over *fewer* transformations is not safer. The maximum of many inner products
-# fluctuates less from pair to pair, and it is fluctuations, not the common level, that make
-# eigenvalues negative; with a single transformation, the identity, the linear kernel is singular
-# beyond $n = m$.
+# A maximum over *fewer* transformations is not safer. The maximum of many inner products fluctuates less
+# from pair to pair, and it is fluctuations, not the common level, that make eigenvalues negative.
 #
 # ## Try it
 #
 # `invariance run liu2022/theorem1_2 -p length 1.5`: the bound falls with $|\lambda|_1 /
-# |\lambda|_2$; does the true limit? Real images are far more correlated than these fields; what
-# happens there is in `liu2022/positive_definite_samples`.
+# |\lambda|_2$; does the true limit? For real images see `liu2022/positive_definite_samples`.

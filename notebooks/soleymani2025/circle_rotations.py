@@ -11,8 +11,7 @@
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), Example 5.3.*
 #
-# The smallest example in which every object of the paper can be written down. The manifold is the
-# circle, a point an angle $x$. Eigenspace $m$ of the Laplacian is spanned by $\sqrt2 \cos mx$ and
+# The manifold is the circle, a point an angle $x$. Eigenspace $m$ of the Laplacian is spanned by $\sqrt2 \cos mx$ and
 # $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of $2\pi/k$ is
 # cyclic, so one generator, and one constraint per eigenspace, is enough:
 #
@@ -42,14 +41,10 @@ from invariance.spectral import Circle, SpectralAveraging, VonMisesKernel, proje
 run = Run("soleymani2025/circle_rotations", profile=profile, seed=seed, k=k, noise=noise)
 
 # %% tags=["settings"]
+many, large = [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360], [200, 400, 800, 1600, 3200, 6400]
 ORDERS, TOP, SIZES, REPETITIONS = {
     "quick": ([1, 2, 3, 5, 8, 13, 64], 40, [200, 400, 800], 5),
-    "full": (
-        [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360],
-        400,
-        [200, 400, 800, 1600, 3200, 6400],
-        40,
-    ),
+    "full": (many, 400, large, 40),
 }[profile]
 
 
@@ -159,10 +154,7 @@ FACTORS = [1, 2, 4, 8, 16]
 @run.cache
 def squared_error(factor, n, noise, draw):
     """Of least squares among the functions that are invariant under rotations by 2 pi / factor."""
-    rng, grid = (
-        np.random.RandomState(draw),
-        np.linspace(-np.pi, np.pi, 512, endpoint=False)[:, None],
-    )
+    rng, grid = np.random.RandomState(draw), np.linspace(-np.pi, np.pi, 513)[:-1, None]
     x = Circle().sample(n, rng)
     y = np.cos(16 * x[:, 0]) + noise * rng.standard_normal(n)
     model = SpectralAveraging(Circle(), rotations(factor), degree=16, estimator="least_squares")
@@ -195,8 +187,7 @@ run.figure(
 )
 
 # %% [markdown]
-# One generator, one two-by-two constraint per eigenspace, and the rest is divisibility. The gain is
-# that of Theorem B.17: a share of $1/k$ of the functions, and hence of the variance.
+# The gain is that of Theorem B.17: a share of $1/k$ of the functions, and hence of the variance.
 #
 # ## Try it
 #

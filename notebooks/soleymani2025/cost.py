@@ -20,9 +20,8 @@
 # | time to fit | $\rho^3 n^{3/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}$ |
 # | calls for one prediction | $n^{1/(1+\alpha)}$ |
 #
-# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Calls are
-# counted *inside* the eigenfunctions and their actions. Time is counted in machine instructions,
-# which two runs repeat to seven digits; the clock stands beside them and decides nothing.
+# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Time is counted in
+# machine instructions, which two runs repeat to seven digits; the clock decides nothing.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -32,6 +31,7 @@ degree: int = 0  # of the sphere's basis under dihedral groups; 0 is the profile
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from invariance.companion import Run, colour, fit_rate, instructions, panel, processor_seconds
 from invariance.groups import Permutations, SignFlips, TorusTranslations
@@ -70,35 +70,27 @@ ROTATION = TorusTranslations([2], period=2 * np.pi)
 # %% [markdown]
 # ## Counting at the source
 #
-# `Counted(Torus)` is the manifold with a counter inside the two functions that compute something:
-# the values of eigenfunctions and the entries of the action of one element. Nothing else is asked,
-# so whatever a method computes is counted, whether it says so or not.
-
+# `counted` puts a counter inside the two functions of a manifold that compute something: the values
+# of eigenfunctions and the entries of the action of one element. Whatever a method computes is counted.
 
 # %%
-class Tally:
-    """Calls of oracle one (values) and oracle two (entries) since the last `reset`."""
-
-    def reset(self):
-        self.values = self.entries = 0
-
-
-tally = Tally()
+tally = {"values": 0, "entries": 0}
 
 
 def counted(manifold):
-    """A basis that counts what is computed of it."""
+    """A basis that counts what is computed of it, from now on."""
 
     class Counted(type(manifold)):
         def _values(self, X, chosen):
-            tally.values += len(X) * len(chosen)
+            tally["values"] += len(X) * len(chosen)
             return super()._values(X, chosen)
 
         def frame_action(self, k, matrix, shift):
             action = super().frame_action(k, matrix, shift)
-            tally.entries += getattr(action, "nnz", np.size(action))
+            tally["entries"] += getattr(action, "nnz", np.size(action))
             return action
 
+    tally.update(values=0, entries=0)
     return Counted(**manifold.get_params())
 
 
@@ -111,15 +103,13 @@ CASES = {
 found = []
 for manifold, group, s in CASES.values():
     for n in (500, 2000, 8000):
-        X = manifold.sample(n, seed)
-        tally.reset()
-        model = SpectralAveraging(
-            counted(manifold), group, smoothness=s, cutoff="theorem", estimator="mean"
-        ).fit(X, np.cos(X).sum(axis=1))
+        X, how = manifold.sample(n, seed), {"cutoff": "theorem", "estimator": "mean"}
+        model = SpectralAveraging(counted(manifold), group, smoothness=s, **how)
+        model.fit(X, np.cos(X).sum(axis=1))
         d, rho = manifold.manifold_dimension, len(group.generators())
         by_averaging = n * model.basis_.n_functions_ * group.order
         stated = theory.oracle_calls(n, s, d=d, generators=rho)
-        found.append((tally.values + tally.entries, stated, by_averaging))
+        found.append((sum(tally.values()), stated, by_averaging))
 calls, stated, averaging = np.array(found).T
 run.claim(
     "soleymani2025/theorem1-oracle-calls",
@@ -152,9 +142,8 @@ run.figure(fig, "oracle_calls", caption="500, 2,000 and 8,000 samples.")
 # %% [markdown]
 # ## Work to count
 #
-# Each line of theorem 1 and of the two remarks as a function that is run under valgrind: start-up,
-# preparation and what a first call leaves behind for the next are subtracted. The kernels of the
-# linear algebra are pinned, so that every processor counts the same.
+# Each line of theorem 1 and of the two remarks as a function that is run under valgrind; start-up and
+# preparation are subtracted.
 #
 # - `fit`: a fit at the theorem's cutoff on the circle, $s = 0.75$, against the samples $n$;
 # - `generators`: a projection with random permutations of $S_{10}$ (10-torus, 1,161 functions);
@@ -249,18 +238,14 @@ exec(WORK, made)
 kept, values, calls = [], [], []
 for predicted in SIZES["predict"]:
     basis = counted(Torus(2, degree=predicted))
-    tally.reset()
     Expansion(basis, np.ones(basis.n_functions_)).predict(basis.sample(1, seed))
     kept.append(basis.n_functions_)
-    values.append(tally.values)
+    values.append(tally["values"])
 for order in SIZES["dihedral"]:
-    basis = counted(Sphere(3, degree=DEGREE))
+    basis, group = counted(Sphere(3, degree=DEGREE)), made["turned"]([order])
     X = basis.sample(500, 0)
-    tally.reset()
-    SpectralAveraging(basis, made["turned"]([order]), degree=DEGREE, estimator="mean").fit(
-        X, X[:, 0]
-    )
-    calls.append(tally.values + tally.entries)
+    SpectralAveraging(basis, group, degree=DEGREE, estimator="mean").fit(X, X[:, 0])
+    calls.append(sum(tally.values()))
 against = SIZES | {"predict": kept}
 
 
@@ -299,19 +284,12 @@ for axis, (name, (words, exponent)) in zip(axes.flat, STATED.items(), strict=Tru
 for axis in axes[:, 0]:
     axis.set_ylabel(unit)
 run.figure(fig, "work", caption="One call of each; stated powers of n and of C.3 are upper bounds.")
-run.table(
-    [
-        {
-            "against": words,
-            "stated": f"{exponent:g}",
-            unit: f"{power[name].slope:.3f}",
-            "by the clock": f"{by_clock[name].slope:.2f}",
-        }
-        for name, (words, exponent) in STATED.items()
-    ],
-    "exponents",
-    caption="Fitted exponents; the clock's depend on what else the machine does.",
-)
+table = [
+    (words, f"{exponent:g}", f"{power[name].slope:.3f}", f"{by_clock[name].slope:.2f}")
+    for name, (words, exponent) in STATED.items()
+]
+table = pd.DataFrame(table, columns=["against", "stated", unit, "by the clock"])
+run.table(table, "exponents", caption="Fitted exponents.")
 
 
 # %%
@@ -335,9 +313,8 @@ record("soleymani2025/remarkC.3-cost", ("eigenspace", "program"), True)
 # ## The number of generators counts, not the order of the group
 #
 # Remark 4.1 replaces $\log_2 |G|$ by the size of a smallest generating set. The dihedral groups
-# above have two generators whatever their order, and a full fit costs the same, while averaging
-# over the group pays for every element. Within one eigenspace the pseudo-inverse of remark C.3 is
-# that of a matrix with as many rows as generators times functions, hence both cubes.
+# above have two generators whatever their order, and a full fit costs the same. The pseudo-inverse of
+# remark C.3 is that of a matrix with as many rows as generators times functions, hence both cubes.
 #
 # ## Try it
 #

@@ -17,13 +17,9 @@
 # $$\min_f\; |f - \tilde f_\lambda|^2 \quad\text{subject to}\quad D^\lambda(g)\, f = f
 # \quad\text{for every generator } g. \tag{10}$$
 #
-# Three facts make this work, and each is an identity that a computer can check:
-#
-# 1. isometries commute with the Laplacian, so $D^\lambda(g)$ exists: it is orthogonal, and no
-#    eigenspace leaks into another;
-# 2. few generators suffice: a minimal generating set has at most $\log_2 |G|$ elements;
-# 3. the program's solution is the average over the *whole* group (Reynolds operator), which
-#    nobody has to compute.
+# Isometries commute with the Laplacian, so $D^\lambda(g)$ exists; few generators suffice; and the
+# program's solution is the average over the *whole* group (Reynolds operator), which nobody has to
+# compute. Each can be checked.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -40,7 +36,6 @@ from invariance import groups, spectral
 from invariance.companion import Run, look
 from invariance.groups import (
     CyclicShifts,
-    GeneratedPermutations,
     Permutations,
     SignedPermutations,
     SignFlips,
@@ -102,10 +97,9 @@ PRIMARY, DRAWS = {"circle, rotations": 20, "sphere 2 x torus 2": 12}, of(range(2
 # %% [markdown]
 # ## Isometries commute with the Laplacian
 #
-# Take random points $x_i$ and write the moved eigenfunctions $\phi_l(g x_i)$ in terms of *all*
-# eigenfunctions kept, by least squares. Nothing in that computation knows about eigenspaces. If
-# $\Delta$ and $g$ commute, the matrix found must vanish outside the diagonal blocks, its blocks
-# must be orthogonal, and they must be the $D^\lambda(g)$ of `basis.representation`.
+# Write the moved eigenfunctions $\phi_l(g x_i)$ at random points in terms of *all* eigenfunctions
+# kept, by least squares. If $\Delta$ and $g$ commute, the matrix found must vanish outside the diagonal
+# blocks, its blocks must be orthogonal, and they must be the $D^\lambda(g)$ of `basis.representation`.
 
 
 # %%
@@ -133,10 +127,9 @@ run.claim(
 )
 
 # %% [markdown]
-# What $D^\lambda(g)$ looks like depends on the group. Permutations and sign flips merely permute
-# the torus' products of sines and cosines (up to signs); translations turn pairs; on the sphere a
-# permutation of coordinates permutes *monomials*, and a tilted rotation fills its blocks. That
-# structure decides how the program is solved.
+# What $D^\lambda(g)$ looks like depends on the group, and decides how the program is solved.
+# Permutations and sign flips merely permute the torus' products of sines and cosines (up to signs);
+# translations turn pairs; a tilted rotation fills its blocks.
 
 
 # %%
@@ -166,19 +159,18 @@ run.figure(
 # %% [markdown]
 # ## How many generators?
 #
-# Proposition C.1: along a minimal generating set every further generator at least doubles the
-# group, so there are at most $\log_2|G|$ of them. Checked on named families and on random
-# permutation groups, whose redundant generators are dropped one by one until none can go.
+# Proposition C.1: every further generator of a minimal generating set at least doubles the group, so
+# there are at most $\log_2|G|$ of them. We drop redundant generators one by one until none can go.
 
 
 # %%
 def minimal_subset(permutations):
     """Size of what is left when generators are dropped while the group stays the same; its order."""
     kept = list(range(len(permutations)))
-    order = GeneratedPermutations(permutations).order
+    order = groups.GeneratedPermutations(permutations).order
     for i in range(len(permutations)):
         fewer = [j for j in kept if j != i]
-        if fewer and GeneratedPermutations(permutations[fewer]).order == order:
+        if fewer and groups.GeneratedPermutations(permutations[fewer]).order == order:
             kept = fewer
     return (0 if order == 1 else len(kept)), order
 
@@ -191,8 +183,7 @@ named = [
 named += [(2, icosahedral.order), (2, tilted_square.order)]
 drawn = []
 for _ in range(RANDOM_GROUPS):
-    n = int(run.rng.integers(3, 9))
-    moves = int(run.rng.integers(1, 6))
+    n, moves = int(run.rng.integers(3, 9)), int(run.rng.integers(1, 6))
     # Mostly short cycles: two random permutations nearly always generate A_n or S_n.
     permutations = np.tile(np.arange(n), (moves, 1))
     for row in permutations:
@@ -223,11 +214,8 @@ axis.set(
     title=f"{above} of {len(named + drawn)} generating sets exceed the bound",
 )
 axis.legend()
-run.figure(
-    figure,
-    "generators",
-    caption="Sign flips need every one of their $\\log_2|G|$ generators; permutations need two.",
-)
+caption = "Sign flips need every one of their $\\log_2|G|$ generators; permutations need two."
+run.figure(figure, "generators", caption=caption)
 
 # %% [markdown]
 # ## Five ways to one answer
@@ -259,7 +247,7 @@ def from_reynolds(basis, group):
 differences = [gap for case in CASES.values() for gap in from_reynolds(*case)]
 for _ in range(RANDOM_PROBLEMS):
     n = int(run.rng.integers(3, 6))
-    group = GeneratedPermutations(np.stack([run.rng.permutation(n) for _ in range(2)]))
+    group = groups.GeneratedPermutations(np.stack([run.rng.permutation(n) for _ in range(2)]))
     differences += from_reynolds((Sphere if run.rng.integers(2) else Torus)(n, degree=3), group)
 run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8)
 
@@ -267,9 +255,8 @@ run.claim("soleymani2025/proposition-c2", difference=differences, tolerance=1e-8
 # ## The Sobolev kernel is shift-invariant and yet not invariant
 #
 # Because $D^\lambda(g)$ is orthogonal, $K(x, y) = \sum_\lambda D_\lambda^{-\alpha} \sum_l
-# \phi_{\lambda l}(x) \phi_{\lambda l}(y)$ satisfies $K(gx, gy) = K(x, y)$ for every isometry
-# (section B.8). That does *not* make its regression estimates invariant: moving one argument
-# alone changes the kernel.
+# \phi_{\lambda l}(x) \phi_{\lambda l}(y)$ satisfies $K(gx, gy) = K(x, y)$ (section B.8). That does
+# *not* make its regression estimates invariant: moving one argument alone changes the kernel.
 
 # %%
 shift, single = [], []
@@ -293,11 +280,10 @@ run.claim(
 # %% [markdown]
 # ## Exact means exact
 #
-# What the projection is for: a fitted `SpectralAveraging` does not change when its argument moves.
-# Each case, all four primary estimates, with the largest discrepancy over random points, over the
-# generators, random elements and random words of length 20 in the generators and their inverses,
-# relative to the largest value that the function takes; beside it the same functions *without* a
-# group, fitted to the same data.
+# What the projection is for: a fitted `SpectralAveraging` does not change when its argument moves by
+# the generators, random elements and random words of length 20 in them. The largest discrepancy over
+# random points is relative to the largest value of the function; beside it the same functions
+# *without* a group, fitted to the same data.
 
 # %%
 gaps, without = [], []
@@ -324,13 +310,12 @@ run.say(
 # ## Any primary estimator
 #
 # Section 5 takes coefficients $\tilde f$ from "any primary estimator" and projects them. Pythagoras
-# says what that buys, in every draw and not on average: for an invariant target
+# says what that buys in every draw: for an invariant target
 #
 # $$ |f^\star - \tilde f|^2 = |f^\star - P \tilde f|^2 + |\tilde f - P \tilde f|^2 . $$
 #
-# Four estimators that know nothing of the group, two of them with targets that reach beyond the
-# functions kept: the mean, least squares, ridge, and kernel ridge regression with the Sobolev
-# kernel, truncated.
+# Four estimators that know nothing of the group: the mean, least squares, ridge, and kernel ridge
+# regression with the Sobolev kernel, truncated.
 
 
 # %%
@@ -372,12 +357,10 @@ SMALLER = {
 results = [one_draw(*case, draw) for case in SMALLER.values() for draw in DRAWS]
 distances = {name: np.array([found[name] for found, _ in results]) for name in results[0][0]}
 before, after = np.concatenate(list(distances.values())).T
+changes = np.concatenate([changes for _, changes in results])
 run.claim(
     "soleymani2025/any-primary",
-    trials=[
-        (after, before, np.inf),
-        (np.concatenate([changes for _, changes in results]), 1e-10, 2.0),
-    ],
+    trials=[(after, before, np.inf), (changes, 1e-10, 2.0)],
     note="distance after over distance before, in the median: "
     + ", ".join(f"{name} {np.median(d[:, 1] / d[:, 0]):.2f}" for name, d in distances.items()),
 )
@@ -400,12 +383,6 @@ axis.legend()
 run.figure(figure, "primary", caption="Eleven groups, four estimates; the line: equal distances.")
 
 # %% [markdown]
-# ## What to take away
-#
-# The program needs the generators and nothing else of the group; its answer is nevertheless the
-# average over every element. Choosing the solver by structure (orbits where the basis is
-# permuted, blocks of a sparse matrix elsewhere) makes it cheap, and `method="auto"` does so.
-#
 # ## Try it
 #
 # `invariance run soleymani2025/projection -p order 12`: only every twelfth frequency survives.

@@ -12,17 +12,15 @@
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), Example 5.2.*
 #
 # On the sphere $S^{d-1}$ let a function depend on a point's coordinates but not on their order.
-# The group is $S_d$ with $d!$ elements: 120 for $d = 5$, and $2.7 \cdot 10^{32}$ for $d = 30$. No
-# computer averages over that. But two elements generate it, the swap $(1\,2)$ and the cycle
-# $(1\,2\,\dots\,d)$, and two linear constraints per eigenspace are all that spectral averaging
-# asks for.
+# The group is $S_d$ with $d!$ elements: 120 for $d = 5$, and $2.7 \cdot 10^{32}$ for $d = 30$. But two
+# elements generate it, the swap $(1\,2)$ and the cycle $(1\,2\,\dots\,d)$, and two linear constraints
+# per eigenspace are all that spectral averaging asks for.
 #
 # Eigenspace $k$ of the Laplacian on the sphere holds the harmonic homogeneous polynomials of degree
 # $k$, of dimension $\binom{d+k-1}{k} - \binom{d+k-3}{k-2}$. How is $D^\lambda(g)$ computed? A
 # permutation of coordinates permutes *monomials*. With $x^a / \sqrt{a!}$ as an orthonormal frame
-# (Fischer's inner product, which on harmonic polynomials is that of $L^2$ up to a factor) the
-# harmonic polynomials are an invariant subspace, so one may average over the orbits of monomials
-# and stay inside. Orbits are connected components of a graph with two edges per monomial.
+# (Fischer's inner product) the harmonic polynomials are an invariant subspace, so one may average over
+# the orbits of monomials, connected components of a graph with two edges per monomial.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -52,16 +50,10 @@ run = Run(
 )
 
 # %% tags=["settings"]
+many = [3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50]
 SPEC_DIMENSIONS, AVERAGE_DIMENSIONS, DIMENSIONS, REPETITIONS, POINTS, DRAWS = {
     "quick": ([3, 5, 8, 12, 20, 30], [3, 4, 5], [5, 12], 2, 150, 4),
-    "full": (
-        [3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 30, 40, 50],
-        [3, 4, 5, 6, 7],
-        [5, 10, 20, 30],
-        6,
-        1000,
-        8,
-    ),
+    "full": (many, [3, 4, 5, 6, 7], [5, 10, 20, 30], 6, 1000, 8),
 }[profile]
 SAMPLES, FEWER = 1000, 200
 
@@ -89,9 +81,8 @@ def seconds_of(work):
 # %% [markdown]
 # ## The cost over $d$, beside $d!$
 #
-# The whole of Spec-Avg, from empty tables: monomials, harmonic polynomials, components, ridge
-# regression with its penalty by leave-one-out, prediction of 1,000 points. The exact kernel
-# average is timed where the group can be listed, on 200 points, and extrapolated by $d!$ beyond.
+# The whole of Spec-Avg, from empty tables to the prediction of 1,000 points. The exact kernel average
+# is timed where the group can be listed, on 200 points, and extrapolated by $d!$ beyond.
 
 
 # %%
@@ -157,9 +148,7 @@ run.figure(figure, "cost", caption="Fit and prediction. Dashed: extrapolated by 
 # Kernel ridge regression with a Gaussian kernel (bandwidth and penalty by cross-validation), and
 # four ways of making it aware of the group: the exact average (where $d! \le 120$), the average
 # over a few random permutations on both sides, training on random copies, and sorting the
-# coordinates first. Sorting picks one point of each orbit, so its function is exactly invariant
-# too, but with a kink wherever two coordinates are equal; and it exists only because permutations
-# have a sort.
+# coordinates first, which is exactly invariant too, but with a kink where two coordinates are equal.
 
 
 # %%
@@ -271,10 +260,7 @@ run.figure(
 )
 
 # %% [markdown]
-# ## What to take away
-#
-# The symmetric polynomials of degree three are five functions, those of degree four eight: a few
-# hundred points are plenty. Sorting is the one serious competitor, where there is a sort.
+# Sorting is the one serious competitor, where there is a sort.
 #
 # ## Try it
 #

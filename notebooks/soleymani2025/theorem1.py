@@ -20,8 +20,7 @@
 #
 # Theorem 1 says that this costs nothing in accuracy. For $f^\star$ in the Sobolev space $H^s$,
 # with $\alpha = 2s/d > 1$, $n$ samples and the cutoff $D = n^{1/(1+\alpha)}$, the excess risk
-# falls as $n^{-s/(s + d/2)}$, just as that of kernel ridge regression. Does it, on six manifolds
-# and smoothnesses, and is the stated cutoff the right one?
+# falls as $n^{-s/(s + d/2)}$, just as that of kernel ridge regression. Does it?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -48,11 +47,9 @@ ROTATION = TorusTranslations([2], period=2 * np.pi)
 # %% [markdown]
 # ## Targets whose smoothness is known
 #
-# A rate in terms of $s$ can only be checked with functions whose $s$ is known. `sobolev_target`
-# draws an invariant function whose energy beyond the first $D$ eigenfunctions is exactly
-# $D^{-1.02\,\alpha}$: it lies in $H^s$, and in no space that is 2 % smoother. Its coefficients are
-# known, hence so is the risk of any estimate: by Parseval, $|\hat f - f^\star|^2_{L^2}$ is a sum of
-# squares, with no test points and no noise of its own.
+# `sobolev_target` draws an invariant function whose energy beyond the first $D$ eigenfunctions is
+# exactly $D^{-1.02\,\alpha}$: it lies in $H^s$, and in no space that is 2 % smoother. Its coefficients
+# are known, hence so is the risk: by Parseval, $|\hat f - f^\star|^2_{L^2}$ is a sum of squares.
 #
 # Whole eigenspaces are kept, so the effective cutoff jumps. To see the rate and not the jumps, the
 # sample sizes are those at which $n^{1/(1+\alpha)}$ is just the size of a whole number of
@@ -124,9 +121,8 @@ def risks(case, repetitions, largest, noise, first_seed):
             X = manifold.sample(n, rng)
             y = noisy(target, X, rng)
             for name in ("mean", "least_squares"):
-                model = SpectralAveraging(
-                    manifold, group, smoothness=s, cutoff="theorem", estimator=name
-                ).fit(X, y)
+                how = {"smoothness": s, "cutoff": "theorem", "estimator": name}
+                model = SpectralAveraging(manifold, group, **how).fit(X, y)
                 found[name][repetition, i] = squares(model.coef_, target.coefficients)
             found["bound"][repetition, i] = theory.risk_bound(
                 n, len(model.coef_), s=s, d=d, noise=noise, sup_norm=sup, sobolev=norm
@@ -172,11 +168,7 @@ for axis, (name, manifold, _, s, _), (sizes, found) in zip(axes.flat, CASES, res
     ticks(axis, sizes.tolist(), most=3)
     axis.set_title(f"{name}, s = {s:g}\nstated {exponent:.2f}, least squares {ours:.2f}")
 figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
-run.figure(
-    figure,
-    "risk",
-    caption="Excess risk, mean and two standard errors. Dotted: the stated slope.",
-)
+run.figure(figure, "risk", caption="Mean and two standard errors. Dotted: the stated slope.")
 run.claim("soleymani2025/theorem1-risk", rates=rates, expected=expected, upper_bound=True)
 
 # %% [markdown]
@@ -226,14 +218,10 @@ def two_terms(case, n, cutoffs, draws, noise, first_seed):
             kept = basis.truncate(cutoff=cutoff, warn=False)
             model = SpectralAveraging(kept, group, estimator="mean").fit(X, y)
             D = len(model.coef_)
-            found.append(
-                (
-                    np.sum((model.coef_ - target.coefficients[:D]) ** 2),
-                    np.sum(target.coefficients[D:] ** 2),
-                    theory.estimation_error(n, D, noise=noise, sup_norm=sup),
-                    theory.approximation_error(D, s, d=d, sobolev=norm),
-                )
-            )
+            variance = np.sum((model.coef_ - target.coefficients[:D]) ** 2)
+            first = theory.estimation_error(n, D, noise=noise, sup_norm=sup)
+            second = theory.approximation_error(D, s, d=d, sobolev=norm)
+            found.append((variance, np.sum(target.coefficients[D:] ** 2), first, second))
     return np.array(found).reshape(draws, len(cutoffs), 4).mean(axis=0)
 
 
@@ -241,19 +229,11 @@ def stated_cutoff(case, n):
     return theory.cutoff(n, CASES[case][3], d=CASES[case][1].manifold_dimension)
 
 
-FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0)
-terms = [
-    two_terms(
-        case,
-        n,
-        [max(1.0, f * stated_cutoff(case, n)) for f in FACTORS],
-        EQ43_DRAWS,
-        noise,
-        seed + 300,
-    )
-    for case in (0, 1, 3)
-    for n in (1_000, 4_000)
-]
+FACTORS, terms = (0.1, 0.3, 1.0, 3.0, 10.0), []
+for case in (0, 1, 3):
+    for n in (1_000, 4_000):
+        cutoffs = [max(1.0, f * stated_cutoff(case, n)) for f in FACTORS]
+        terms.append(two_terms(case, n, cutoffs, EQ43_DRAWS, noise, seed + 300))
 variance, truncation, first, second = np.concatenate(terms).T
 run.claim(
     "soleymani2025/eq43-risk",
@@ -270,8 +250,7 @@ run.claim(
 #
 # The theorem's $D = n^{1/(1+\alpha)}$ balances the two terms of the bound. Remark C.4 says that,
 # up to a constant, nothing better can be had without knowing more of the function. Our targets
-# have exactly the stated smoothness, so the risk can be drawn against the cutoff: at a tenth of it
-# the bias must be larger, at ten times it the variance.
+# have exactly the stated smoothness, so that the risk must be larger at a tenth and at ten times it.
 
 
 # %%
@@ -324,11 +303,7 @@ panel(
     + " times the theorem's cutoff",
 )
 axis.legend()
-run.figure(
-    figure,
-    "cutoff",
-    caption=f"Means over {CUTOFF_DRAWS} draws of target and sample, bars of two standard errors.",
-)
+run.figure(figure, "cutoff", caption=f"Mean and two standard errors over {CUTOFF_DRAWS} draws.")
 
 # %% [markdown]
 # "Other choices of D may or may not yield better bounds depending on the sparsity of the solution":
@@ -364,8 +339,7 @@ for k, n in ((1, 20_000), (1, 60_000), (3, 30_000)):
 run.claim("soleymani2025/remarkC.4-sparse", order=order, scores=scores, paired=True)
 
 # %% [markdown]
-# What the theorem does not say is as useful: the empirical mean pays a constant that least squares
-# does not. What it all costs is measured in `soleymani2025/cost`.
+# What it all costs is measured in `soleymani2025/cost`.
 #
 # ## Try it
 #

@@ -13,12 +13,11 @@
 #
 # The paper's experiment. On the torus $[-1, 1)^{10}$ learn
 #
-# $$f^\star(x) = \frac1d \sum_{i=1}^{d} i\, x_i^2 ,\qquad d = 10,$$
+# $$f^\star(x) = \frac1d \sum_{i=1}^{d} i\, x_i^2 ,\qquad d = 10.$$
 #
-# which does not care about the signs of the coordinates: the group has $2^{10} = 1024$ elements
-# and 10 generators. Kernel ridge regression (KRR) with the von Mises kernel $k(x, y) =
-# \exp\big(\eta \sum_i \cos \pi (x_i - y_i)\big)$ is not invariant, spectral averaging is, and both
-# are said to reach the same order of test error.
+# The group of sign flips has $2^{10} = 1024$ elements and 10 generators. Kernel ridge regression (KRR)
+# with the von Mises kernel $k(x, y) = \exp\big(\eta \sum_i \cos \pi (x_i - y_i)\big)$ is not
+# invariant, spectral averaging is, and both are said to reach the same order of test error.
 #
 # | left open by the paper | here |
 # |---|---|
@@ -62,14 +61,9 @@ SEEDS, RATIO_SEEDS, SAMPLES, DEGREES, COMPARED = {
 # seen by no earlier run, for claims whose protocol came after a result
 FRESH, UNSEEN = (range(k, k + len(SEEDS)) for k in (31, 41))
 DIMENSION, TEST_POINTS, LAMBDAS = 10, 100, np.logspace(-6, 4, 21)
-# The generators, and as many drawn elements and words, for what is exactly invariant.
-FEW_ELEMENTS = 16
-ESTIMATORS = {
-    "spec-avg": "mean",
-    "spec-avg-centred": "centered",
-    "spec-avg-least-squares": "least_squares",
-    "spec-avg-ridge": "ridge",
-}
+FEW_ELEMENTS = 16  # for what is exactly invariant: with the generators, drawn elements and words
+ESTIMATORS = {"spec-avg": "mean", "spec-avg-centred": "centered"}
+ESTIMATORS |= {"spec-avg-least-squares": "least_squares", "spec-avg-ridge": "ridge"}
 
 
 # %%
@@ -125,8 +119,8 @@ assert counts[:4].tolist() == [1, 11, 56, 176]
 # ## Figure 1: kernel ridge regression is not invariant
 #
 # $\mathrm{ID}(f) = \sup_{x, g} |f(x) - f(gx)|$, over the test points and every group element. The
-# kernel is a product over coordinates, so its values at all $2^{10}$ flips of a point are products
-# of those at the $2^5$ flips of either half: one multiplication per entry in place of ten cosines.
+# kernel's values at all $2^{10}$ flips of a point are products of those at the $2^5$ flips of either
+# half.
 
 # %%
 SIGNS = np.array(list(product([1.0, -1.0], repeat=DIMENSION // 2)))
@@ -199,9 +193,7 @@ run.figure(
     figure,
     "figure1",
     caption="The paper's Figure 1, which prints a curve and no values, with two lines that it does not "
-    f"draw; n = {SAMPLES}, $\\eta$ = "
-    f"{eta:g}, the target ranges over [0, 5.5]. Mean over seeds, bars of two standard errors; below "
-    "$10^{-15}$ is rounding.",
+    f"draw; n = {SAMPLES}, $\\eta$ = {eta:g}. Mean over seeds, bars of two standard errors.",
 )
 
 # %% [markdown]
@@ -233,16 +225,14 @@ run.claim(
 )
 
 # %% [markdown]
-# Averaging exactly over all 1,024 flips is *not* expensive for this kernel: the average over a
-# product group of a product kernel factorises, $\prod_i \frac12 \big(k_i(x_i - y_i) + k_i(x_i +
-# y_i)\big)$, at cost $d$ and not $2^d$. What generators alone can do is seen in
-# `soleymani2025/sphere_permutations`, where nothing factorises.
+# Averaging exactly over all 1,024 flips is *not* expensive for this kernel: it factorises, $\prod_i
+# \frac12 \big(k_i(x_i - y_i) + k_i(x_i + y_i)\big)$, at cost $d$ and not $2^d$. In
+# `soleymani2025/sphere_permutations` nothing factorises.
 #
 # ## Figure 2: test error
 #
 # Spec-Avg with four primary estimates. `mean` is Algorithm 1 as published; `centered` first takes
-# out the mean of $y$, which otherwise leaks into every coefficient; `least_squares` and `ridge` fit
-# within the invariant subspace.
+# out the mean of $y$; `least_squares` and `ridge` fit within the invariant subspace.
 
 # %%
 D = counts[: gather("spec-avg").shape[1]]
@@ -287,18 +277,14 @@ run.figure(
 # At $D = 176$ nearly all of the published estimate's error is its variance
 # $\frac Dn (\sigma^2 + |f^\star|_\infty^2)$. Also: $f^\star$, made periodic, has a kink at $\pm1$. It
 # lies in $H^s$ only for $s < 3/2$, far below the $s > d/2 = 5$ that the theorem asks for, so that no
-# rate is promised here; the energy of $x^2$ beyond frequency 2 is a floor of about 0.006 for
-# $\sum\ell^2 \le 4$.
-
-# %% [markdown]
+# rate is promised here.
+#
 # ### What the paper says of them
 #
 # "The same order of test error", at the best hyperparameters (figure 2), and for $D = 176$ against
-# $\lambda = 50$ (section 6.3). Nothing may be chosen on test points, and no other primary estimate
-# may stand in for the published mean. So everything is chosen by leave-one-out on the training
-# sample, which is exact and cheap for both: for kernel ridge regression from one
-# eigendecomposition, for the mean because leaving $i$ out changes $\hat f(x_i)$ by a known term.
-# Same order is read as each error under ten times the other.
+# $\lambda = 50$ (section 6.3). Everything is chosen by leave-one-out on the training sample: for kernel
+# ridge regression from one eigendecomposition, for the published mean because leaving $i$ out changes
+# $\hat f(x_i)$ by a known term. Same order is read as each error under ten times the other.
 
 
 # %%
@@ -345,8 +331,7 @@ answers = pd.DataFrame([compared(case, n) for n in COMPARED for case in FRESH])
 run.table(
     answers.groupby("n").agg({"krr": "mean", "spec-avg": "mean", "D": "median"}).round(4),
     "chosen",
-    caption="Test errors at hyperparameters chosen by leave-one-out on the training sample; means "
-    "over draws, and the median D.",
+    caption="Test errors at the chosen hyperparameters, means over draws, and the median D.",
 )
 order, errors = [], {}
 for n, part in answers.groupby("n"):
@@ -355,8 +340,8 @@ for n, part in answers.groupby("n"):
         errors[f"10 x {name}, n = {n:,}"] = 10 * part[name].to_numpy()
     order += [f"10 x krr, n = {n:,} > spec-avg, n = {n:,}"]
     order += [f"10 x spec-avg, n = {n:,} > krr, n = {n:,}"]
-ratios = answers.groupby("n")[["spec-avg", "krr"]].mean()
-ratios = ratios["spec-avg"] / ratios["krr"]
+means = answers.groupby("n").mean()
+ratios = means["spec-avg"] / means["krr"]
 run.claim(
     "soleymani2025/figure2-risk",
     order=order,
@@ -404,7 +389,7 @@ run.claim(
 # "Higher values of the regularization parameter for KRR correspond to lower values of the sparsity
 # parameter for Spec-Avg, both of which act as mechanisms for regularizing the norm of the
 # estimator." Norms in the kernel's own space, $\sqrt{a^\top K a}$, and in $L^2$, $|\hat f|$; and, for each
-# $\lambda$, the $D$ whose test error is nearest to that of the regression, as a ratio.
+# $\lambda$, the $D$ whose test error is nearest, as a ratio, to that of the regression.
 
 
 # %%
@@ -475,14 +460,6 @@ panel(
 run.figure(figure, "dials", caption=f"Means and two standard errors over {len(UNSEEN)} draws.")
 
 # %% [markdown]
-# ## What to take away
-#
-# - As published, with the empirical mean, the constant $|f^\star|_\infty^2$ in the variance decides
-#   the error, not the projection. With a better primary estimate in the same subspace exact
-#   invariance is free.
-# - For sign flips the exact average of a product kernel costs next to nothing. The case for
-#   generators is made by groups without such a product structure.
-#
 # ## Try it
 #
 # `invariance run soleymani2025/torus_sign_flips -p eta 1.0 -p noise 0.1`: a narrower kernel, and

@@ -18,12 +18,11 @@
 # $$D_\lambda = \frac{\omega_d}{(2\pi)^d}\,\mathrm{vol}(M)\,\lambda^{d/2} + O(\lambda^{(d-1)/2}),$$
 #
 # with $\omega_d$ the volume of the unit ball (Weyl's law, B.16). Of those, a share that tends to
-# $1/|G|$ is invariant under a finite group of isometries (B.17): the quotient $M/G$ has a volume
-# smaller by that factor. This is the whole statistical gain that invariance can bring.
+# $1/|G|$ is invariant under a finite group of isometries (B.17). This is the whole statistical gain
+# that invariance can bring.
 #
 # Nothing needs to be enumerated to check it: multiplicities have formulas, and the dimension of
-# the invariants of an eigenspace is a mean of traces, $\frac1{|G|}\sum_g \operatorname{tr}
-# D^\lambda(g)$, with Molien's generating function on spheres and theta series on tori.
+# the invariants of an eigenspace is a mean of traces, $\frac1{|G|}\sum_g \operatorname{tr} D^\lambda(g)$.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -64,8 +63,7 @@ def largest_from_there_on(values):
 # ## B.16: the counting function
 #
 # `basis.counting(eigenvalues)` against `theory.weyl_law(eigenvalue, d, volume)`. On the sphere the
-# multiplicities are of size $\lambda^{(d-1)/2}$, so the remainder is as large as the theorem
-# allows; on tori the lattice points even out.
+# remainder is as large as the theorem allows; on tori the lattice points even out.
 
 # %%
 MANIFOLDS = {  # and the largest eigenvalue
@@ -121,8 +119,8 @@ run.figure(figure, "weyl", caption="Crosses: Weyl's law, no fitted constant.")
 # ## Section B.7: two Sobolev norms
 #
 # The paper weights a squared coefficient of eigenvalue $\lambda$ by $D_\lambda^\alpha$ with
-# $\alpha = 2s/d$; elsewhere the weight is $(1 + \lambda)^s$. By Weyl's law $D_\lambda^\alpha$ grows
-# as $\lambda^s$ too, so the norms are equivalent: the ratio of the weights neither grows nor falls.
+# $\alpha = 2s/d$; elsewhere the weight is $(1 + \lambda)^s$. By Weyl's law their ratio neither grows
+# nor falls, so the norms are equivalent.
 
 
 # %%
@@ -153,21 +151,18 @@ axis.set(
     title=f"The ratio of the two weights has slopes of at most {steepest:.3f}",
 )
 axis.legend(fontsize=8)
-run.figure(
-    figure, "sobolev_norms", caption="Each curve divided by its value at its largest eigenvalue."
-)
+run.figure(figure, "sobolev_norms")
 
 # %% [markdown]
 # ## Lemma B.15: the Dirichlet energy
 #
-# What makes eigenvalues a measure of roughness: for $f = \sum_\lambda \sum_l f_{\lambda l}
-# \phi_{\lambda l}$,
+# For $f = \sum_\lambda \sum_l f_{\lambda l} \phi_{\lambda l}$,
 #
 # $$ \int |\nabla f|^2 = \sum_\lambda \lambda \sum_l f_{\lambda l}^2 $$
 #
 # (`theory.dirichlet_energy`). The left side is computed without any eigenvalue: along a closed
-# geodesic a function of bounded degree is a trigonometric polynomial, so its derivative is a
-# weighted sum of values, exactly; and a grid of points integrates the squares, exactly again.
+# geodesic a function of bounded degree is a trigonometric polynomial, whose derivative is exactly a
+# weighted sum of values; and a grid of points integrates the squares, exactly again.
 
 
 # %%
@@ -233,10 +228,9 @@ run.claim(
 # %% [markdown]
 # ## B.17: the invariant share
 #
-# The same counts for invariant functions. Reflections make the share approach $1/|G|$ from above,
-# as boundary terms of the quotient do; translations act freely and the share is there at once.
-# The verdict rests on how fast $|G|$ times the share approaches one: the boundary terms say
-# $\lambda^{-1/2}$, or faster where there are none.
+# Reflections make the share approach $1/|G|$ from above. The verdict rests on how fast $|G|$ times the
+# share approaches one: the boundary terms of the quotient say $\lambda^{-1/2}$, or faster where there
+# are none.
 
 # %%
 axes_and_angles = (([0, 1, (1 + 5**0.5) / 2], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))
@@ -298,11 +292,8 @@ run.figure(
 )
 
 # %% [markdown]
-# ## What to take away
-#
-# An invariant expansion with cutoff $\lambda$ has $|G|$ times fewer coefficients to estimate, once
-# $\lambda$ is large. At the small cutoffs that one uses in practice the share is far above
-# $1/|G|$: with 4,541 eigenfunctions on the 10-torus, sign flips leave 396, not four.
+# At the small cutoffs that one uses in practice the share is far above $1/|G|$: with 4,541
+# eigenfunctions on the 10-torus, sign flips leave 396, not four.
 #
 # ## Try it
 #

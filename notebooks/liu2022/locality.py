@@ -136,12 +136,8 @@ for axis, (what, of) in zip(axes.flat, PANELS.items(), strict=True):
 axes[0, 0].legend()
 less = work["last", DEEPEST][0] / work["layers", DEEPEST][0]
 fig.suptitle(f"Storing layers saves {less:.1f} times the work at depth {DEEPEST}")
-run.figure(
-    fig,
-    "depth",
-    caption=f"Sequences of {length} entries, windows of three. Above, counted for a pair; below, "
-    f"measured for the Gram matrix of {len(X)} of them.",
-)
+caption = f"Sequences of {length} entries, windows of three; below, the Gram matrix of {len(X)}."
+run.figure(fig, "depth", caption=caption)
 
 # %% [markdown]
 # A layer needs only the layer below, so that memory need not even grow with depth when layers are

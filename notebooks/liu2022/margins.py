@@ -117,9 +117,7 @@ axis.set(
     "of augmentation",
 )
 axis.legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
-run.figure(
-    fig, "example2", caption="Filled: samples; open: their translates. The paper's Figure 1(a)."
-)
+run.figure(fig, "example2", caption="The paper's Figure 1(a). Open: translated samples.")
 
 # %% [markdown]
 # ## Other kernels
@@ -278,11 +276,8 @@ panel(
     ylabel="best-fit over augmented margin",
     title=f"Linear: from {np.exp(means[0]):.1f} to {np.exp(means[-1]):.1f} times the margin",
 )
-run.figure(
-    fig,
-    "beyond-example2",
-    caption=f"{PAIRS} random pairs on the left, {MANY} on the right; two standard errors.",
-)
+caption = f"{PAIRS} random pairs on the left, {MANY} on the right; two standard errors."
+run.figure(fig, "beyond-example2", caption=caption)
 
 # %% [markdown]
 # ## Try it

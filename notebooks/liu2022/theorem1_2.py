@@ -184,11 +184,7 @@ for k, (panels, look, name) in enumerate(
         )
     panels[0].set_ylabel("share of draws positive definite")
     panels[0].legend(title="pixels", loc="lower left", frameon=True, framealpha=1)
-run.figure(
-    fig,
-    "probability",
-    caption="Bands: one standard error of the share. Curves end where no more samples were drawn.",
-)
+run.figure(fig, "probability", caption="Bands: one standard error of the share.")
 
 # %% [markdown]
 # Gershgorin's discs are the conservative part of the proof: entries off the diagonal are nearly equal;

@@ -30,6 +30,7 @@ from time import perf_counter
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 
 from invariance.companion import Run, panel
 from invariance.datasets import load_digits_images, load_mnist
@@ -149,19 +150,12 @@ axes[0, 0].legend()
 ratio = [m["ours"] / m["bare product"] for m in measured.values()]
 fig.suptitle(f"Ours takes {np.median(ratio):.1f} times as long as the bare product (median)")
 run.figure(fig, "cost", caption="Time for CDF(n, m) features of 28 x 28 images.")
-run.table(
-    [
-        {
-            "varied": what,
-            "value": value,
-            "ours / bare product": f"{times['ours'] / times['bare product']:.2f}",
-            "definition / ours": f"{times['definition'] / times['ours']:.1f}",
-        }
-        for (what, value), times in measured.items()
-    ],
-    "ratios",
-    caption="Ratios measured in this run.",
-)
+table = [
+    (*key, f"{t['ours'] / t['bare product']:.2f}", f"{t['definition'] / t['ours']:.1f}")
+    for key, t in measured.items()
+]
+columns = ["varied", "value", "ours / bare product", "definition / ours"]
+run.table(pd.DataFrame(table, columns=columns), "ratios", caption="Measured in this run.")
 for (what, value), times in measured.items():
     for way, spent in times.items():
         run.timing(f"{way}, {value} {what}", spent)
@@ -185,15 +179,10 @@ def peak_bytes(n_templates, n_images):
     return peak - result.nbytes - X[:n_images].nbytes
 
 
+table = pd.DataFrame(memory, columns=["templates", "images"])
+peaks = [f"{peak_bytes(*sizes) / 2**30:.2f}" for sizes in memory]
 run.table(
-    [
-        {
-            "templates": n_templates,
-            "images": n_images,
-            "peak above input and output (GiB)": f"{peak_bytes(n_templates, n_images) / 2**30:.2f}",
-        }
-        for n_templates, n_images in memory
-    ],
+    table.assign(**{"peak above input and output (GiB)": peaks}),
     "memory",
     caption=f"Peak of traced allocations, all {group.order} transformations.",
 )
@@ -217,16 +206,14 @@ for start in range(0, n_images, 1000):
 flops = 2 * n_images * orbit.size
 for way, total in spent.items():
     run.timing(f"{way}, {n_images:,} images, CDF({n_bins}, {n_templates})", total)
+bare = spent["bare product"]
+table = [
+    (way, f"{total:.1f}", f"{flops / total / 1e9:.0f}", f"{total / bare:.2f}")
+    for way, total in spent.items()
+]
+columns = ["way", "seconds", "Gflop/s in the product", "relative to the bare product"]
 run.table(
-    [
-        {
-            "way": way,
-            "seconds": f"{total:.1f}",
-            "Gflop/s in the product": f"{flops / total / 1e9:.0f}",
-            "relative to the bare product": f"{total / spent['bare product']:.2f}",
-        }
-        for way, total in spent.items()
-    ],
+    pd.DataFrame(table, columns=columns),
     "full-size",
     caption=f"{n_images:,} images, {n_templates} templates, {group.order} transformations.",
 )

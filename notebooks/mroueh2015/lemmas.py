@@ -403,12 +403,8 @@ axes[1].set(
     title=f"Theorem 5: {(gaps > printed).sum()} of {len(gaps)} cases exceed it",
 )
 axes[1].legend(fontsize=8)
-run.figure(
-    fig,
-    "appendix",
-    caption=f"All values on the left and the points on the right are exact. With 2 L C in theorem "
-    f"5's last term {(gaps > repaired).sum()} cases exceed it.",
-)
+caption = f"With 2 L C in theorem 5's last term {(gaps > repaired).sum()} cases exceed it."
+run.figure(fig, "appendix", caption=caption)
 run.claim(
     "mroueh2015/theorem5-rademacher",
     lhs=gaps,

@@ -141,12 +141,8 @@ axis.set(
     ylim=(closed.min() - 0.1, 1 + eps - ends[0] + 0.05),
 )
 axis.legend(fontsize=8, loc="lower left", ncols=2)
-run.figure(
-    fig,
-    "kernel",
-    caption=f"{n_templates:,} templates per group, bars of two standard errors. The same templates "
-    "serve all pairs of a group: its points err together.",
-)
+caption = f"Bars of two standard errors; the {n_templates:,} templates serve all pairs of a group."
+run.figure(fig, "kernel", caption=caption)
 
 # %% [markdown]
 # The printed limit $s - d_G$ overestimates $K_s$ at small $d$: the share of templates lost to the
@@ -197,16 +193,11 @@ shares = (np.where(right > 1e-9, left / np.maximum(right, 1e-9), 0) for left, ri
 used = max(share.max() for share in shares)
 axes[1].set_title(rf"$\delta_1$ and, dashed, $-\delta_2$: {used:.2f} of them at most are used")
 axes[0].legend()
-run.figure(
-    fig,
-    "sandwich",
-    caption="The exact deviation over all possible $d_G$. It is never above $d_G(1 - F_{d+1})$, and "
-    "the first term of $\\delta_2$ is not needed: the expectation $I_2$ that the proof bounds by "
-    "Cauchy–Schwarz on both sides is positive.",
-)
+run.figure(fig, "sandwich", caption="The exact deviation over all possible $d_G$.")
 
 # %% [markdown]
-# Two remarks on its proof. The lower tail bound of lemma 3 is false at $d = 1$, where the sandwich
+# Three remarks on its proof. The first term of $\delta_2$ is not needed: the expectation $I_2$ that it
+# bounds on both sides is positive. The lower tail bound of lemma 3 is false at $d = 1$, where the sandwich
 # survives because the Cauchy–Schwarz step has room to spare. And in the last display for the lower
 # bound a factor $(1 + \varepsilon)$ is missing in one line and back in the next; the result is right.
 #
@@ -330,9 +321,7 @@ axis.set(
     title=f"Slopes {min(slopes):.2f} to {max(slopes):.2f} against the probability of a rejection",
 )
 axis.legend(fontsize=8)
-run.figure(
-    fig, "limit", caption="Simulated, bars of two standard errors; lines: fitted power laws."
-)
+run.figure(fig, "limit", caption="Simulated, two standard errors; lines: fitted power laws.")
 run.claim("mroueh2015/theorem1-limit", rates=rates, expected=dict.fromkeys(rates, 1.0))
 
 # %% [markdown]
@@ -465,11 +454,7 @@ panel(
     title=f"One element: {abs(mean[0] - K) / error[0]:.0f} standard errors from $K_s$, "
     f"{abs(mean[0] - repaired[0]) / error[0]:.1f} with the 1/|G| term",
 )
-run.figure(
-    fig,
-    "sampled_group",
-    caption="Bars of two standard errors. One element gives the features of the trivial group.",
-)
+run.figure(fig, "sampled_group", caption="Bars of two standard errors.")
 
 # %% [markdown]
 # ## Try it

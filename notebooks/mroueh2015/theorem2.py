@@ -75,18 +75,10 @@ GROUPS = {
 }
 X = sphere(N, d, run.rng)
 kernels = {name: Average(CDF(epsilon=eps), group)(X) for name, group in GROUPS.items()}
-pd.DataFrame(
-    {
-        "order": [g.order for g in GROUPS.values()],
-        "smallest K_s": [K.min() for K in kernels.values()],
-        "largest K_s": [K.max() for K in kernels.values()],
-    },
-    index=list(GROUPS),
-).round(4)
+pd.DataFrame({name: {"smallest K_s": K.min(), "largest": K.max()} for name, K in kernels.items()})
 
 # %% [markdown]
-# All of $K_s$ lies in a short interval. Keep its width in mind when a bound promises an error of
-# one.
+# All of $K_s$ lies in a short interval.
 #
 # ## Bins alone
 #
@@ -574,12 +566,8 @@ for axis, (title, table) in zip(axes, counted.items(), strict=True):
         f"{(printed / own).min():,.0f} to {(printed / own).max():,.0f} times fewer",
     )
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-run.figure(
-    fig,
-    "cost",
-    caption="Transformations included. Where the base kernel is itself invariant under the group, "
-    "one orbit of each pair is enough; that way is drawn as well.",
-)
+caption = "Where the base kernel is itself invariant, one orbit of each pair is enough."
+run.figure(fig, "cost", caption=caption)
 
 # %%
 run.claim(

@@ -123,19 +123,9 @@ def expected_risk(problem, f):
 
 
 problems = make_problems(run.seed)
-pd.DataFrame(
-    [
-        {
-            "loss": p.loss,
-            "core points": len(p.X),
-            "C": p.C,
-            "best risk": p.best_risk,
-            "risk of f = 0": float(margin_loss(p.loss, 0.0)),
-            "check: risk of f*": expected_risk(p, p.best),
-        }
-        for p in problems.values()
-    ]
-).round(4)
+known = [(len(p.X), p.C, p.best_risk, expected_risk(p, p.best)) for p in problems.values()]
+columns = ["core points", "C", "best risk", "check: risk of f*"]
+pd.DataFrame(known, list(problems), columns).round(4)
 
 # %% [markdown]
 # ## The minimiser
@@ -259,12 +249,8 @@ for axis, (loss, problem) in zip(axes, problems.items(), strict=True):
     )
 axes[0].set_ylabel("expected risk above the best of $F_p$")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-run.figure(
-    fig,
-    "learning_curves",
-    caption=f"m = {m} templates, n = {n} bins, whole group; mean over {draws} draws of features "
-    "and samples, bars of two standard errors.",
-)
+caption = f"m = {m} templates, n = {n} bins; mean and two standard errors over {draws} draws."
+run.figure(fig, "learning_curves", caption=caption)
 
 # %% [markdown]
 # Where a title names a number above one, the bound says less than always predicting zero does.

@@ -75,14 +75,8 @@ orbits, first, orbit_of = np.unique(
     np.c_[bags, codes], axis=0, return_index=True, return_inverse=True
 )
 bag_of, representatives = orbits[:, :8], X[first]
-pd.DataFrame(
-    {
-        "sequences": [len(X)],
-        "orbits": [len(orbits)],
-        "order of the group": [group.order],
-        "positive": [f"{y.mean():.1%}"],
-    }
-)
+counts = {"sequences": len(X), "orbits": len(orbits), "order of the group": group.order}
+pd.DataFrame([counts | {"positive": f"{y.mean():.1%}"}])
 
 # %% [markdown]
 # An invariant representation is a table with one row per orbit. We compute it once for each orbit and
@@ -222,22 +216,14 @@ run.figure(
     fig,
     "accuracy-against-samples",
     caption="Mean over random training samples (and random templates), bars: two standard errors. "
-    "Left: the paper's Figures 1 (left) and 5. Right: its Figure 1 (right). The paper prints curves, "
-    "and no numbers.",
+    "The paper's Figures 1 and 5 print curves, and no numbers.",
 )
 at = sizes.index(shown)
-run.table(
-    [
-        {
-            "representation": label,
-            "RLS, %": f"{mean_se(curves['rls', name][:, at]):.2f}",
-            "1-NN, %": f"{mean_se(curves['1-nn', name][:, at]):.2f}",
-        }
-        for name, label in LABELS.items()
-    ],
-    "accuracy",
-    caption=f"Accuracy at {shown:,} training samples per class, mean and standard error.",
-)
+table = {"representation": LABELS.values()}
+for learner, column in (("rls", "RLS, %"), ("1-nn", "1-NN, %")):
+    table[column] = [f"{mean_se(curves[learner, name][:, at]):.2f}" for name in LABELS]
+caption = f"Accuracy at {shown:,} training samples per class, mean and standard error."
+run.table(pd.DataFrame(table), "accuracy", caption=caption)
 
 # %% [markdown]
 # **What to look for.** The bag of words is invariant and yet has to stay where raw sequences do, for

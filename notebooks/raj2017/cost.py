@@ -70,11 +70,6 @@ pixels = data.data.reshape(len(data.data), -1)[:n].astype(np.float32) / 255
 density, gamma = VonMises(kappa), 0.04
 basis = AngularBasis((28, 28)).fit(pixels)
 Z = basis.transform(pixels)
-carried = np.sum(Z**2) / np.sum(pixels**2)
-print(
-    f"{Z.shape[1]} coefficients in {basis.frequencies_.max() + 1} angular frequencies carry "
-    f"{carried:.1%} of the energy"
-)
 
 # %% [markdown]
 # ## Quadrature or random angles?
@@ -105,7 +100,6 @@ quadrature = np.array([error(int(c), None) for c in counts])
 random = np.array([error(None, int(c)) for c in counts])
 fit = fit_rate(counts, random)
 enough = int(counts[quadrature.mean(axis=1) <= random[-1].mean()][0])
-at_64 = quadrature[counts == 64].mean()
 
 # %%
 fig, axis = plt.subplots()
@@ -120,12 +114,8 @@ panel(
     ylabel="relative error of the features",
     title=f"{enough} nodes do no worse than {r} random angles",
 )
-run.figure(
-    fig,
-    "quadrature",
-    caption=f"{r} random angles leave an error of {random[-1].mean():.0%}, 64 nodes one of "
-    f"{at_64:.0e}. Means and two standard errors over {len(draws)} draws of templates.",
-)
+caption = f"Means and two standard errors over {len(draws)} draws of templates."
+run.figure(fig, "quadrature", caption=caption)
 
 # %% [markdown]
 # ## Blocked features against the bare product
@@ -265,12 +255,6 @@ run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", at_table)
 # random angles leaves little room.
 
 # %%
-k, M = Z.shape[1], basis.frequencies_.max()
-room = {angles: 784 * r / (2 * k + (2 * M + 1) * angles) for angles in (r, 64)}
-print(
-    f"fewer multiplications than the bare product by {room[r]:.1f} times with {r} random "
-    f"angles, {room[64]:.1f} times with 64 nodes"
-)
 drawn, faster = f"{r} random angles", "times faster"
 AIMS = {
     "features against the bare product and its cosines": (

@@ -297,8 +297,7 @@ run.figure(
     "six_nine",
     alt="Test accuracy of three rotation kernels on two tasks. "
     + ". ".join(axis.get_title() for axis in axes),
-    caption=f"{n_train} training images a class; error bars: two standard errors over "
-    f"{len(scores)} draws. Dotted: chance.",
+    caption=f"{n_train} training images a class; two standard errors over {len(scores)} draws.",
 )
 real = {
     f"{name} at {n}": 100 * scores["six or nine", name, n].to_numpy()

@@ -113,12 +113,8 @@ for axis, (r, found) in zip(axes[0], errors.items(), strict=True):
         title=f"{r} numberings: {found[-1, :, 0].mean():.0%} off with {sizes[-1]:,} features",
     )
 axes[0, 0].set_ylabel("relative error of the Gram matrix")
-run.figure(
-    fig,
-    "figure1",
-    caption="Means and two standard errors; the paper prints curves, and no numbers"
-    + (f"; data: {stand_in}." if stand_in else "."),
-)
+caption = "Means and two standard errors; the paper prints curves, and no numbers. "
+run.figure(fig, "figure1", caption=caption + f"Data: {stand_in or 'QM7'}.")
 
 # %%
 orders, scores = [], {}

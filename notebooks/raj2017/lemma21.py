@@ -153,8 +153,8 @@ run.figure(
     alt="Bars of the change of norm under five interpolated actions for digits, band-limited "
     f"noise and white noise. Cubic rotations: {cubic['digits']:.1%}, "
     f"{cubic['band-limited noise']:.1%} and {cubic['white noise']:.1%}.",
-    caption="In the "
-    f"angular basis white noise changes by {table.loc['rotation, angular basis', 'white noise']:.0e}.",
+    caption="In the angular basis white noise changes by "
+    f"{table.loc['rotation, angular basis', 'white noise']:.0e}.",
 )
 run.claim(
     "raj2017/lemma2.1",

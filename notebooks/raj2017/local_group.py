@@ -184,8 +184,7 @@ fig.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", n
 run.figure(
     fig,
     "widths",
-    caption=f"Two standard errors; {n - held:,} images to learn from, {s:,} templates, {r} elements. One "
-    "density varied, the other two as in the paper."
+    caption="Two standard errors. One density varied, the other two as in the paper."
     + (" Handwritten digits, not photographs." if quick else ""),
 )
 

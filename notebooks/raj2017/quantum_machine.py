@@ -153,8 +153,7 @@ for axis, (words, matrix) in zip(axes, shown.items(), strict=True):
 run.figure(
     fig,
     "numberings",
-    alt="Four pictures of one molecule's Coulomb matrix: sorted, sorted with little and with more noise, "
-    "and numbered at random.",
+    alt=f"One molecule's Coulomb matrix: {', '.join(shown)}.",
     caption="The Coulomb matrix of one training molecule under four numberings of its atoms.",
 )
 
@@ -634,12 +633,8 @@ if stand_in is None:
     left = np.mean([left_out[name] - paper for name, paper in PAPER.items()])
     axis.set_title(f"On average {gap:+.1f} from the paper's numbers, {left:+.1f} without methane")
 axis.legend(loc="lower right")
-run.figure(
-    fig,
-    "table1",
-    caption="Mean over five folds; bars are two standard errors over draws of templates, "
-    "numberings and landmarks. Ticks: the same models, methane left out.",
-)
+caption = "Means over five folds, two standard errors over draws. Ticks: methane left out."
+run.figure(fig, "table1", caption=caption)
 
 
 # %%

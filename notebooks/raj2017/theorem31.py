@@ -146,12 +146,8 @@ axes[1].plot(sizes_r, gaps, ":", color=colour("bound"), label="1/r, bound on |V 
 axes[0].set_ylabel("largest error over all pairs")
 for axis in axes:
     axis.legend(loc="lower left")
-run.figure(
-    fig,
-    "rates",
-    caption=f"Means and two standard errors over {repetitions} draws of templates and {len(many)} of "
-    "group samples, with fitted power laws.",
-)
+caption = f"Two standard errors over {repetitions} draws of templates, {len(many)} of elements."
+run.figure(fig, "rates", caption=caption)
 run.claim(
     "raj2017/theorem3.1-rates",
     rates={"templates": fits["phase"], "group samples": fits["V"]},

@@ -133,12 +133,8 @@ axis.set(
     f"Spec-Avg by {gaps['spec-avg']:.0e}",
 )
 figure.legend(loc="outside lower center", ncols=3)
-run.figure(
-    figure,
-    "fits",
-    caption="Discrepancies are relative, over 73 angles and all rotations of the group. The target "
-    r"is $\exp(\sin kx) - 1$.",
-)
+caption = r"Relative discrepancies, all rotations of the group. The target is $\exp(\sin kx) - 1$."
+run.figure(figure, "fits", caption=caption)
 
 # %% [markdown]
 # ## What invariance is worth
@@ -180,11 +176,7 @@ panel(
     ylabel="mean squared error",
     title=f"A group of order {FACTORS[-1]} divides the error by {first / last:.0f}",
 )
-run.figure(
-    figure,
-    "gain",
-    caption=r"Target $\cos 16x$, invariant under all five groups; mean, two standard errors.",
-)
+run.figure(figure, "gain", caption=r"Target $\cos 16x$; mean and two standard errors.")
 
 # %% [markdown]
 # The gain is that of Theorem B.17: a share of $1/k$ of the functions, and hence of the variance.

@@ -150,11 +150,8 @@ for axis, name in zip(axes, shown, strict=True):
     filled = np.mean(np.abs(picture) > 1e-10)
     axis.set(title=f"{name}\n{filled:.1%} are not zero", xlabel="eigenfunction")
     axis.grid(False)
-run.figure(
-    figure,
-    "representations",
-    caption="$D^\\lambda(g)$ of one generator, eigenspace after eigenspace; red +1, blue -1.",
-)
+caption = r"$D^\lambda(g)$ of one generator, eigenspace after eigenspace; red +1, blue -1."
+run.figure(figure, "representations", caption=caption)
 
 # %% [markdown]
 # ## How many generators?

@@ -253,11 +253,8 @@ axes[0].set_ylabel("mean squared test error")
 axes[2].set_ylabel("relative invariance discrepancy")
 for axis in axes:  # once all limits are known
     label_ends(axis, room=0.75)
-run.figure(
-    figure,
-    "comparison",
-    caption=f"n = {POINTS}. Sampled averages use {DRAWS} random permutations on both sides.",
-)
+caption = f"n = {POINTS}. Sampled averages use {DRAWS} random permutations on both sides."
+run.figure(figure, "comparison", caption=caption)
 
 # %% [markdown]
 # Sorting is the one serious competitor, where there is a sort.

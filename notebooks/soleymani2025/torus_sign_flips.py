@@ -189,12 +189,8 @@ panel(
     title=f"Kernel ridge regression changes by {changes.min():.1g} or more, "
     f"Spec-Avg by {worst:.1g} at most",
 )
-run.figure(
-    figure,
-    "figure1",
-    caption="The paper's Figure 1, which prints a curve and no values, with two lines that it does not "
-    f"draw; n = {SAMPLES}, $\\eta$ = {eta:g}. Mean over seeds, bars of two standard errors.",
-)
+caption = f"The paper prints a curve and no values; n = {SAMPLES}, $\\eta$ = {eta:g}, two standard errors."
+run.figure(figure, "figure1", caption=caption)
 
 # %% [markdown]
 # Is that change a small one? On draws that no run has used, it stands beside the root mean square
@@ -266,12 +262,8 @@ panel(
 for axis, x in ((left, 50), (right, 176)):  # once both have their limits
     axis.axvline(x, linestyle=":", color=colour("raw"))
     label_ends(axis, room=0.45)
-run.figure(
-    figure,
-    "figure2",
-    caption="The paper's Figure 2, which prints curves and no values. Dotted: what its text "
-    "compares, $\\lambda = 50$ and $D = 176$.",
-)
+caption = r"The paper prints curves and no values. Dotted: $\lambda = 50$ and $D = 176$, which it compares."
+run.figure(figure, "figure2", caption=caption)
 
 # %% [markdown]
 # At $D = 176$ nearly all of the published estimate's error is its variance

@@ -285,11 +285,7 @@ for axis, cases, words in zip(
     axis.set_title(f"{words} reflections: within {off:.1%} of the limit at the end")
     axis.legend(fontsize=8)
 axes[0].set_ylabel(r"$|G| \times$ invariant share")
-run.figure(
-    figure,
-    "share",
-    caption="Dimension of the invariant functions over the dimension of all, times $|G|$.",
-)
+run.figure(figure, "share", caption="Invariant functions over all functions, times $|G|$.")
 
 # %% [markdown]
 # At the small cutoffs that one uses in practice the share is far above $1/|G|$: with 4,541

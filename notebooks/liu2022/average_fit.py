@@ -182,5 +182,4 @@ run.figure(fig, "average-against-best", caption=caption)
 #
 # ## Try it
 #
-# `invariance run liu2022/average_fit -p degree 16`: the average moves towards the maximum, as a
-# mean of large powers does.
+# `invariance run liu2022/average_fit -p degree 16`: the average moves towards the maximum.

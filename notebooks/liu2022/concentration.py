@@ -70,10 +70,9 @@ def images(n, side, law, rng):
 # $$\mathbb{E}\, e^{r \langle X_i, X_j\rangle} = \prod_p \frac{1}{\sqrt{1 - \lambda_p^2 r^2}}
 #   \le e^{|\lambda|_2^2 r^2}.$$
 #
-# The paper states the inequality "for any $|r| \le 1/|\lambda|_\infty$". Its reason is
-# $1/\sqrt{1-x} \le e^x$ for $0 \le x \le 1/2$, with $x = \lambda_p^2 r^2$: that covers
-# $|r| \le 1/\sqrt 2\, |\lambda|_\infty$ only. At the end of the printed range the left side is
-# infinite, whatever the spectrum.
+# The paper states the inequality "for any $|r| \le 1/|\lambda|_\infty$". Its reason is $1/\sqrt{1-x}
+# \le e^x$ for $0 \le x \le 1/2$, with $x = \lambda_p^2 r^2$: that covers $|r| \le 1/\sqrt 2\,
+# |\lambda|_\infty$ only. At the end of the printed range the left side is infinite.
 
 # %%
 FLAT = {f"flat, {m}": np.ones(m) for m in (1, 64, 784)}
@@ -101,10 +100,9 @@ by_product, by_draws = left["correlated, 64"][29], np.log(np.exp(0.3 * drawn).me
 print(f"at r = 0.3 / |lambda|_inf: {by_product:.4f} by the product, {by_draws:.4f} from draws")
 
 # %% [markdown]
-# **The repair** is a shorter range: $\langle X_i, X_j \rangle$ is $SE(\sqrt 2\,|\lambda|_2,
-# \sqrt 2\,|\lambda|_\infty)$ instead of $SE(\sqrt 2\,|\lambda|_2, |\lambda|_\infty)$. Equation (8) stays
-# within it under the assumption $|\lambda|_2/|\lambda|_\infty \ge (\ln m)^{(1+\epsilon)/2}$ made for the
-# theorem. So (8), (9) and the theorem stand.
+# **The repair** is a shorter range: $\langle X_i, X_j \rangle$ is $SE(\sqrt 2\,|\lambda|_2, \sqrt
+# 2\,|\lambda|_\infty)$ instead of $SE(\sqrt 2\,|\lambda|_2, |\lambda|_\infty)$. Equation (8) stays
+# within it under the theorem's $|\lambda|_2/|\lambda|_\infty \ge (\ln m)^{(1+\epsilon)/2}$.
 
 # %%
 ratios = {name: left[name] / right[name] for name in SPECTRA}

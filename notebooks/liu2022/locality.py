@@ -12,13 +12,11 @@
 # *Liu, Kumar, Zhou and Liu (2022), section 3.*
 #
 # A polynomial of an image mixes distant pixels as readily as neighbours, although an edge is made
-# of neighbours. The locality kernel takes powers of *windows* first and of their sum second (eq.
-# 5),
+# of neighbours. The locality kernel takes powers of *windows* first (eq. 5),
 #
 # $$K^{(1)}_L(x, z) = \Big[\sum_w \big(\langle x_w, z_w\rangle + 1\big)^{d_1} + 1\Big]^{d_2},$$
 #
-# and again windows of windows for every further layer (eq. 6). Two questions: is that a kernel,
-# and what does depth cost?
+# and windows of windows for every further layer (eq. 6). Is that a kernel, and what does depth cost?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -49,8 +47,7 @@ IMAGES, DEEPEST, ROUNDS, SPLITS, N_TRAIN, N_TEST = {
 # ## Lemma 3: positive definite at any depth
 #
 # Sums, products and positive constants keep kernels positive definite, and nothing else happens
-# here. By how much is the smallest eigenvalue below zero, relative to the largest, on random images
-# and sequences?
+# here. By how much is the smallest eigenvalue below zero, relative to the largest?
 
 # %%
 violations = []

@@ -282,5 +282,4 @@ run.figure(fig, "beyond-example2", caption=caption)
 # %% [markdown]
 # ## Try it
 #
-# `invariance run liu2022/margins -p second [5.0,4.0]`: near the axis of symmetry the two boundaries
-# come close to each other.
+# `invariance run liu2022/margins -p second [5.0,4.0]`: near the axis the boundaries come close.

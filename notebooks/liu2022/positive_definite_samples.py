@@ -251,8 +251,7 @@ run.figure(fig, "gamma", caption="All translations; mean and two standard errors
 # ## Which reading gives the printed numbers?
 #
 # Degree and $\gamma$ are varied together (another scale of images is another $\gamma$), and so is the
-# criterion: a matrix may have been called positive definite while its least eigenvalue was above minus
-# some tolerance.
+# criterion: a least eigenvalue above minus some tolerance may have been enough.
 
 # %%
 for claimed, name in CLAIMED.items():
@@ -311,8 +310,7 @@ run.claim(
 # ## Indefinite in general
 #
 # "In general, $K_{TI,best,base}$ is an indefinite kernel" (section 2.2). Enough images show it: the
-# least eigenvalue of their Gram matrix over the largest, for three base kernels on features of the
-# theorem's kind and on images.
+# least eigenvalue of their Gram matrix over the largest, for three base kernels.
 
 
 # %%
@@ -413,5 +411,4 @@ run.table(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run liu2022/positive_definite_samples -p reach 2`: fewer shifts, and other negative
-# eigenvalues; does a repair still gain?
+# `invariance run liu2022/positive_definite_samples -p reach 2`: fewer shifts; does a repair still gain?

@@ -15,9 +15,10 @@
 #
 # $$K(x, z) = \max_{T \in \mathcal{G}} K_{\mathrm{base}}(x, T z)$$
 #
-# positive definite. The paper's answer is that for *few* samples it is, with high probability. If $n \le |\lambda|_1 / (2 |\lambda|_2 (\ln m)^{(1+\epsilon)/2})$, where $\lambda$ are the
-# eigenvalues of the covariance of the $m$ features, the probability tends to one as $m$ grows
-# (theorem 1). For independent features the bound is $\sqrt{m}$ up to a logarithm.
+# positive definite. The paper's answer is that for *few* samples it is, with high probability. If $n
+# \le |\lambda|_1 / (2 |\lambda|_2 (\ln m)^{(1+\epsilon)/2})$, where $\lambda$ are the eigenvalues of
+# the covariance of the $m$ features, the probability tends to one as $m$ grows (theorem 1). For
+# independent features the bound is $\sqrt{m}$ up to a logarithm.
 #
 # How sharp is that? We draw Gaussian images, translate them cyclically in all $m$ ways, and look.
 
@@ -110,8 +111,7 @@ def images(n, side, length, rng):
 # `BestFit(Linear(), CyclicTranslations(shape))(X) / m`. Polynomial kernels $(1 + \frac{\gamma}{m}
 # \langle x, z\rangle)^d$ of even degree follow from it entry by entry, together with the
 # *smallest* inner product $-\max_T \langle x, -Tz \rangle$, whose even power wins where it is far
-# enough below $-1$. The Gaussian kernel (appendix D) follows as well, because translations keep
-# norms.
+# enough below $-1$. The Gaussian kernel (appendix D) follows as well.
 
 
 # %%
@@ -153,9 +153,8 @@ bounds = {
 }
 
 # %% [markdown]
-# The share of draws that are positive definite estimates the probability in theorems 1 and 2. Cut a disc
-# into rings and sectors, and a rotation by one sector is a cyclic shift along the second axis (lemma 2).
-# The bound is the same.
+# The share of draws that are positive definite estimates the probability in theorems 1 and 2. Cut a
+# disc into rings and sectors, and a rotation is a cyclic shift along the second axis (lemma 2).
 
 # %%
 columns = {
@@ -288,8 +287,7 @@ beyond_claim("liu2022/theorem1", (0, 1), ("linear",), 10)
 #
 # The same condition suffices for $(1 + \frac{\gamma}{m}\langle x, z \rangle)^d$ of any degree. The
 # Gaussian kernel $\exp(-|x - z|^2 / 2 m \sigma^2)$ is a positive factor times $\exp(\langle x,
-# z\rangle / m\sigma^2)$ when transformations keep norms, and the exponential is a power series. How
-# far does each last?
+# z\rangle / m\sigma^2)$ when transformations keep norms. How far does each last?
 
 # %%
 scores, wheres = {}, []
@@ -332,8 +330,8 @@ beyond_claim(
 )
 
 # %% [markdown]
-# A maximum over *fewer* transformations is not safer. The maximum of many inner products fluctuates less
-# from pair to pair, and it is fluctuations, not the common level, that make eigenvalues negative.
+# A maximum over *fewer* transformations is not safer. The maximum of many inner products fluctuates
+# less from pair to pair, and it is fluctuations that make eigenvalues negative.
 #
 # ## Try it
 #

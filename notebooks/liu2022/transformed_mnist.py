@@ -13,10 +13,9 @@
 #
 # *Liu, Kumar, Zhou and Liu (2022), Figure 2 and section 4.2.*
 #
-# MNIST is centred and nearly upright; invariance has little to do there. Put the digits anywhere on
-# a 64 × 64 canvas, or turn them by any angle, and it has everything to do. How many moved digits
-# does a machine need that knows about shifts or rotations, one that does not, and a network that
-# has to learn them?
+# MNIST is centred and nearly upright; invariance has little to do there. Put the digits anywhere on a
+# 64 × 64 canvas, or turn them by any angle, and it has everything to do. How many moved digits does a
+# machine need that knows about shifts or rotations, one that does not, and a network?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -67,10 +66,9 @@ stand_in = f"scikit-learn's bundled digits on a {canvas} x {canvas} canvas" if r
 # ## Data
 #
 # Translated: offsets uniform over all places. Rotated: a whole degree, uniform on $-180..179$, by
-# cubic splines, the frame grown to fit and centred on the canvas; 6 and 9 are left out. The paper adds
-# Gaussian noise of standard deviation 0.1: to every pixel of a translated digit, and to the blank area
-# around a rotated one. Every repetition draws new images, places and angles. Smaller training sets are
-# the first rows of the largest.
+# cubic splines, the frame grown to fit and centred on the canvas; 6 and 9 are left out. The paper
+# adds Gaussian noise of standard deviation 0.1: to every pixel of a translated digit, and to the
+# blank area around a rotated one. Every repetition draws anew.
 
 
 # %%
@@ -191,24 +189,16 @@ def kernels_of(kind, original=False):
     }
 
 
-LABELS = {
-    "svm": "SVM",
-    "l": "L-SVM",
-    "ti": "TI-SVM",
-    "l-ti": "L-TI-SVM",
-    "ri": "RI-SVM",
-    "l-ri": "L-RI-SVM",
-    "cnn": "residual network",
-}
+LABELS = {name: f"{name.upper()}-SVM" for name in ("l", "ti", "l-ti", "ri", "l-ri")}
+LABELS |= {"svm": "SVM", "cnn": "residual network"}
 
 # %% [markdown]
 # ## The constant C
 #
-# The paper does not state the constant of the soft margin; its public code leaves it at 1. On a
-# 64 × 64 canvas the polynomial kernel's values differ by a fraction of one, and dual variables bounded
-# by 1 cannot reach its tiny margin; the locality kernel's values are millions, and C = 1 is a hard
-# margin for it. So every machine is trained twice: with C chosen by five-fold cross-validation on its
-# own training sample, and with C = 1.
+# The paper does not state the constant of the soft margin; its public code leaves it at 1. On a 64 ×
+# 64 canvas the polynomial kernel's values differ by a fraction of one, and dual variables bounded by
+# 1 cannot reach its tiny margin; the locality kernel's values are millions, and C = 1 is a hard
+# margin for it. So every machine is trained twice: with C by five-fold cross-validation and with C = 1.
 
 # %%
 FIXED, CHOSEN = "C = 1", "C chosen"
@@ -307,8 +297,8 @@ for kind, (_, invariant, _, _) in METHODS.items():
 # %% [markdown]
 # ## The paper's statements, gap by gap
 #
-# *The order of the kernels.* Both machines with invariance should be above locality alone, and all three
-# above the plain one: at every size, with $C$ chosen, and with $C = 1$.
+# *The order of the kernels.* Both machines with invariance should be above locality alone, and all
+# three above the plain one: at every size, with $C$ chosen, and with $C = 1$.
 
 # %%
 for kind, (both, known, local, plain) in METHODS.items():
@@ -347,10 +337,10 @@ if table is not None:
     )
 
 # %% [markdown]
-# *Against the network.* In many cases the machines with invariance should be above the network; the gain
-# of locality with invariance should fall as images are added; and accuracies should vary less over
-# repetitions than the network's. The network should have learnt something at the smallest size: it
-# should be right twice as often as chance.
+# *Against the network.* In many cases the machines with invariance should be above the network; the
+# gain of locality with invariance should fall as images are added; and accuracies should vary less
+# over repetitions than the network's. At the smallest size the network should be twice as good as
+# chance.
 
 
 # %%
@@ -433,5 +423,4 @@ run.claim(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run liu2022/transformed_mnist -p noise 0.3 -p seed 2`: other images, places and angles,
-# and noise that hides more of them.
+# `invariance run liu2022/transformed_mnist -p noise 0.3 -p seed 2`: more noise.

@@ -106,9 +106,8 @@ run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=
 # %% [markdown]
 # ## What it buys: learning from the core set
 #
-# Write $\mathcal X = \mathcal X_0 \cup G\mathcal X_0$. If labels do not change along orbits,
-# equation (2) says that the risk of an invariant function on all of $\mathcal X$ *is* its risk on
-# the core set $\mathcal X_0$.
+# Write $\mathcal X = \mathcal X_0 \cup G\mathcal X_0$. If labels do not change along orbits, the risk
+# of an invariant function on all of $\mathcal X$ *is* its risk on the core set (equation 2).
 #
 # The experiment: points of $\mathbb R^5$ under all 120 permutations. The core set holds the sorted
 # points. The label depends, with noise, on the gap between the two largest coordinates, which is a
@@ -129,10 +128,6 @@ def draw(n, rng):
     return X, np.where(rng.random(n) < 1 / (1 + np.exp(-sharpness * (gap - 0.3))), 1, -1)
 
 
-def shuffled(X, rng):
-    return rng.permuted(X, axis=1)
-
-
 @run.cache
 def core_set_experiment(sizes, repetitions, n_test, seed):
     """Accuracy by learner, test set, training size and repetition."""
@@ -140,15 +135,15 @@ def core_set_experiment(sizes, repetitions, n_test, seed):
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
         on_core, y_test = draw(n_test, rng)
-        off_core = shuffled(on_core, rng)
+        off_core = rng.permuted(on_core, axis=1)
         for n in sizes:
             X, y = draw(n, rng)
-            many = np.concatenate([X] + [shuffled(X, rng) for _ in range(copies)])
+            many = np.concatenate([X] + [rng.permuted(X, axis=1) for _ in range(copies)])
             learners = {
                 "haar": (Average(plain, permutations), X, y),
                 "raw": (plain, X, y),
                 "augmentation": (plain, many, np.tile(y, 1 + copies)),
-                "raw on X": (plain, shuffled(X, rng), y),
+                "raw on X": (plain, rng.permuted(X, axis=1), y),
             }
             for name, (kernel, points, labels) in learners.items():
                 model = RLSClassifier(kernel=kernel).fit(points, labels)
@@ -197,8 +192,7 @@ run.figure(fig, "core_set", caption="Mean over repetitions, bars of two standard
 
 # %% [markdown]
 # The averaged kernel predicts one number for a point and for its permuted copies, so its accuracies on
-# both sides are one. Copies repair part of what the plain kernel loses. On the core set itself averaging
-# has nothing to gain.
+# both sides are one. Copies repair part of what the plain kernel loses.
 
 # %%
 scores = {

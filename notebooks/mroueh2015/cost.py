@@ -191,8 +191,7 @@ run.table(
 # ## At full size
 #
 # CDF(50, 500) with 441 transformations on a seventh of the images, in parts of 1,000 whose features
-# are dropped at once. Ours and the bare product are timed alternately, so that a busy machine slows
-# both.
+# are dropped at once. Ours and the bare product are timed alternately.
 
 # %%
 n_templates, n_images = largest
@@ -226,5 +225,4 @@ run.table(
 #
 # ## Try it
 #
-# `invariance run mroueh2015/cost -p n_bins 200`: what do bins cost? Or `-p angles 3`, a third of the
-# transformations.
+# `invariance run mroueh2015/cost -p n_bins 200`: what do bins cost? Or `-p angles 3`.

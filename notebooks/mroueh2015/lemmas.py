@@ -113,8 +113,7 @@ run.claim(
 #    \frac{M}{\sqrt K} \Bigl(1 + \sqrt{2 \log \tfrac1\delta}\Bigr) . $$
 #
 # The hardest vectors have the largest norm everywhere: signs $\pm M$ on a line, directions on a
-# sphere, and the distribution functions that the lemma is used for, steps $1[u \le \tau]$ with
-# random u.
+# sphere, and steps $1[u \le \tau]$ with random u, which the lemma is used for.
 
 # %%
 k, eps = np.arange(2, 300)[:, None], np.linspace(0.005, 0.995, 100)
@@ -165,8 +164,7 @@ run.claim(
 # and puts finitely many templates, elements and bins in its place. The norm of one template's part
 # is at most $2sC$, and the lemma is tight where that norm is large: we take $w = C
 # \operatorname{sign}(t_1)\, p(t)$, on the boundary of the class. A template's part is then $\pm
-# C\,(s - \text{mean}_g \langle x, gt\rangle)$, of norm about $sC$, and the function itself is
-# known,
+# C\,(s - \text{mean}_g \langle x, gt\rangle)$, of norm about $sC$, and
 #
 # $$ f(x) = -C\, E|t_1|\; \text{mean}_g \langle x, g e_1 \rangle . $$
 #
@@ -182,7 +180,6 @@ mean_size = np.sqrt(2 / (np.pi * d)) * stats.chi2.cdf(d * s, d + 1)  # of t_1, z
 f = -C * mean_size * X.mean(axis=1)
 
 
-# %%
 def approximation(m, G, n, rng):
     """Values on X of lemma 4's function: m templates, G sampled elements (0: all), n bins."""
     t = rng.standard_normal((m, d)) / np.sqrt(d)
@@ -225,9 +222,8 @@ run.claim(
 # $$ \frac{sC}{mn} \sum_{j,k} \Bigl| E\bigl[y \hat\psi_{jk}(x)\bigr]
 #    - \frac1N \sum_i y_i \hat\psi_{jk}(x_i) \Bigr| , $$
 #
-# exactly. Two such losses: the hinge loss with $C$ as above, and $V(u) = -u$ with $V(0) = 0$. Beside it
-# the proof's own step, the Rademacher complexity: $E \sup |\frac1N \sum_i \sigma_i f(x_i)| \le
-# Cs/\sqrt N$ as printed.
+# exactly. Two such losses: the hinge loss with $C$ as above, and $V(u) = -u$ with $V(0) = 0$. Beside
+# it the Rademacher complexity: $E \sup |\frac1N \sum_i \sigma_i f(x_i)| \le Cs/\sqrt N$ as printed.
 
 # %%
 m, n = 20, 10
@@ -273,8 +269,7 @@ run.claim(
 # $$ P\Bigl\{ \sup_\tau |\hat F_m(\tau) - F(\tau)| > \gamma \Bigr\} \le 2 e^{-2 m \gamma^2} $$
 #
 # for every m, $\gamma$ and F. The left side is known exactly: for continuous F it is the law of
-# Kolmogorov's statistic; for a Bernoulli F the binomial law; for three values a sum over all
-# multinomial outcomes.
+# Kolmogorov's statistic; for a Bernoulli F the binomial law; for three values a multinomial sum.
 
 
 # %%
@@ -320,8 +315,7 @@ run.claim("mroueh2015/theorem4-cdf", lhs=probability, rhs=cdf_bound, ceiling=1.0
 # Two losses that are linear on $[-C, C]$, $\max(0, 1 - u)$ with $C = 1$ and $-u$, and two classes
 # for which both sides are known. *One function* of size C, whose labels are fair coins: the
 # deviation is binomial, exactly, at any $\delta$. *All functions* of size C on P points: the
-# supremum is $C \sum_p |\frac1N \sum_{i: x_i = p} y_i - E[y\, 1_p]|$. In both $\mathcal R_N$ is a
-# mean of $|\text{a sum of signs}|$.
+# supremum is $C \sum_p |\frac1N \sum_{i: x_i = p} y_i - E[y\, 1_p]|$. Both $\mathcal R_N$ are exact.
 
 
 # %%
@@ -445,5 +439,4 @@ run.figure(fig, "tightness", caption="At the dashed line a bound would be violat
 # %% [markdown]
 # ## Try it
 #
-# `invariance run mroueh2015/lemmas -p dimension 8`: the distance of lemma 4 falls, its bound does not.
-# Or `-p epsilon 0.9`.
+# `invariance run mroueh2015/lemmas -p dimension 8`: lemma 4's distance falls. Or `-p epsilon 0.9`.

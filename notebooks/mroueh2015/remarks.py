@@ -62,8 +62,7 @@ slacks = (0.1, 0.3, 0.6, 0.9)
 # $$ K_s - (s - d_G) = -(c_d - 1)\, d_G . $$
 #
 # By Wendel's inequality $c_d \le \sqrt{1 + 1/d} \le 1 + 1/(2d)$, and $d_G \le 2 / \sqrt{2 \pi d}$.
-# Hence theorem 1 with $\delta_1 = 0$ and $\delta_2 = 1 / (d \sqrt{2 \pi d})$
-# (`theory.sphere_slack`).
+# Hence theorem 1 with $\delta_1 = 0$ and $\delta_2 = 1 / (d \sqrt{2 \pi d})$ (`theory.sphere_slack`).
 #
 # **Theorem 2.** A template's term lies in $[0, 2s] = [0, 2]$. Hoeffding's inequality, $2
 # e^{-m t^2 / 2}$ for each of $N^2$ pairs, gives $t = \sqrt{2 \log(2 N^2 / \delta) / m}$. Bins and
@@ -117,9 +116,8 @@ run.table(pd.DataFrame(table).round(4), "sphere", caption="Theorem 1 for templat
 delta = 0.05
 
 
-def tried(errors, bound):
-    """One quantile of theorem 2 against its bound."""
-    parts.append((np.quantile(errors, 1 - delta), bound, 2.0))
+def quantile(errors):
+    return np.quantile(errors, 1 - delta)
 
 
 def sampled_error(group, X, size, m):
@@ -158,15 +156,15 @@ for group, d, N in (  # few dimensions, small groups: there the terms use their 
     X = sphere(N, d, rng)
     D = theory.orbit_distance(group.act(group.elements(), X))
     K = 1 - D + theory.sphere_gap(D, d)
+    how = {"n_points": N, "delta": delta, "s": 1.0}
     for m in (16, 64):
-        bound = theory.theorem2_errors(np.inf, m, n_elements=np.inf, n_points=N, delta=delta, s=1.0)
-        tried([spread(group, X, m) for _ in draws], bound[1])
+        bound = theory.theorem2_errors(np.inf, m, n_elements=np.inf, **how)[1]
+        parts.append((quantile([spread(group, X, m) for _ in draws]), bound, 2.0))
     if group.order == 1:
         continue
     for size in (64, 256):
-        errors = [sampled_error(group, X, size, 8) for _ in draws]
-        bound = theory.theorem2_errors(np.inf, 8, n_elements=size, n_points=N, delta=delta, s=1.0)
-        tried(errors, bound[2])
+        bound = theory.theorem2_errors(np.inf, 8, n_elements=size, **how)[2]
+        parts.append((quantile([sampled_error(group, X, size, 8) for _ in draws]), bound, 2.0))
     for n in (5, 20):
         excess = np.array([binned_excess(group, X, n, 8) for _ in draws])
         parts += [(excess.ravel(), 1 / n, 2.0), (-excess.ravel(), 1e-9, 2.0)]
@@ -205,8 +203,8 @@ run.claim("mroueh2015/remark4-general-templates", difference=differences, tolera
 # %% [markdown]
 # ## Remark 3.2: local invariance
 #
-# Restrict $g$ to a subset $\mathcal G$ with a probability measure and the orbit distance becomes a local
-# one. Any set of transformations will do; a small class makes one out of chosen elements of a group:
+# Restrict $g$ to a subset $\mathcal G$ with a probability measure and the orbit distance becomes a
+# local one. A small class makes such a set out of chosen elements of a group:
 
 
 # %%
@@ -264,8 +262,7 @@ def windows(d):
 # fails, unless the elements commute: then $\lVert gx - g'z \rVert = \lVert g'^{-1}x - g^{-1}z
 # \rVert$, and the mean over all pairs is the same again. A swap and a three-cycle do not commute.
 #
-# The kernel is measured by its definition, from projections on transformed directions; no distance and
-# no inverse enters.
+# The kernel is measured by its definition, from projections on transformed directions.
 
 
 # %%
@@ -325,8 +322,7 @@ run.claim(
 run.claim("mroueh2015/remark3-local-inverse", trials=sides["inverses"])
 
 # %% [markdown]
-# The same with the feature map itself, on two permutations of three coordinates, a swap and a
-# three-cycle that comes without its inverse:
+# The same with the feature map itself, on a swap and a three-cycle of three coordinates:
 
 # %%
 third = Permutations(3)
@@ -400,5 +396,4 @@ run.claim("mroueh2015/remark3-norm", trials=parts)
 # %% [markdown]
 # ## Try it
 #
-# `invariance run mroueh2015/remarks -p norms [0.1,100]`. Or add a subset to `windows`: is it closed under
-# inverses, and do its elements commute?
+# `invariance run mroueh2015/remarks -p norms [0.1,100]`. Or add a subset to `windows`.

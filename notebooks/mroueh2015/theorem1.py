@@ -196,10 +196,10 @@ axes[0].legend()
 run.figure(fig, "sandwich", caption="The exact deviation over all possible $d_G$.")
 
 # %% [markdown]
-# Three remarks on its proof. The first term of $\delta_2$ is not needed: the expectation $I_2$ that it
-# bounds on both sides is positive. The lower tail bound of lemma 3 is false at $d = 1$, where the sandwich
-# survives because the Cauchy–Schwarz step has room to spare. And in the last display for the lower
-# bound a factor $(1 + \varepsilon)$ is missing in one line and back in the next; the result is right.
+# Three remarks on its proof. The first term of $\delta_2$ is not needed: the expectation $I_2$ that
+# it bounds on both sides is positive. The lower tail bound of lemma 3 is false at $d = 1$, where the
+# sandwich survives because the Cauchy–Schwarz step has room to spare. And in the last display for the
+# lower bound a factor $(1 + \varepsilon)$ is missing in one line and back in the next.
 #
 # ## Where the slacks come from: equations (8) to (15)
 #
@@ -212,8 +212,7 @@ run.figure(fig, "sandwich", caption="The exact deviation over all possible $d_G$
 #
 # and bounds the rest by Cauchy-Schwarz, equations (12) to (15): $|I_2| \le e^{-d\varepsilon^2/16}
 # / \sqrt d$. To measure $I_2$ we need $K_s$ by its definition: a direction on the sphere, all
-# projections on its orbit, the exact integral over thresholds; then the radius, by quadrature
-# (`kernel_by_definition`).
+# projections on its orbit, exact integrals over thresholds; then the radius (`kernel_by_definition`).
 
 
 # %%
@@ -225,7 +224,6 @@ def defined_kernel(elements, X, slacks, n_directions, seed):
     return kernel_by_definition(np.einsum("pd,gde,te->tpg", X, elements, u), d, slacks)
 
 
-# %%
 def rest(name, d, seed):
     """I_2 of all pairs of seven points, by slack, and what it can ever be."""
     group = groups(d)[name] if name in looks else OrthogonalMatrices([np.eye(d)])
@@ -325,9 +323,8 @@ run.figure(fig, "limit", caption="Simulated, two standard errors; lines: fitted 
 run.claim("mroueh2015/theorem1-limit", rates=rates, expected=dict.fromkeys(rates, 1.0))
 
 # %% [markdown]
-# One thing that the limit hides: what a learner uses, the differences of $K_s$, is of order
-# $d^{-1/2}$, as $d_G \le 2/\sqrt{2\pi d}$, while thresholds are spread over $[-s, s]$. Hence the
-# practical choice `GroupCDF(s="data")`.
+# The limit hides that what a learner uses, the differences of $K_s$, is of order $d^{-1/2}$, as $d_G
+# \le 2/\sqrt{2\pi d}$, while thresholds are spread over $[-s, s]$. Hence `GroupCDF(s="data")`.
 #
 # ## Symmetric and positive semi-definite
 #

@@ -82,9 +82,8 @@ pd.DataFrame({name: {"smallest K_s": K.min(), "largest": K.max()} for name, K in
 #
 # ## Bins alone
 #
-# Whole group, the same templates on both sides. The sum over thresholds is a right-hand Riemann sum of
-# a product that grows from 0 to 1. So it overshoots by *at most* $s/n$, and by about $s/(2n)$ on
-# average over templates.
+# Whole group, the same templates on both sides. The sum over thresholds is a right-hand Riemann sum
+# of a product that grows from 0 to 1. It overshoots by *at most* $s/n$, by about half of it on average.
 
 
 # %%
@@ -159,8 +158,7 @@ run.claim(
 #
 # ## Templates alone
 #
-# Whole group, exact thresholds, fresh templates: the mean of m independent terms against $K_s$ in
-# closed form.
+# Whole group, exact thresholds, fresh templates: their mean against $K_s$ in closed form.
 
 
 # %%
@@ -381,9 +379,8 @@ def quantile(values):
 
 
 # %% [markdown]
-# Every trial gives one inequality of theorem 2 and, for each side, one of corollary 1; and the same with
-# $K_s - (1 - d_G)$ in place of its bounds, which leaves the budget alone to be tested. Each is kept as
-# (left, right, what the left can be at most).
+# Every trial gives one inequality of theorem 2 and, for each side, one of corollary 1; and the same
+# with $K_s - (1 - d_G)$ in place of its bounds, which leaves the budget alone to be tested.
 
 # %%
 rows, uniform, sandwich, exact_slack = [], [], [], []
@@ -409,8 +406,7 @@ run.table(pd.DataFrame(rows, columns=columns.split(", ")), "uniform", caption=ca
 #
 # The theorem speaks of universal constants $C_1, C_2$. Take them from *one* case, two points of
 # the plane under the trivial group (templates) and under the rotations by 60 degrees (elements),
-# so that 95 % of the draws keep to them. Do they hold in eight dimensions, for other groups, more
-# points and other sizes?
+# so that 95 % of the draws keep to them. Do they hold in eight dimensions and for other groups?
 
 
 # %%
@@ -481,47 +477,27 @@ run.claim(
 # For a unitary group $\langle gx, t\rangle = \langle x, g^{-1}t\rangle$: templates are transformed
 # once and stored, while the kernel of equation (1) needs every point transformed and every pair of
 # elements visited. We count what both do for N points: multiplications and moved numbers, comparisons
-# and sums. The functions below do the work and count it; formulas, checked against these counts for a
-# few points, then serve for many.
+# and sums. Formulas, checked against a counting run for a few points, serve for many.
 
 
 # %%
-class Tally:
-    """Does the work, and counts moved numbers and multiplications."""
-
-    def __init__(self, per_number):
-        self.per_number, self.total = per_number, 0  # multiplications for each moved number
-
-    def move(self, group, points):
-        moved = group.act(group.elements(), points)
-        self.total += moved.size * (1 + self.per_number)
-        return moved.reshape(-1, points.shape[1])
-
-    def multiply(self, A, B):
-        self.total += len(A) * B.size
-        return A @ B.T
-
-
-def signatures(tally, group, points, templates, n):
-    """Distribution functions of all points on stored templates, not scaled."""
-    projections = tally.multiply(points, tally.move(group, templates))
-    first = np.ceil(n * projections.reshape(len(points), group.order, -1) / s).clip(-n, n + 1)
-    counts = np.stack([(first <= k).sum(axis=1) for k in range(-n, n + 1)], axis=-1)
+def counting_run(group, points, templates, n, per_number):
+    """Does both for a few points; what is moved, multiplied, compared and summed."""
+    stored, moved = (group.act(group.elements(), x) for x in (templates, points))
+    projections = np.einsum("pd,gtd->ptg", points, stored)
+    first = np.ceil(n * projections / s).clip(-n, n + 1)
+    counts = np.stack([(first <= k).sum(axis=2) for k in range(-n, n + 1)], axis=-1)
     # a histogram touches each projection once, and each threshold is one sum
-    tally.total += projections.size + counts.size
-    return counts
+    own = stored.size * (1 + per_number) + projections.size * points.shape[1]
+    own += projections.size + counts.size
+    # equation (1) with a linear base kernel between all pairs of points, each pair once
+    i, j = np.triu_indices(len(points))
+    pairs = np.einsum("gpd,hpd->ghp", moved[:, i], moved[:, j])
+    return own, moved.size * (1 + per_number) + pairs.size * points.shape[1]
 
 
-def printed_kernel(tally, group, points):
-    """Equation (1) with a linear base kernel between all pairs of points, each pair once."""
-    moved = tally.move(group, points).reshape(group.order, len(points), -1)
-    for i in range(len(points)):
-        tally.multiply(moved[:, i], moved[:, i:].reshape(-1, points.shape[1]))
-
-
-# %%
 def sums(group, dimension, per_number, N, m, n):
-    """What the two functions count, and the kernel when one orbit of each pair is enough."""
+    """The same by formulas, and the kernel when one orbit of each pair is enough."""
     pairs, transform = N * (N + 1) // 2, group.order * dimension * (1 + per_number)
     own = m * transform + N * m * (group.order * (dimension + 1) + 2 * n + 1)
     printed = N * transform + pairs * group.order**2 * dimension
@@ -536,10 +512,8 @@ settings = {
 n_points, m, n, scores, counted = (100, 200, 500, 1000), 50, 25, {}, {}
 for title, (group, size, per_number) in settings.items():
     few, templates = (run.rng.standard_normal((k, size)) / np.sqrt(size) for k in (4, 3))
-    one, two = Tally(per_number), Tally(per_number)
-    signatures(one, group, few, templates, n)
-    printed_kernel(two, group, few)
-    if (one.total, two.total) != sums(group, size, per_number, 4, 3, n)[:2]:
+    done = counting_run(group, few, templates, n, per_number)
+    if done != sums(group, size, per_number, 4, 3, n)[:2]:
         raise RuntimeError(f"{title}: the sums do not give what is counted")
     counted[title] = np.array([sums(group, size, per_number, N, m, n) for N in n_points])
     for N, (own, printed, _) in zip(n_points, counted[title].tolist(), strict=True):

@@ -79,7 +79,7 @@ trials, repetitions = (10, 30) if quick else (40, 190)
 # **The labels** make $f^\star$ the best function of all, hence the best of $\mathcal F_p$:
 #
 # - square loss $(1 - u)^2$: $P(y = 1 \mid x) = (1 + f^\star(x))/2$, best risk $E[1 - f^{\star 2}]$;
-# - logistic loss $\log(1 + e^{-u})$: $P(y = 1 \mid x) = 1/(1 + e^{-f^\star(x)})$, best risk the
+# - logistic loss $\log(1 + e^{-u})$: $P(y = 1 \mid x) = 1/(1 + e^{-f^\star(x)})$, best the
 #   mean entropy;
 # - hinge loss $\max(0, 1 - u)$: $y = \mathrm{sign} f^\star(x)$ on the half of the core set where
 #   $|f^\star| \ge 1$, best risk 0.
@@ -130,10 +130,9 @@ pd.DataFrame(known, list(problems), columns).round(4)
 # %% [markdown]
 # ## The minimiser
 #
-# `NormInfinityClassifier(bound=C / m, loss=...)` on the features $\frac sn \hat\psi$, which are
-# those of `GroupCDF` up to a constant. Given probabilities as sample weights it minimises the
-# *expected* risk over $\tilde{\mathcal F}$, which splits the excess risk into the theorem's two
-# parts:
+# `NormInfinityClassifier(bound=C / m, loss=...)` on the features $\frac sn \hat\psi$, which are those
+# of `GroupCDF` up to a constant. Given probabilities as sample weights it minimises the *expected*
+# risk, which splits the excess risk into the theorem's two parts:
 #
 # $$ \underbrace{\mathcal E_V(f_N) - \min_{\tilde{\mathcal F}} \mathcal E_V}_{\text{statistical}}
 #    \; + \; \underbrace{\min_{\tilde{\mathcal F}} \mathcal E_V
@@ -258,8 +257,7 @@ run.figure(fig, "learning_curves", caption=caption)
 # ## Where the bound bites
 #
 # Take $C$ so small that no function of the class leaves the linear part of the hinge loss, $(2 +
-# 1/n)\,s\,C \le 1$. Then the loss is $1 - y f(x)$ and everything is known in closed form. With
-# $\mu(t, \tau) = E[y\, \psi(x, t, \tau)]$,
+# 1/n)\,s\,C \le 1$. Then the loss is $1 - y f(x)$. With $\mu(t, \tau) = E[y\, \psi(x, t, \tau)]$,
 #
 # $$ \min_{\mathcal F_p} \mathcal E_V = 1 - C\, E_t \int_{-s}^{s} |\mu(t, \tau)|\, d\tau , $$
 #
@@ -376,8 +374,7 @@ run.claim(
 # The same problem gives each part of the excess risk with nothing else in it. Write $\mathcal E$
 # for the expected hinge risk and $\hat{\mathcal E}$ for the empirical one.
 #
-# - *Samples*: $|\mathcal E(f_N) - \hat{\mathcal E}(f_N)|$ of the empirical minimiser, for fixed
-#   templates.
+# - *Samples*: $|\mathcal E(f_N) - \hat{\mathcal E}(f_N)|$ for fixed templates.
 # - *Templates*: $|\min_{\tilde{\mathcal F}} \mathcal E - \min_{\mathcal F_p} \mathcal E|$ with
 #   the whole group and all thresholds; few templates may by luck do better than $\mathcal F_p$.
 # - *Elements*: expected risk on all orbits of what is best for the sampled elements, less the least
@@ -471,5 +468,5 @@ run.claim(
 #
 # ## Try it
 #
-# `invariance run mroueh2015/theorem3 -p margin 0.2`: a smaller class has less to lose, and a smaller
-# bound. Or `-p epsilon 0.9`.
+# `invariance run mroueh2015/theorem3 -p margin 0.2`: a smaller class, a smaller bound. Or `-p epsilon
+# 0.9`.

@@ -115,10 +115,9 @@ def cdf_table(n_bins, n_templates, draw):
 
 # %% [markdown]
 # **Haar.** The kernel that these features approximate as $n$ and $m$ grow (theorem 1) is known in
-# closed form; it averages the distance over both orbits,
-# $K_s(x, z) = s\,P - \frac{c}{|G|^2} \sum_{g, g'} \lVert g x - g' z \rVert$.
-# The paper does not say which base kernel its Haar curve uses; we take this one, because it is
-# the limit that the CDF curves are heading for.
+# closed form; it averages the distance over both orbits, $K_s(x, z) = s\,P - \frac{c}{|G|^2} \sum_{g,
+# g'} \lVert g x - g' z \rVert$. The paper does not say which base kernel its Haar curve uses; we take
+# this one, because it is the limit that the CDF curves are heading for.
 
 # %%
 haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
@@ -127,8 +126,7 @@ haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
 # **Raw** is the sequence itself. **Bag-of-words** counts letters. It is invariant too, but a linear
 # function of counts cannot say "contains both targets".
 #
-# Templates are drawn afresh in every repetition, together with the training sample, so the error
-# bars below hold both sources of luck.
+# Templates are drawn afresh in every repetition, together with the training sample.
 
 
 # %%
@@ -171,9 +169,8 @@ def accuracy(model, table, train, test):
 # %% [markdown]
 # ## Figures 1 and 5: accuracy against training samples
 #
-# Regularised least squares picks $\lambda$ by leave-one-out on the training sample; one
-# factorisation gives the error of the whole path exactly. The test set is everything that was not
-# drawn for training.
+# Regularised least squares picks $\lambda$ by leave-one-out on the training sample; the test set is
+# everything that was not drawn for training.
 
 
 # %%
@@ -228,8 +225,7 @@ run.table(pd.DataFrame(table), "accuracy", caption=caption)
 # %% [markdown]
 # **What to look for.** The bag of words is invariant and yet has to stay where raw sequences do, for
 # want of a nonlinear function of counts: invariance alone is not enough. CDF pooling is invariant
-# *and* rich, and approaches the kernel of its limit as templates are added. One template sees too
-# little of the orbit.
+# *and* rich, and approaches the kernel of its limit as templates are added.
 
 
 # %%
@@ -264,8 +260,7 @@ run.claim(
 # Nearest neighbours need no linear separation, only that an orbit lies close to its like. "With
 # enough templates and bins", says the caption, the features outperform raw sequences and the bag of
 # words; its legend shows one template. The bag of words has a handicap: many bags are at equal
-# distance, one or two swapped letters away, and the more training sequences there are, the more this
-# costs.
+# distance, one or two swapped letters away, which costs more with more sequences.
 
 # %%
 gaps = curves["1-nn", "cdf25x25"] - curves["1-nn", "bag-of-words"]
@@ -362,8 +357,7 @@ run.figure(
 
 # %% [markdown]
 # Elements are drawn with replacement: 120 draws reach about 76 of the 120 permutations. To see
-# whether templates are worth more than bins, compare five templates with five bins, and one template
-# with 25.
+# whether templates are worth more than bins, compare five with five, and one with 25.
 
 # %%
 names = [f"{r} elements" for r in element_counts]
@@ -376,7 +370,6 @@ run.claim(
     f"{(elements[:, -1] - elements[:, -2]).mean():.2f} points",
 )
 
-# %%
 three = (25, 5, 1)
 run.claim(
     "mroueh2015/fig4-templates-bins",
@@ -395,5 +388,4 @@ run.claim(
 # ## Try it
 #
 # `invariance run mroueh2015/xperm -p group "cyclic shifts"`: a smaller group has more orbits, and needs
-# more samples for the same accuracy. Or change the label to one that depends on order, and watch
-# invariance hurt.
+# more samples for the same accuracy. Or let the label depend on order.

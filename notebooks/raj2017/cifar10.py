@@ -114,8 +114,7 @@ run.uses_data(data)
 # ## The group
 #
 # Lemma 2.1's factor $|J_g|^{-1/2}$ keeps scaled images at their norm. Images are transformed and
-# not templates: interpolation damps white noise (notebook `lemma21`), and random templates are
-# white noise.
+# not templates: interpolation damps white noise, such as random templates (notebook `lemma21`).
 
 
 # %%
@@ -191,8 +190,7 @@ run.say(
 # $$\psi_j(x) = \frac{1}{r \sqrt{s}} \sum_{i=1}^{r} e^{i \langle \omega_j, P g_i x \rangle},$$
 #
 # a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second
-# layer is the same again without a group, on top of $\psi$. Least squares takes a block of images at a
-# time (`BlockRidgeClassifier`).
+# layer is the same again without a group, on top of $\psi$.
 
 
 # %%
@@ -353,8 +351,7 @@ landmarks_at_size = table_row("local", nystrom, None, "nystrom")
 #
 # A run at full size takes long, so it is made once. How much another draw of templates would change
 # it is measured with fewer of them, which is on the safe side: the spread falls as templates are added.
-# The same draws say how much a draw of landmarks counts, and whether wider densities hurt, as section
-# 4.3 says.
+# The same draws say how much a draw of landmarks counts, and whether wider densities hurt.
 
 
 # %%
@@ -539,5 +536,5 @@ if network_seeds:
 #
 # ## Try it
 #
-# `invariance run raj2017/cifar10 -p sigma 0.1`, smaller scalings, or `-p kappa 1`, larger rotations. On the
-# quick profile the images are made-up textures, for which all rotations are alike.
+# `invariance run raj2017/cifar10 -p sigma 0.1`, smaller scalings, or `-p kappa 1`, larger rotations.
+# On the quick profile the images are made-up textures, for which all rotations are alike.

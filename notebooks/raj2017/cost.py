@@ -17,15 +17,13 @@
 # $d$ dimensions. How close to the speed of a bare matrix product can they be computed, without an array
 # of $n \times s r$ numbers? And can we do with less than the bare product?
 #
-# For rotations we can. In a basis of functions $R_{mn}(\rho)\, e^{i m \theta}$ a rotation
-# multiplies coefficients by $e^{i m \theta}$. With the coefficients of $x$ and of a template
-# grouped by angular frequency,
+# For rotations we can. In a basis of functions $R_{mn}(\rho)\, e^{i m \theta}$ a rotation multiplies
+# coefficients by $e^{i m \theta}$, so that with coefficients grouped by frequency
 #
 # $$\langle x, g_\theta \omega \rangle = \sum_{m \le M} a_m \cos m\theta + b_m \sin m\theta,$$
 #
 # all rotations of a template cost *one* projection (for $a$, $b$) and $2M + 1$ operations per angle
-# instead of $d$. And the angle, being one-dimensional, is better integrated by quadrature than
-# sampled.
+# instead of $d$. And the angle is better integrated than sampled.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -121,8 +119,8 @@ run.figure(fig, "quadrature", caption=caption)
 # ## Blocked features against the bare product
 #
 # The paper's way: templates rotated by interpolation, once, at `fit`. The yardstick is one matrix
-# product of the same size, without and with the cosines of its entries. Then the same number of random
-# angles by angular frequencies, and quadrature; the projection of the images on the basis is counted in.
+# product of the same size, without and with the cosines of its entries. Then the same number of
+# random angles by angular frequencies, and quadrature, the projection on the basis counted in.
 
 
 # %%
@@ -230,9 +228,7 @@ large.transform(pixels[:rows])
 peak = tracemalloc.get_traced_memory()[1]
 tracemalloc.stop()
 at_scale = peak + 4 * s_table * (n_table - rows)
-rotating = seconds(lambda: large.transform(pixels[:1]))
 run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20)
-run.timing(f"seconds to rotate {s_table} templates {r} times", rotating)
 
 # %% [markdown]
 # ## The exact kernel
@@ -250,9 +246,8 @@ run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", at_table)
 # %% [markdown]
 # ## What was aimed at
 #
-# What this page measured beside what we wanted before writing the code. With $k$ coefficients in $M + 1$
-# frequencies a pair takes $2 k + (2 M + 1)\, r$ multiplications instead of $d\, r$, which for as many
-# random angles leaves little room.
+# What this page measured beside what we wanted before writing the code. With $k$ coefficients in $M +
+# 1$ frequencies a pair takes $2 k + (2 M + 1)\, r$ multiplications instead of $d\, r$.
 
 # %%
 drawn, faster = f"{r} random angles", "times faster"

@@ -22,8 +22,7 @@
 # $$k_{q,G}(x, x') = \langle \mu[P_{x|G}], \mu[P_{x'|G}] \rangle
 # = \int_G \int_G k(gx, g'x')\, q(g)\, q(g')\, d\nu(g)\, d\nu(g'). \qquad (3)$$
 #
-# The density $q$ is the new freedom. Is (3) really an inner product of embeddings? What are its
-# two limits? And what does locality buy?
+# Is (3) really an inner product of embeddings? What are its two limits? And what does locality buy?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -325,5 +324,4 @@ run.claim(
 #
 # ## Try it
 #
-# `invariance run raj2017/embedding -p weakly_local 0.01`: how flat may a density be and still break the
-# tie?
+# `invariance run raj2017/embedding -p weakly_local 0.01`: does so flat a density break the tie?

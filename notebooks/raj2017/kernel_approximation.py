@@ -42,10 +42,9 @@ repetitions = 5 if run.quick else 20
 # %% [markdown]
 # ## The truth and the approximations
 #
-# The paper does not say how many molecules it used, nor the bandwidth. We take a random subset,
-# the sorted-noise law with a noise of 1, and a bandwidth of 80: both smaller than what Table 1's
-# cross-validation chooses (5 and 150), a more local law and a narrower kernel. The truth is the
-# V-statistic with its own 70 draws,
+# The paper does not say how many molecules it used, nor the bandwidth. We take a random subset, the
+# sorted-noise law with a noise of 1, and a bandwidth of 80: both smaller than what Table 1's
+# cross-validation chooses. The truth is the V-statistic with its own 70 draws,
 #
 # $$\hat k(x, z) = \frac{1}{70^2} \sum_{i, j} k(g_i x, g_j z).$$
 
@@ -131,5 +130,5 @@ run.claim("raj2017/fig1", order=orders, scores=scores, paired=True, data=stand_i
 #
 # ## Try it
 #
-# `invariance run raj2017/kernel_approximation -p noise 20`: a law that is far less local needs more
-# numberings. Or `-p numberings [2,70]`.
+# `invariance run raj2017/kernel_approximation -p noise 20`: a less local law needs more. Or `-p
+# numberings [2,70]`.

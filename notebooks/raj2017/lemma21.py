@@ -165,9 +165,8 @@ run.claim(
 )
 
 # %% [markdown]
-# The Gaussian templates of random Fourier features *are* white noise. A rotation by interpolation makes
-# them weaker: the features then belong to a slightly wrong kernel. Templates drawn in a basis in which
-# rotations are exact avoid that.
+# The Gaussian templates of random Fourier features *are* white noise. A rotation by interpolation
+# makes them weaker; templates in an angular basis avoid that.
 #
 # ## The transfer
 #
@@ -210,5 +209,4 @@ run.claim(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run raj2017/lemma21 -p mode 0`: a symmetric density, for which $g$ is as good as $g^{-1}$. Or
-# `-p sigma 0.05`, smaller scalings.
+# `invariance run raj2017/lemma21 -p mode 0`: a symmetric density. Or `-p sigma 0.05`, smaller scalings.

@@ -76,8 +76,7 @@ pixels /= np.sqrt(pixels.var(axis=1, keepdims=True) + 1e-2)
 # %% [markdown]
 # ## Local features
 #
-# As for Table 3 (notebook `cifar10`): random Fourier features of principal components, averaged
-# over elements of the group,
+# As for Table 3 (notebook `cifar10`), random Fourier features of principal components, averaged,
 #
 # $$\psi(x) = \frac{1}{r}\sum_{i=1}^{r} \cos\bigl(\omega^\top P\, g_i x + b\bigr),
 # \qquad g_i \sim q,$$
@@ -215,5 +214,5 @@ run.say(
 #
 # ## Try it
 #
-# `invariance run raj2017/local_group -p translation_widths [1,2,3]`, or `-p kappas [300,0.1]`: which widths
-# would you have chosen?
+# `invariance run raj2017/local_group -p translation_widths [1,2,3]`, or `-p kappas [300,0.1]`: which
+# do you choose?

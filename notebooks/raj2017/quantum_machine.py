@@ -73,8 +73,7 @@ JITTER = 1e-10  # on the landmarks' Gram matrix
 #
 # QM7: 7,165 molecules with energies in kcal/mol and five folds that come with the file. The
 # matrices are stored sorted by the *L1* norm of their rows; "original" below means as stored,
-# "sorted" by the Euclidean norm. The quick profile makes up small molecules: a check of the code, not
-# of the claims.
+# "sorted" by the Euclidean norm. The quick profile makes up small molecules.
 #
 # Every row of the table is a Gram matrix and ridge regression on it. For each test fold, the parameters
 # of a row are chosen by the mean absolute error over the other four folds, each predicted by a model
@@ -160,10 +159,9 @@ run.figure(
 # %% [markdown]
 # ## Ridge regression, and what chooses
 #
-# The dual coefficients are $\beta = (K + \alpha \bar k I)^{-1} (y - \bar y)$ with $\bar k$ the mean of
-# the diagonal. This $\alpha$ is the noise of a Gaussian process: it need not change with the number of
-# molecules. A model that saw neither fold $a$ nor fold $b$ is used twice: its error on $b$ counts in
-# the choice for $a$, and the other way round.
+# The dual coefficients are $\beta = (K + \alpha \bar k I)^{-1} (y - \bar y)$ with $\bar k$ the mean
+# of the diagonal. This $\alpha$ is the noise of a Gaussian process: it need not change with the
+# number of molecules. A model that saw neither fold $a$ nor fold $b$ serves both choices.
 
 
 # %%
@@ -361,14 +359,13 @@ def nystrom_features(square, rows):
 # %% [markdown]
 # ## The other rows
 #
-# *Random Coulomb* (Montavon et al.) renumbers one argument at a time,
-# $\tfrac1{2r} \sum_i k(x, g_i z) + k(g_i x, z)$. With $\phi$ for features of sorted matrices and
-# $\psi$ for averaged ones it is
-# $\tfrac12(\langle\phi,\psi'\rangle + \langle\psi,\phi'\rangle)
-# = \tfrac14(\langle S,S'\rangle - \langle D,D'\rangle)$ with $S=\phi+\psi$ and $D=\phi-\psi$: a
-# difference, not positive semi-definite. We replace negative eigenvalues of the training molecules'
-# matrix by their absolute values and extend that to the test molecules (`GramTransformer`). Setting
-# them to zero instead forgets $D$, and the row would be that of sorted matrices.
+# *Random Coulomb* (Montavon et al.) renumbers one argument at a time, $\tfrac1{2r} \sum_i [k(x, g_i
+# z) + k(g_i x, z)]$. With $\phi$ for features of sorted matrices and $\psi$ for averaged ones it is
+# $\tfrac12(\langle\phi,\psi'\rangle + \langle\psi,\phi'\rangle) = \tfrac14(\langle S,S'\rangle -
+# \langle D,D'\rangle)$ with $S=\phi+\psi$ and $D=\phi-\psi$: a difference, not positive
+# semi-definite. We replace negative eigenvalues of the training molecules' matrix by their absolute
+# values and extend that to the test molecules (`GramTransformer`). Setting them to zero instead
+# forgets $D$, and the row would be that of sorted matrices.
 #
 # *GICDF* are the histogram features of Mroueh et al. (2015) on the same numberings: 25 bins each
 # side of zero, to the 0.999 quantile of the training molecules' projections, rounded to two digits.
@@ -727,7 +724,6 @@ for claim, row in CLAIMS.items() if stand_in is None else ():
         note=noted(names),
     )
 
-# %%
 LOCAL = [name for name in PAPER if name.startswith("local")]
 if stand_in is None:
     left = ", ".join(f"{name} {value:.2f}" for name, value in left_out.items())
@@ -753,10 +749,8 @@ if stand_in is None:
 #   training molecules, or 10,000 renumbered ones for local features.
 # - It chooses parameters by an inner cross-validation whose error and grids it does not give. Ours is
 #   by mean absolute error: by a root mean square, methane alone would decide.
-# - The Laplacian kernel of sorted matrices, the last row of the table, is ours; `beyond/qm7` goes on
-#   from there.
+# - The Laplacian kernel of sorted matrices, the last row of the table, is ours; see `beyond/qm7`.
 #
 # ## Try it
 #
-# `invariance run raj2017/quantum_machine -p numberings 1`: a single numbering drawn by the law is no average
-# at all.
+# `invariance run raj2017/quantum_machine -p numberings 1`: no average at all.

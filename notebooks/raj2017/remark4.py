@@ -12,9 +12,8 @@
 # *Raj et al. (2017), remark (4) of section 2.2.2.*
 #
 # Features with $s$ templates and $r$ group elements cost $r\, C_f + r s\, C_g$: plain features $r$
-# times, and the action of $r$ elements on $s$ templates. The templates are the same for all
-# points, so the second term is paid once. And structured Gaussian templates can take the place of
-# independent ones.
+# times, and the action of $r$ elements on $s$ templates. The second term is paid once for all points.
+# And structured templates can take the place of independent ones.
 #
 # We count machine instructions, which repeat to seven digits, and the vectors moved, and set templates
 # in Hadamard blocks, `StructuredTemplates`, beside independent ones. The clock decides nothing.
@@ -101,7 +100,6 @@ count = dict(zip(sizes, map(float, found), strict=True)) if found else clock
 unit = "instructions" if found else "processor seconds"
 
 
-# %%
 class Counted(Permutations):
     """Permutations that count the vectors that they transform."""
 

@@ -280,10 +280,10 @@ first["gicdf"] = [None, alpha]
 # ## The kernels themselves
 #
 # "Original (RBF)" is the Gaussian kernel. The kernel that the local features approximate can be
-# computed exactly too, as `Average(Gaussian(gamma), rotations)`: a rotation acts by phases, so the inner
-# products of two images at all angles come from one small product over angular frequencies. One more
-# thing that the paper did not try is to blur the images first, which commutes with rotations. Blur and
-# bandwidth by leave-one-out on a part of the training images, regularisation as above.
+# computed exactly too, as `Average(Gaussian(gamma), rotations)`: a rotation acts by phases, so the
+# inner products of two images at all angles come from one small product over angular frequencies. One
+# more thing that the paper did not try is to blur the images first, which commutes with rotations.
+# Blur and bandwidth by leave-one-out on a part of the training images, regularisation as above.
 
 
 # %%
@@ -348,8 +348,7 @@ def percent_right(decided):
     return 100 * np.mean(np.concatenate(decided).argmax(axis=1) == labels[n_train:])
 
 
-def test_blocks():
-    return [slice(start, start + 2500) for start in range(n_train, len(labels), 2500)]
+STARTS = range(n_train, len(labels), 2500)  # of blocks of test images
 
 
 # %%
@@ -365,8 +364,8 @@ def features_right(method, first, second):
         dual, intercept = ridge(Z @ Z.T, choice[1])
         weights.append((Z.T @ dual, intercept))
     decided = [[] for _ in layers]
-    for rows in test_blocks():
-        Z = inputs(method, rows.start, rows.stop)
+    for start in STARTS:
+        Z = inputs(method, start, start + 2500)
         for layer, (coef, intercept), found in zip(layers, weights, decided, strict=True):
             Z = layer.transform(Z)
             found.append(Z @ coef + intercept)
@@ -378,7 +377,7 @@ def kernel_right(kappa, blur, multiple, alpha):
     """Test accuracy in per cent with a kernel."""
     k, X = kernel(kappa, blur, multiple), blurred(blur, 0, n_train)
     dual, intercept = ridge(k(X), alpha)
-    decided = [k(blurred(blur, rows.start, rows.stop), X) @ dual for rows in test_blocks()]
+    decided = [k(blurred(blur, start, start + 2500), X) @ dual for start in STARTS]
     return percent_right([block + intercept for block in decided])
 
 
@@ -476,8 +475,8 @@ run.figure(
 #
 # The order: every row in the angular basis above every row without a group, above GICDF and above the
 # printed Z2-CNN and TI-RBM. The printed RC-RBM lies above the paper's own rows of one layer, so it is
-# compared with the rows of two layers. "Close to P4-CNN" is judged by the local row that held-out
-# training images call best.
+# compared with the rows of two layers. "Close to P4-CNN" is judged by the local row that is best held
+# out.
 
 # %%
 NOTE = "the paper's own set is not published; each rebuilt one has other images and other angles"
@@ -530,8 +529,7 @@ run.say(
 # ## Is kappa = 0.2 what cross-validation takes?
 #
 # The paper says that $\kappa = 0.2$ was "selected using cross-validation". Five folds of the first
-# training images of several sets, the exact local kernel, bandwidth and regularisation by the same
-# folds for every $\kappa$.
+# training images of several sets, the exact local kernel, the rest by the same folds.
 
 
 # %%
@@ -577,10 +575,8 @@ if not run.quick:
 # %% [markdown]
 # **Where we differ.** The set is rebuilt, so that some tenths of a point may be the data's. The paper's
 # Original (RBF) is a support vector machine, ours is ridge regression with the same kernel. An earlier
-# run, kept in the ledger, fell short in four rows; since then images have unit norm, and bandwidths are
-# chosen with all templates.
+# run, kept in the ledger, fell short in four rows; since then bandwidths are chosen with all templates.
 #
 # ## Try it
 #
-# `invariance run raj2017/rotated_mnist -p kappa 2`: a density that keeps apart what lies far apart. On the
-# quick profile's few digits, is it better?
+# `invariance run raj2017/rotated_mnist -p kappa 2`: a density that keeps apart what lies far apart.

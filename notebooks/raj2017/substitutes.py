@@ -218,5 +218,4 @@ run.claim("raj2017/gicdf-memory", value=ratio, exact="bytes of two arrays, count
 # %% [markdown]
 # ## Try it
 #
-# `invariance run raj2017/substitutes -p mode 0.1`: how skewed may a density be before it matters whether
-# points or landmarks move?
+# `invariance run raj2017/substitutes -p mode 0.1`: how skewed may a density be before it matters?

@@ -71,9 +71,8 @@ exact = Average(Gaussian(gamma), nodes)(net)
 # %% [markdown]
 # ## One source of error at a time
 #
-# Templates: `OrbitFourier` with the group *integrated*, so that only $s$ matters. Group samples:
-# the V- and U-statistics, which need no templates. In the paper's form of features (one cosine with
-# a random phase) and in the cosine-sine form.
+# Templates: `OrbitFourier` with the group *integrated*, so that only $s$ matters. Group samples: the
+# V- and U-statistics, which need no templates.
 
 
 # %%
@@ -93,8 +92,7 @@ def gram_of(group, s, draw, **how):
 # $$ k(gx, g'z) = e^{-\gamma (|x|^2 + |z|^2)} \sum_m I_m(2 \gamma |x| |z|)
 #    \cos m(\vartheta + g - g') . $$
 #
-# So a V-statistic needs only the empirical characters $\frac1r \sum_i e^{i m g_i}$, and thousands of
-# draws cost little.
+# So a V-statistic needs only the empirical characters $\frac1r \sum_i e^{i m g_i}$.
 
 # %%
 base = Gaussian(gamma)(net)
@@ -180,8 +178,8 @@ run.table(
 )
 
 # %% [markdown]
-# The kernel lies in $[0, 1]$, so a bound below one can fail; this one does not come close. The theorem
-# is sharper with constants that are measured:
+# The kernel lies in $[0, 1]$, so a bound below one can fail; this one does not come close. Sharper,
+# with measured constants:
 #
 # $$ s \ge C_2 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}, \qquad
 #    r \ge C_1 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}

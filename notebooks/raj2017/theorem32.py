@@ -55,8 +55,7 @@ n_pool, n_distances = (4000, 200) if run.quick else (150_000, 2000)
 #    \mu_c(\omega) = E\Bigl[ y \int_G \cos \langle gx, \omega \rangle\, q(g)\, d\nu(g) \Bigr] $$
 #
 # (and $\mu_s$ with the sine). The random class takes means over its $s$ templates and $r$ elements in
-# place of $E_\omega$ and the integral; the empirical minimiser takes the signs of means over the $N$
-# labelled points.
+# place of $E_\omega$ and the integral; the empirical minimiser takes signs of means over $N$ points.
 
 # %%
 C = 0.35
@@ -233,5 +232,4 @@ run.table(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run raj2017/theorem32 -p kappa 0.1`, a density that is nearly flat: what becomes of the error
-# from group samples?
+# `invariance run raj2017/theorem32 -p kappa 0.1`, a density that is nearly flat.

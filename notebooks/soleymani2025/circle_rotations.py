@@ -11,9 +11,9 @@
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), Example 5.3.*
 #
-# The manifold is the circle, a point an angle $x$. Eigenspace $m$ of the Laplacian is spanned by $\sqrt2 \cos mx$ and
-# $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of $2\pi/k$ is
-# cyclic, so one generator, and one constraint per eigenspace, is enough:
+# The manifold is the circle, a point an angle $x$. Eigenspace $m$ of the Laplacian is spanned by
+# $\sqrt2 \cos mx$ and $\sqrt2 \sin mx$, with eigenvalue $m^2$. The group of rotations by multiples of
+# $2\pi/k$ is cyclic, so one generator, and one constraint per eigenspace, is enough:
 #
 # $$D^{(m)}(g_0)
 # = \begin{pmatrix} \cos\theta & -\sin\theta \\ \sin\theta & \cos\theta \end{pmatrix},

@@ -20,8 +20,8 @@
 # | time to fit | $\rho^3 n^{3/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}$ |
 # | calls for one prediction | $n^{1/(1+\alpha)}$ |
 #
-# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Time is counted in
-# machine instructions, which two runs repeat to seven digits; the clock decides nothing.
+# with $\rho \le \log_2 |G|$ generators; averaging over the group costs $|G|$ instead. Time is counted
+# in machine instructions, which two runs repeat to seven digits; the clock decides nothing.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -41,30 +41,19 @@ from invariance.theory import soleymani2025 as theory
 run = Run("soleymani2025/cost", profile=profile, seed=seed, degree=degree)
 
 # %% tags=["settings"]
-DEGREE = degree or (6 if run.quick else 12)
+quick = run.quick
+DEGREE = degree or (6 if quick else 12)
 SIZES = {
-    "quick": {
-        "fit": (500, 1_000, 2_000),
-        "generators": (8, 16, 32),
-        "dimension": (6, 8, 12),
-        "averaging": (4, 8, 16),
-        "predict": (50, 100, 200),
-        "dihedral": (8, 16, 64),
-        "eigenspace": (10, 14, 20),
-        "program": (2, 3, 4),
-    },
-    "full": {
-        # just enough samples for a cutoff of 51, 61, 71 and 81 functions
-        "fit": tuple(int(D**2.5) + 2 for D in (51, 61, 71, 81)),
-        "generators": (16, 32, 64, 128),
-        "dimension": (76, 91, 108, 128, 152),
-        "averaging": (64, 128, 256, 512),
-        "predict": (1600, 2263, 3200, 4525, 6400),
-        "dihedral": (4, 8, 16, 64, 256),
-        "eigenspace": (121, 135, 151, 169, 189, 211),
-        "program": (6, 7, 8, 9, 10, 11),
-    },
-}[profile]
+    # just enough samples for a cutoff of 51, 61, 71 and 81 functions
+    "fit": (500, 1000, 2000) if quick else tuple(int(D**2.5) + 2 for D in (51, 61, 71, 81)),
+    "generators": (8, 16, 32) if quick else (16, 32, 64, 128),
+    "dimension": (6, 8, 12) if quick else (76, 91, 108, 128, 152),
+    "averaging": (4, 8, 16) if quick else (64, 128, 256, 512),
+    "predict": (50, 100, 200) if quick else (1600, 2263, 3200, 4525, 6400),
+    "dihedral": (8, 16, 64) if quick else (4, 8, 16, 64, 256),
+    "eigenspace": (10, 14, 20) if quick else (121, 135, 151, 169, 189, 211),
+    "program": (2, 3, 4) if quick else (6, 7, 8, 9, 10, 11),
+}
 ROTATION = TorusTranslations([2], period=2 * np.pi)
 
 # %% [markdown]
@@ -142,8 +131,7 @@ run.figure(fig, "oracle_calls", caption="500, 2,000 and 8,000 samples.")
 # %% [markdown]
 # ## Work to count
 #
-# Each line of theorem 1 and of the two remarks as a function that is run under valgrind; start-up and
-# preparation are subtracted.
+# Each line of theorem 1 and of the two remarks, run under valgrind, less its preparation.
 #
 # - `fit`: a fit at the theorem's cutoff on the circle, $s = 0.75$, against the samples $n$;
 # - `generators`: a projection with random permutations of $S_{10}$ (10-torus, 1,161 functions);
@@ -226,7 +214,7 @@ def prepare(size):
 
 # %%
 sizes = [(name, value) for name, values in SIZES.items() for value in values]
-found = None if run.quick else instructions(WORK, sizes)  # a quick run looks at the clock
+found = None if quick else instructions(WORK, sizes)  # a quick run looks at the clock
 clock = dict(zip(sizes, processor_seconds(WORK, sizes), strict=True))
 count = clock if found is None else dict(zip(sizes, found, strict=True))
 unit = "instructions" if found else "processor seconds"
@@ -318,5 +306,4 @@ record("soleymani2025/remarkC.3-cost", ("eigenspace", "program"), True)
 #
 # ## Try it
 #
-# `invariance run soleymani2025/cost -p degree 8`: larger eigenspaces, and still no time for a
-# larger group.
+# `invariance run soleymani2025/cost -p degree 8`: larger eigenspaces, no more time for a larger group.

@@ -18,8 +18,7 @@
 # \quad\text{for every generator } g. \tag{10}$$
 #
 # Isometries commute with the Laplacian, so $D^\lambda(g)$ exists; few generators suffice; and the
-# program's solution is the average over the *whole* group (Reynolds operator), which nobody has to
-# compute. Each can be checked.
+# program's solution is the average over the *whole* group (Reynolds operator).
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -279,8 +278,7 @@ run.claim(
 #
 # What the projection is for: a fitted `SpectralAveraging` does not change when its argument moves by
 # the generators, random elements and random words of length 20 in them. The largest discrepancy over
-# random points is relative to the largest value of the function; beside it the same functions
-# *without* a group, fitted to the same data.
+# random points is relative to the largest value of the function; beside it the same *without* a group.
 
 # %%
 gaps, without = [], []

@@ -52,8 +52,7 @@ ROTATION = TorusTranslations([2], period=2 * np.pi)
 # are known, hence so is the risk: by Parseval, $|\hat f - f^\star|^2_{L^2}$ is a sum of squares.
 #
 # Whole eigenspaces are kept, so the effective cutoff jumps. To see the rate and not the jumps, the
-# sample sizes are those at which $n^{1/(1+\alpha)}$ is just the size of a whole number of
-# eigenspaces.
+# sample sizes are those at which $n^{1/(1+\alpha)}$ is the size of whole eigenspaces.
 
 # %% tags=["settings"]
 CASES = [
@@ -177,8 +176,7 @@ run.claim("soleymani2025/theorem1-risk", rates=rates, expected=expected, upper_b
 #
 # ## The same rate as kernel ridge regression?
 #
-# Slopes of both, draw by draw, on draws that no run has used; the case in which they differ most
-# decides.
+# Slopes of both, draw by draw, on fresh draws; the case in which they differ most decides.
 
 # %%
 apart = {}
@@ -200,7 +198,7 @@ run.claim(
 # ## Equation (43) at every n and D
 #
 # $R = \underbrace{\mathbb E|\hat f - f^\star_D|^2}_{\le\, D(\sigma^2 + |f^\star|_\infty^2)/n} +
-# \underbrace{|f^\star - f^\star_D|^2}_{\le\, D^{-\alpha} |f^\star|^2_{H^s}}$, each term against its own.
+# \underbrace{|f^\star - f^\star_D|^2}_{\le\, D^{-\alpha} |f^\star|^2_{H^s}}$, term by term.
 
 
 # %%

@@ -119,8 +119,7 @@ assert counts[:4].tolist() == [1, 11, 56, 176]
 # ## Figure 1: kernel ridge regression is not invariant
 #
 # $\mathrm{ID}(f) = \sup_{x, g} |f(x) - f(gx)|$, over the test points and every group element. The
-# kernel's values at all $2^{10}$ flips of a point are products of those at the $2^5$ flips of either
-# half.
+# kernel's values at all $2^{10}$ flips of a point are products of those of either half.
 
 # %%
 SIGNS = np.array(list(product([1.0, -1.0], repeat=DIMENSION // 2)))
@@ -268,8 +267,7 @@ run.figure(figure, "figure2", caption=caption)
 # %% [markdown]
 # At $D = 176$ nearly all of the published estimate's error is its variance
 # $\frac Dn (\sigma^2 + |f^\star|_\infty^2)$. Also: $f^\star$, made periodic, has a kink at $\pm1$. It
-# lies in $H^s$ only for $s < 3/2$, far below the $s > d/2 = 5$ that the theorem asks for, so that no
-# rate is promised here.
+# lies in $H^s$ only for $s < 3/2$, and the theorem asks for $s > d/2 = 5$.
 #
 # ### What the paper says of them
 #
@@ -379,8 +377,8 @@ run.claim(
 # ### Two dials for one norm
 #
 # "Higher values of the regularization parameter for KRR correspond to lower values of the sparsity
-# parameter for Spec-Avg, both of which act as mechanisms for regularizing the norm of the
-# estimator." Norms in the kernel's own space, $\sqrt{a^\top K a}$, and in $L^2$, $|\hat f|$; and, for each
+# parameter for Spec-Avg, both of which act as mechanisms for regularizing the norm of the estimator."
+# Norms in the kernel's own space, $\sqrt{a^\top K a}$, and in $L^2$, $|\hat f|$; and, for each
 # $\lambda$, the $D$ whose test error is nearest, as a ratio, to that of the regression.
 
 
@@ -454,5 +452,4 @@ run.figure(figure, "dials", caption=f"Means and two standard errors over {len(UN
 # %% [markdown]
 # ## Try it
 #
-# `invariance run soleymani2025/torus_sign_flips -p eta 1.0 -p noise 0.1`: a narrower kernel, and
-# samples with noise.
+# `invariance run soleymani2025/torus_sign_flips -p eta 1.0 -p noise 0.1`: a narrower kernel, noise.

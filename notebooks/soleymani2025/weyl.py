@@ -18,11 +18,10 @@
 # $$D_\lambda = \frac{\omega_d}{(2\pi)^d}\,\mathrm{vol}(M)\,\lambda^{d/2} + O(\lambda^{(d-1)/2}),$$
 #
 # with $\omega_d$ the volume of the unit ball (Weyl's law, B.16). Of those, a share that tends to
-# $1/|G|$ is invariant under a finite group of isometries (B.17). This is the whole statistical gain
-# that invariance can bring.
+# $1/|G|$ is invariant under a finite group of isometries (B.17). This is all that invariance can gain.
 #
-# Nothing needs to be enumerated to check it: multiplicities have formulas, and the dimension of
-# the invariants of an eigenspace is a mean of traces, $\frac1{|G|}\sum_g \operatorname{tr} D^\lambda(g)$.
+# Nothing needs to be enumerated to check it: multiplicities have formulas, and the dimension of the
+# invariants of an eigenspace is a mean of traces, $\frac1{|G|}\sum_g \operatorname{tr} D^\lambda(g)$.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -118,9 +117,8 @@ run.figure(figure, "weyl", caption="Crosses: Weyl's law, no fitted constant.")
 # %% [markdown]
 # ## Section B.7: two Sobolev norms
 #
-# The paper weights a squared coefficient of eigenvalue $\lambda$ by $D_\lambda^\alpha$ with
-# $\alpha = 2s/d$; elsewhere the weight is $(1 + \lambda)^s$. By Weyl's law their ratio neither grows
-# nor falls, so the norms are equivalent.
+# The paper weights a squared coefficient of eigenvalue $\lambda$ by $D_\lambda^\alpha$ with $\alpha =
+# 2s/d$; elsewhere the weight is $(1 + \lambda)^s$. By Weyl's law their ratio neither grows nor falls.
 
 
 # %%
@@ -229,8 +227,7 @@ run.claim(
 # ## B.17: the invariant share
 #
 # Reflections make the share approach $1/|G|$ from above. The verdict rests on how fast $|G|$ times the
-# share approaches one: the boundary terms of the quotient say $\lambda^{-1/2}$, or faster where there
-# are none.
+# share approaches one: the boundary terms of the quotient say $\lambda^{-1/2}$ or faster.
 
 # %%
 axes_and_angles = (([0, 1, (1 + 5**0.5) / 2], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))

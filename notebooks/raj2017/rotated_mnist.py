@@ -348,7 +348,9 @@ def percent_right(decided):
     return 100 * np.mean(np.concatenate(decided).argmax(axis=1) == labels[n_train:])
 
 
-STARTS = range(n_train, len(labels), 2500)  # of blocks of test images
+def starts():
+    """Of blocks of test images."""
+    return range(n_train, len(labels), 2500)
 
 
 # %%
@@ -364,7 +366,7 @@ def features_right(method, first, second):
         dual, intercept = ridge(Z @ Z.T, choice[1])
         weights.append((Z.T @ dual, intercept))
     decided = [[] for _ in layers]
-    for start in STARTS:
+    for start in starts():
         Z = inputs(method, start, start + 2500)
         for layer, (coef, intercept), found in zip(layers, weights, decided, strict=True):
             Z = layer.transform(Z)
@@ -377,7 +379,7 @@ def kernel_right(kappa, blur, multiple, alpha):
     """Test accuracy in per cent with a kernel."""
     k, X = kernel(kappa, blur, multiple), blurred(blur, 0, n_train)
     dual, intercept = ridge(k(X), alpha)
-    decided = [k(blurred(blur, start, start + 2500), X) @ dual for start in STARTS]
+    decided = [k(blurred(blur, start, start + 2500), X) @ dual for start in starts()]
     return percent_right([block + intercept for block in decided])
 
 

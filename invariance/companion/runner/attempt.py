@@ -14,9 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ..files import file_digest, read_json, replace_folder, write_bytes, write_json, writing
+from ..files import file_digest, replace_folder, write_bytes, write_json, writing
 from ..ledger.guard import record_digests
-from ..ledger.results import STATUSES, outputs_of, read_executed, read_results, read_status
+from ..ledger.results import outputs_of, read_executed, read_outcome, read_results, read_status
 from ..ledger.settings import STAGE
 from ..paths import Paths
 from .resume import inputs_of
@@ -110,13 +110,10 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
 
 def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
     """Status and failure of a worker that has exited by itself."""
-    outcome = read_json(job.folder / ".work" / "outcome.json")
-    if isinstance(outcome, dict) and outcome.get("status") in STATUSES:
-        told = outcome.get("failure")
-        if outcome["status"] == "ok":
-            return "ok", None
-        if isinstance(told, dict) and isinstance(told.get("message"), str):
-            return outcome["status"], failure("") | told
+    if outcome := read_outcome(job.folder / ".work" / "outcome.json"):
+        told = outcome["failure"]
+        if told or outcome["status"] == "ok":
+            return outcome["status"], failure("") | told if told else None
     if not job.folder.exists():
         return "failed", failure(f"{job.folder} was removed while it ran")
     code = job.process.exitcode

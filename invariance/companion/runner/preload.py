@@ -9,6 +9,7 @@ import importlib
 import sys
 
 from ..imports import closure
+from ..ledger.results import check_of
 
 # see `invariance.companion.source.read_notebook`
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
@@ -26,6 +27,8 @@ for _name in (
 ):  # fmt: skip
     importlib.import_module(_name)
 
+for _name in ("results", "status", "executed"):
+    check_of(_name)
 closure("\n".join(f"import invariance.{name}" for name in _OURS))
 sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
 gc.collect()

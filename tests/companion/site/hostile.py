@@ -35,11 +35,11 @@ def _executed(*cells: dict) -> str:
 #: What the page of a damaged notebook must say, and the files that are damaged.
 DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
     "truncated": ("damaged", {"executed.ipynb": _executed(code_cell("x = 1"))[:60]}),
-    "cells": ("is no notebook of format 4", {"executed.ipynb": _executed("no cell", 3)}),
+    "cells": ("not readable as results: cells[0] must be object", {"executed.ipynb": _executed("no cell", 3)}),
     "latin": ("latin.py cannot be read", {}),
-    "status": ("[1] is no mapping", {"status.json": "[1]"}),
-    "claims": ("'claims' is [1], not a mapping", {}),
-    "noverdict": ("malformed entries: raj2017/fig1", {}),
+    "status": ("it must be object", {"status.json": "[1]"}),
+    "claims": ("claims must be object", {}),
+    "noverdict": ("claims.raj2017/fig1 must be object", {}),
     "results": ("results.json: not readable as results", {"results.json": '{"claims": '}),
     "deep": ("results.json: not readable as results", {"results.json": "[" * 200_000}),
     "huge": ("figure accuracy: not a PNG picture, or too large a one", {"accuracy.png": HUGE}),

@@ -44,7 +44,6 @@ choose: $(VENV)/.full
 full: $(VENV)/.full
 	@status=0; $(BIN)/invariance run --profile full --resume || status=$$?; \
 	$(BIN)/invariance scoreboard || status=$$?; \
-	$(BIN)/invariance pages || status=$$?; \
 	$(BIN)/invariance report --profile full || status=$$?; exit $$status
 
 # The array checks of scikit-learn's check_estimator run only where this is set.

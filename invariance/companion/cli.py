@@ -21,21 +21,17 @@ from .source import chooses
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 _NAMES = click.argument("notebooks", nargs=-1)
+_THREADS = click.option("--threads", default=1, show_default=True, help="BLAS threads of each.")
 
 
 def _out(default: str) -> Callable:
     where = click.Path(path_type=Path)
-    return click.option("--out", type=where, metavar="FOLDER", help=f"Where. [default: {default}]")
+    return click.option("--out", type=where, help=f"Where. [default: {default}]")
 
 
 def _profile(default: str) -> Callable:
     kinds = click.Choice(PROFILES)
     return click.option("--profile", type=kinds, default=default, show_default=True)
-
-
-def _number(name: str, text: str, kind: type = int, default: Any = None) -> Callable:
-    shown = default is not None
-    return click.option(name, type=kind, default=default, show_default=shown, help=text)
 
 
 class _Usage(click.ClickException):
@@ -103,9 +99,9 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
 @_profile("quick")
 @click.option("-p", "given", nargs=2, multiple=True, metavar="NAME VALUE",
               help="A parameter of the notebooks, written as in Python; repeatable.")  # fmt: skip
-@_number("--jobs", "Notebooks at a time. [default: cores / threads]")
-@_number("--threads", "BLAS threads of each.", default=1)
-@_number("--deadline", "Kill a notebook after so many seconds. [default: 900; full: 86400]", float)
+@click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
+@_THREADS
+@click.option("--deadline", type=float, help="Seconds for each. [default: 900; full: 86400]")
 @click.option("--resume", is_flag=True, help="Skip what ran with the same text, code, versions.")
 def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **options: Any) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
@@ -127,8 +123,8 @@ def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **option
 @main.command()
 @_NAMES
 @_profile("full")
-@_number("--jobs", "Notebooks at a time.", default=1)
-@_number("--threads", "BLAS threads of each.", default=1)
+@click.option("--jobs", default=1, show_default=True, help="Notebooks at a time.")
+@_THREADS
 def choose(notebooks: tuple[str, ...], **options: Any) -> None:
     """Choose the settings of notebooks, with seed 0 and without test data.
 
@@ -201,23 +197,12 @@ def _name(problems: list[str]) -> None:
 
 
 @main.command()
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="FILE", help="[default: build/report.pdf]"
-)
+@_out("build/report.pdf")
 def pdf(out: Path | None) -> None:
     """Print the published results as a paper of some pages; needs Chromium."""
-    from invariance.companion.site.pdf import write_pdf
+    from .site.pdf import write_pdf
 
     click.echo(write_pdf(Paths.find(), out))
-
-
-@main.command()
-def pages() -> None:
-    """Write figures/README.md and a page per notebook there, for a forge's browser."""
-    from .site.forge import write_pages
-
-    for path in write_pages(Paths.find()):
-        click.echo(path)
 
 
 @main.command()
@@ -270,7 +255,7 @@ def claim(claim_id: str, again: bool, profile: str) -> None:
 
 @main.command("scoreboard")
 def write_scoreboard() -> None:
-    """Write README.md's scoreboard, figures/FAILURES.md and PROTOCOLS.md from published results."""
+    """Write README.md's scoreboard and the pages of figures/ from published results."""
     click.echo(scoreboard.write_scoreboard(Paths.find()))
 
 

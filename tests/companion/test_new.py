@@ -66,7 +66,6 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     board = invoke("scoreboard")
     assert "**1 of the 3 claims are reproduced**" in board
     assert "2 are not (1 violated, 1 inconclusive)" in board
-    invoke("pages")
     assert "agree" in invoke("check")
     invoke("report", "--profile", "quick", "--out", str(tmp_path / "site"))
     pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text()

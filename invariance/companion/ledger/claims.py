@@ -58,10 +58,8 @@ class Claim:
     history: tuple[Earlier, ...] = ()
     note: str = ""
 
-    @property
-    def paper_key(self) -> str:
-        """The paper that the claim belongs to."""
-        return self.id.split("/")[0]
+    #: The paper that the claim belongs to.
+    paper_key = property(lambda self: self.id.split("/")[0])
 
     @cached_property
     def values(self) -> tuple[float, ...]:
@@ -76,18 +74,13 @@ class Claim:
     @cached_property
     def margins(self) -> tuple[float, ...]:
         """The margin of each printed number, in its unit; one margin where none is printed."""
-        share = _SHARE.fullmatch(self.margin)
-        if share:
-            return tuple(float(share[1]) / 100 * abs(value) for value in self.values)
+        if self.margin.endswith("%"):
+            share = float(self.margin.rstrip("% ")) / 100
+            return tuple(share * abs(value) for value in self.values)
         return (float(self.margin or 0),) * max(1, len(self.paper))
 
-    @property
-    def printed(self) -> str:
-        """What the paper prints, as text: ``"10.82, 10.05"``, or empty."""
-        return ", ".join(self.paper)
-
-
-_SHARE = re.compile(r"([0-9.]+) ?%")
+    #: What the paper prints, as text: ``"10.82, 10.05"``, or empty.
+    printed = property(lambda self: ", ".join(self.paper))
 
 
 class Ledger(dict[str, Claim]):
@@ -159,13 +152,7 @@ def _line(text: str) -> str:
 
 
 def load_ledger(path: Path | str) -> Ledger:
-    """Read and validate the ledger, a YAML file with one list, ``claims``.
-
-    Raises
-    ------
-    LedgerError
-        Naming the claim and the field that is wrong.
-    """
+    """Read the ledger, a YAML file; a `LedgerError` names the claim and the field that is wrong."""
     content = read_yaml(Path(path), AS_PRINTED)
     if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
         raise LedgerError(f"the ledger {path} must hold one list named 'claims'")

@@ -11,8 +11,7 @@ from ..parameters import read_parameters
 from ..paths import PROFILES, Paths
 from ..source import calls_of, chooses, read_notebook, reads
 from .claims import Claim, load_ledger
-from .guard import alterations
-from .owner import departures
+from .guard import alterations, departures
 from .prose import typed_results
 from .results import altered, files_of, read_results, read_status
 from .scoreboard import scoreboard

@@ -1,16 +1,31 @@
-"""What is published is what was measured: every file has its digest in ``figures/SHA256SUMS``.
+"""What is published is what was measured, and what is promised is what the ledger's owner wrote.
 
-The command that writes a file records it: a run what it publishes, ``invariance choose`` the
-settings, ``invariance scoreboard`` and ``pages`` what they write, and the ledger as it then is.
-`alterations` lists what has been changed, lost or added by anything else.
+Every published file has its digest in ``figures/SHA256SUMS``. The command that writes a file
+records it: a run what it publishes, ``invariance choose`` the settings, ``invariance scoreboard``
+what it writes, and the ledger as it then is. `alterations` lists what has been
+changed, lost or added by anything else.
+
+The ledger is its owner's edition, word for word, and three fields of ours (`departures`). Our lines
+stand below the owner's line of a claim, whose closing brace moves down, indented by five blanks.
+Without them it is the owner's file again; its SHA-256 lies in ``notebooks/claims.sha256``.
 """
 
+import hashlib
+import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import LedgerError
-from ..files import file_digest, locked, read_text, write_bytes
+from ..files import AS_PRINTED, file_digest, locked, parse_yaml, read_text, write_bytes
 from ..paths import Paths
+from .claims import OURS
+
+_OURS = re.compile(r"^(  - \{.*),\n(?:     .*\n)+", re.MULTILINE)
+_REMEDY = (
+    "'git diff' shows what changed; results are published by 'invariance run --profile full', "
+    "the ledger's own fields and all else by 'scoreboard'"
+)
 
 
 def _guard(paths: Paths) -> Path:
@@ -83,7 +98,43 @@ def alterations(paths: Paths) -> list[str]:
     return said
 
 
-_REMEDY = (
-    "'git diff' shows what changed; results are published by 'invariance run --profile full', "
-    "pages by 'pages', the ledger's own fields and all else by 'scoreboard'"
-)
+def owners_text(ledger: str) -> str:
+    """The ledger without our lines.
+
+    >>> owners_text("claims:\\n  - {id: p/c, kind: order,\\n     protocol: few draws}\\n")
+    'claims:\\n  - {id: p/c, kind: order}\\n'
+    """
+    return _OURS.sub(r"\1}\n", ledger)
+
+
+def departures(paths: Paths) -> list[str]:
+    """Where the ledger is not the owner's edition; empty where it is, or where none is named."""
+    if not paths.owners_digest.exists():
+        return []
+    named, full = read_text(paths.owners_digest).partition(" ")[0], read_text(paths.ledger)
+    plain, found = owners_text(full), []
+    if hashlib.sha256(plain.encode()).hexdigest() != named:
+        found.append(
+            "notebooks/claims.yml differs from its owner's edition in more than "
+            f"{', '.join(OURS)}: 'git diff' shows where; our fields stand below the owner's line, "
+            "indented by five blanks"
+        )
+    for ours, theirs in zip(_entries(full), _entries(plain), strict=False):
+        changed = sorted(k for k in {*ours, *theirs} - {*OURS} if ours.get(k) != theirs.get(k))
+        if changed:
+            what = f"{theirs.get('id')}: {', '.join(changed)}"
+            found.append(f"notebooks/claims.yml: {what} is the owner's, and set again below")
+    # the owner's file, where it lies beside the checkout or beside the data
+    data = os.environ.get("INVARIANCE_DATA")
+    for place in {paths.root.parent / "shared", *([Path(data).parent] if data else [])}:
+        if (place / "claims.yaml").is_file() and file_digest(place / "claims.yaml") != named:
+            what = f"{place / 'claims.yaml'} is another edition than claims.sha256 names"
+            found.append(f"{what}: take its words over, and its SHA-256")
+    return found
+
+
+def _entries(text: str) -> list[dict[str, object]]:
+    match parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED):
+        case {"claims": [*claims]}:
+            return [claim for claim in claims if isinstance(claim, dict)]
+    return []

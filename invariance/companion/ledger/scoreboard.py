@@ -1,13 +1,14 @@
-"""What the results come to, as Markdown: the table of ``README.md``, and two pages beside figures.
+"""What the results come to, as Markdown: the table of ``README.md``, and pages beside the figures.
 
 The table stands between two marker lines, so that a command can write it and a check can compare
-it. ``figures/FAILURES.md`` says what is not reproduced, and why; ``figures/PROTOCOLS.md`` what
-protocols that were changed after a first result gave before. All are templates of `templates`.
+it. ``figures/README.md`` shows the figures, ``FAILURES.md`` says what is not reproduced, and why,
+``PROTOCOLS.md`` what earlier protocols gave. All are templates of `templates`.
 """
 
 import html
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from ..errors import CompanionError
@@ -22,6 +23,7 @@ from .verdicts import FAILED, KEPT, at_fault
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
 _UNCOUNTED = (ANOTHER, UNREGISTERED)
+_PAGES = ("README.md", "FAILURES.md", "PROTOCOLS.md")
 
 
 class ScoreboardError(CompanionError, ValueError):
@@ -29,20 +31,23 @@ class ScoreboardError(CompanionError, ValueError):
 
 
 def scoreboard(paths: Paths) -> dict[Path, str]:
-    """``README.md`` with the table in its place, and the two pages, by path.
+    """``README.md`` with the table in its place, and the pages beside figures, by path.
 
     A `LedgerError` if the ledger or ``README.md`` cannot be read, a `ScoreboardError` if the latter
     has no place for the table.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    rows = rows_of(load_ledger(paths.ledger), published_results(paths), paths)
+    results = published_results(paths)
+    rows = rows_of(load_ledger(paths.ledger), results, paths)
     columns = {"reproduced": KEPT, "not reproduced": FAILED, "not measured": (OPEN,)}
     columns |= {"not counted": _UNCOUNTED} if _of(rows, _UNCOUNTED) else {}
     papers: dict[str, list[Row]] = {}
     for row in rows:
         key = row.claim.paper_key
         papers.setdefault(f"[{paper_label(key)}](notebooks/{key})", []).append(row)
+    homes = [*dict.fromkeys(row.claim.paper_key for row in rows)]  # papers first
+    results.sort(key=lambda r: [*homes, home := r["notebook"].split("/")[0]].index(home))
     jinja = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
@@ -50,12 +55,13 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
     jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
                       "said": _said, "sentence": sentence}  # fmt: skip
     jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
-                      "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED}  # fmt: skip
+                      "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,
+                      "title": partial(_title, paths)}  # fmt: skip
 
     def text(name: str) -> str:
         return jinja.get_template(name).render().rstrip() + "\n"
 
-    written = {paths.figures / name: text(name) for name in ("FAILURES.md", "PROTOCOLS.md")}
+    written = {paths.figures / name: text(name) for name in _PAGES}
     if paths.readme.is_file():
         board = with_scoreboard(read_text(paths.readme), text("scoreboard.md").rstrip())
         written = {paths.readme: board} | written
@@ -70,6 +76,12 @@ def write_scoreboard(paths: Paths) -> str:
     record_digests(paths, *written, paths.ledger, paths.papers, paths.owners_digest)
     readme = written.get(paths.readme, "")
     return readme.partition(BEGIN)[2].partition(END)[0].strip()
+
+
+def _title(paths: Paths, notebook: str) -> str:
+    source = paths.source(notebook)
+    found = re.search(r"^# # (.+)", read_text(source), re.MULTILINE) if source.is_file() else None
+    return found[1] if found else notebook
 
 
 def _of(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:

@@ -5,6 +5,7 @@ with two standard errors on either side. A number without a standard error is in
 the notebook says why it is exact. Of several numbers, gaps or fits the worst decides (`combined`).
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,12 +15,9 @@ from .claims import Claim
 VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
 
 #: A claim is reproduced, or it is measured and not reproduced.
-KEPT = VERDICTS[:2]
-FAILED = VERDICTS[2:]
-
+KEPT, FAILED = VERDICTS[:2], VERDICTS[2:]
 #: A fitted exponent's interval and its distance from the stated one, at most.
 WIDEST = 0.1
-
 #: A difference above this, relative to the numbers compared, is more than rounding.
 ROUNDING = 1e-6
 
@@ -66,12 +64,9 @@ def at_fault(reason: str) -> str:
     >>> at_fault("a > b holds: gap 3, standard error 1; b > c is reversed: gap -4, paired ...")
     'b > c is reversed: gap -4, paired ...'
     """
-    holds = (
-        " holds: ", " within ", ", on the better side", " inside the interval",
-        " a faster decay", " undercuts",
-    )  # fmt: skip
+    holds = r" (holds: |within |inside the interval|a faster decay|undercuts)|, on the better side"
     parts = reason.split("; ")
-    return "; ".join([part for part in parts if not any(h in part for h in holds)] or parts)
+    return "; ".join([part for part in parts if not re.search(holds, part)] or parts)
 
 
 def combined(verdicts: Sequence[str]) -> str:
@@ -184,8 +179,8 @@ def _same(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     else:
         verdict, relation = "inconclusive", "straddles the margin of"
     text = _with_se(value, se)
-    where = _interval(value, se, text)
-    yield verdict, f"difference {text}: {where} {relation} {_plain(margin)}", text
+    reason = f"difference {text}: {_interval(value, se, text)} {relation} {_plain(margin)}"
+    yield verdict, reason, text
 
 
 def _order(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
@@ -225,10 +220,8 @@ def _gap(
     else:
         verdict, relation = "inconclusive", "is under two standard errors"
     how = "paired " if pair["paired"] else ""
-    return verdict, (
-        f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: "
-        f"gap {_plain(gap)}, {how}standard error {_plain(se)}"
-    )
+    error = f"gap {_plain(gap)}, {how}standard error {_plain(se)}"
+    return verdict, f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: {error}"
 
 
 def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
@@ -291,11 +284,8 @@ def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     elif largest > ROUNDING:
         verdict, relation = "inconclusive", f"more than rounding ({ROUNDING:.0e}), within"
     found = f"largest difference {largest:.2e}"
-    yield (
-        verdict,
-        f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}",
-        found,
-    )
+    reason = f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
+    yield verdict, reason, found
 
 
 _JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Parts]] = {

@@ -10,14 +10,7 @@ import numpy as np
 
 from ...datasets.dataset import withhold
 from ..errors import RecordError
-from ..ledger.settings import (
-    CHOOSING_SEED,
-    STAGE,
-    Choice,
-    best_of,
-    read_settings,
-    write_settings,
-)
+from ..ledger.settings import CHOOSING_SEED, STAGE, Choice, best_of, read_settings, write_settings
 from ..paths import Paths
 
 T = TypeVar("T")
@@ -59,8 +52,7 @@ class Stages:
         """The entry of a grid that scores best on training data; a full run reads it from a file.
 
         ``invariance choose`` computes the scores, with seed 0 and without test data, and writes
-        ``notebooks/settings/<notebook>.yml``, which is committed. A full run reads it and computes
-        none. A quick run chooses at once.
+        ``notebooks/settings/<notebook>.yml``; a full run reads it. A quick run chooses at once.
 
         `name` is the setting's, `grid` holds numbers, text, None, or lists and dicts of them.
         ``score(entry)`` is a number or one for each repetition; in its place, ``scores()`` returns

@@ -65,8 +65,7 @@ def _value(
         array = np.atleast_1d(_numbers("samples", samples))
         repetitions = len(array)
         value, se = mean_se(array)
-    means = np.atleast_1d(_numbers("value", value))
-    count = max(1, len(claim.paper))
+    means, count = np.atleast_1d(_numbers("value", value)), max(1, len(claim.paper))
     if means.shape != (count,):
         printed = f"the paper has {count} number(s), {claim.printed}"
         raise RecordError(f"{printed}; got shape {means.shape}")
@@ -203,10 +202,8 @@ def _rate(
         if not isinstance(fit, RateFit):
             raise RecordError(f"rates[{name!r}] is {fit!r:.60}, not a fit_rate(x, y)")
         numbers = {"slope": fit.slope, "low": fit.low, "high": fit.high, "expected": expected[name]}
-        fits[name] = {
-            key: float(_numbers(f"rates[{name!r}] {key}", number))
-            for key, number in numbers.items()
-        } | {"confidence": 0.95, "points": fit.points, "method": fit.method}
+        found = {key: float(_numbers(f"rates[{name!r}] {key}", n)) for key, n in numbers.items()}
+        fits[name] = found | {"confidence": 0.95, "points": fit.points, "method": fit.method}
     return {"rates": fits, "upper_bound": bool(upper_bound)}
 
 

@@ -9,6 +9,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from math import isnan
 from pathlib import Path
 from typing import Any, TypeVar
@@ -42,14 +43,13 @@ T = TypeVar("T")
 class Run(Stages):
     """One execution of a notebook: everything that it emits goes through here.
 
-    Results are on disk after every call, written whole. In a batch run they go to the runner's
-    folder; in Jupyter, plain papermill or a script to
-    ``build/interactive/<profile>/<paper>/<name>/``.
+    Results are in `folder` after every call, written whole: the runner's in a `batch` run; in
+    Jupyter, plain papermill or a script ``build/interactive/<profile>/<paper>/<name>/``.
 
     Parameters
     ----------
     notebook : str
-        ``<paper>/<name>``.
+        ``<paper>/<name>``; a `NotebookError` where it is malformed.
     profile : {"quick", "full"}
         The attribute `quick` says which.
     seed : int
@@ -57,13 +57,10 @@ class Run(Stages):
     chooses : bool
         Whether settings are chosen here: test data are then withheld until `measure` is called.
     **parameters
-        The further names of the notebook's parameters cell, to be recorded with the results:
-        ``width=width``. ``invariance check`` and the runner say which are missing. ``seeds``, a
-        list of whole numbers, becomes the attribute `seeds`, which is ``(seed,)`` without it.
+        The further names of the notebook's parameters cell, to be recorded with the results.
+        ``seeds``, a list of whole numbers, becomes the attribute `seeds`, else ``(seed,)``.
 
-    Results go to `folder`; `batch` says whether the runner executes the notebook, with nobody there
-    to move a slider. A `ParameterError` for an unknown profile or a seed that is not a whole
-    number >= 0, a `NotebookError` for a malformed name. A notebook starts with::
+    A notebook starts with::
 
         run = Run("miller1999/figure1", profile=profile, seed=seed, n_sensors=n_sensors)
     """
@@ -108,12 +105,11 @@ class Run(Stages):
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
         self._spared: dict[str, float] = {}
-        self._code_digest: str | None = None
+        same = {"seed": self.seed, "parameters": own}
         self._results: dict[str, Any] = {
-            **{"schema": RESULTS_SCHEMA, "notebook": notebook, "profile": profile},
-            **{"parameters": own, "seed": self.seed, "claims": self._claims},
-            "says": [],
-            "provenance": {**code, "seed": self.seed, "parameters": own, "data": self._data},
+            **{"schema": RESULTS_SCHEMA, "notebook": notebook, "profile": profile, **same},
+            **{"claims": self._claims, "says": []},
+            "provenance": {**code, **same, "data": self._data},
             "volatile": {"started": started.isoformat(timespec="seconds"), "timings": {}},
         }
         if _shell() is None:
@@ -129,9 +125,8 @@ class Run(Stages):
     ) -> None:
         """Save a figure as PNG, show it with its alternative text, and close it.
 
-        `alt` says what the figure shows, for those who do not see it. As a rule it is `described`:
-        titles, axes and the ends of curves, so that nothing is said that was not computed. `name`
-        is that of the file, without ending; `caption` is Markdown, formulas between dollar signs.
+        `alt` says what the figure shows, for those who do not see it; as a rule it is `described`.
+        `name` is that of the file, without ending; `caption` is Markdown, with formulas in dollars.
         Raises `RecordError` for a bad name or, in a batch run, one used before.
         """
         self._new_name("figure", name, self._figures)
@@ -257,16 +252,9 @@ class Run(Stages):
     def cache(self, function: Callable[..., T]) -> Callable[..., T]:
         """`function` with its results kept on disk between executions; also a decorator.
 
-        A result is used again when the arguments, the function's source, the helpers and
-        constants of the notebook that it uses, the modules of `invariance` that the notebook
-        imports (those of the companion apart) and those beside it, the data files named to
-        `uses_data` so far and the versions of the computing packages are all the same, and the
-        file is what was written. Pass seeds, not generators. Do not share the cache with
-        strangers: it holds pickles.
+        A result is used again when all that it depends on is the same: see
+        `invariance.companion.run.cache`. Pass seeds, not generators.
         """
-        if self._code_digest is None:
-            source = self._paths.source(self.notebook)
-            self._code_digest = code_digest(source if source.is_file() else None)
 
         def key() -> str:
             # what loaders hand out is an argument of every function that calls one
@@ -278,6 +266,11 @@ class Run(Stages):
             self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
         return cached(function, self._paths.build / "cache" / self.notebook, key, reused)
+
+    @cached_property
+    def _code_digest(self) -> str:
+        source = self._paths.source(self.notebook)
+        return code_digest(source if source.is_file() else None)
 
     def _again(self, message: str) -> None:
         if self.batch:

@@ -7,8 +7,8 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -53,8 +53,8 @@ def build_site(
             draft, source = Path(place) / "site", Path(place) / "source"
             book = _write_source(material, paths, source)
             warnings = _sphinx(book, source, draft)
-            files = sorted(p.relative_to(draft).as_posix() for p in _files(draft))
-            (draft / MARKER).write_text(json.dumps({"made by": "invariance", "files": files}))
+            mark = {"made by": "invariance", "files": sorted(_files(draft))}
+            (draft / MARKER).write_text(json.dumps(mark))
             refuse_foreign(out)  # half a minute has passed
             replace_folder(draft, out)
     except OSError as error:
@@ -74,12 +74,11 @@ def refuse_foreign(out: Path) -> None:
         return
     else:
         known = _marked(out / MARKER)
-        found = {path.relative_to(out).as_posix() for path in _files(out)} - {MARKER}
-        if known is not None and found <= known:
+        more = sorted(_files(out) - {MARKER} - (known or set()))
+        if known is not None and not more:
             return
-        some = ", ".join(sorted(found - (known or set()))[:3]) or "folders"
         beside = "was not made by this command" if known is None else "an earlier site beside it"
-        fault = f"holds {some} and {beside}"
+        fault = f"holds {', '.join(more[:3]) or 'folders'} and {beside}"
     raise SiteError(
         f"{out} {fault}. Nothing was changed. Name another folder, or move away what is there"
     )
@@ -94,11 +93,10 @@ def _marked(marker: Path) -> set[str] | None:
         return None
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path) -> set[str]:
     """Everything below a folder but folders; a link counts as a file and is not followed."""
-    for place, folders, files in os.walk(folder):
-        yield from (Path(place) / name for name in files)
-        yield from (Path(place) / name for name in folders if (Path(place) / name).is_symlink())
+    found = (Path(place, name) for place, *some in os.walk(folder) for name in chain(*some))
+    return {p.relative_to(folder).as_posix() for p in found if p.is_symlink() or not p.is_dir()}
 
 
 # ---------------------------------------------------------------------------- the Sphinx project
@@ -138,7 +136,6 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
     }  # fmt: skip
     # twice the cores: one process reads or hands out, and none waits long for the last to end
     jobs = 2 * (os.cpu_count() or 1) if sys.platform != "win32" else 1
-    collected = gc.isenabled()
     gc.disable()  # trees of documents are read and written as wholes: going over them finds nothing
     try:
         with patch_docutils(), docutils_namespace():
@@ -148,8 +145,7 @@ def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
             )  # fmt: skip
             app.build(force_all=True)
     finally:
-        if collected:
-            gc.enable()
+        gc.enable()
     icons = ("**/fontawesome.*", "**/fa-[br]*.woff2")  # but the font that has all that are shown
     others = ("**/*.map", "_static/webpack-macros.html", ".buildinfo*", "objects.inv")
     for pattern in (*others, *icons):

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import states
@@ -172,12 +172,7 @@ def _links(app: Sphinx, doctree: nodes.document) -> None:
 class _English(SearchEnglish):
     """Remembers the stem of a word from page to page: it takes a tenth of a build to find."""
 
-    stems: ClassVar[dict[str, str]] = {}
-
-    def stem(self, word: str) -> str:
-        if word not in self.stems:
-            self.stems[word] = super().stem(word)
-        return self.stems[word]
+    stem = cache(SearchEnglish.stem)
 
 
 def setup(app: Sphinx) -> None:

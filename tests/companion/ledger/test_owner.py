@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.ledger.owner import departures, owners_text
+from invariance.companion.ledger.guard import departures, owners_text
 from invariance.companion.paths import Paths
 
 ROOT = Path(__file__).parents[3]

@@ -65,6 +65,14 @@ def test_the_files_show_what_ledger_and_results_give():
         assert path.read_text(encoding="utf-8") == text, "run `invariance scoreboard`"
 
 
+def test_the_page_of_figures_leads_somewhere_and_holds_no_markup_of_results():
+    page = ROOT / "figures/README.md"
+    text = page.read_text(encoding="utf-8")
+    assert "<script" not in text and text.count("![") > 100
+    for address in re.findall(r"\]\(([^)\s]+)\)", text):
+        assert address.startswith("https://") or (page.parent / address).exists(), address
+
+
 def test_counts_by_verdict_and_explains_what_fell_short(project):
     publish(project, "demo/a", "number", "pair", "order")
     publish(project, "demo/b", "bound")

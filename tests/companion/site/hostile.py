@@ -35,7 +35,7 @@ def _executed(*cells: dict) -> str:
 #: What the page of a damaged notebook must say, and the files that are damaged.
 DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
     "truncated": ("damaged", {"executed.ipynb": _executed(code_cell("x = 1"))[:60]}),
-    "cells": ("not readable as results: cells[0] must be object", {"executed.ipynb": _executed("no cell", 3)}),
+    "cells": ("cells[0] must be object", {"executed.ipynb": _executed("no cell", 3)}),
     "latin": ("latin.py cannot be read", {}),
     "status": ("it must be object", {"status.json": "[1]"}),
     "claims": ("claims must be object", {}),

@@ -15,8 +15,6 @@ from invariance.companion.paths import Paths
 from invariance.companion.site import book, cells
 from invariance.companion.site.build import MARKER
 from invariance.companion.site.cells import page_of
-from invariance.companion.site.forge import forge_prose
-from invariance.companion.site.forge import pages as forge_pages
 from invariance.companion.site.material import Material, SiteError, collect
 from invariance.companion.site.pdf import write_pdf
 from invariance.companion.site.plots import chart, dot_plot
@@ -228,9 +226,6 @@ def test_prose_is_its_few_kinds_of_markup_alone():
         'a <strong>b</strong> <code>c&lt;d</code> <span class="math inline">\\(x&lt;y|z\\)</span> '
         '<a href="https://f.g">e</a> [h](javascript:i) &lt;script&gt; 3 | 4'
     )
-    assert forge_prose(said) == (
-        r"a **b** `c<d` $x<y\vert z$ [e](https://f.g) [h](javascript:i) &lt;script&gt; 3 \| 4"
-    )
 
 
 def test_the_report_has_every_paper_its_claims_and_its_failures(project, tmp_path):
@@ -319,22 +314,6 @@ def test_every_published_result_has_one_place(published):
         # what a rewritten notebook no longer makes stands at its end until it has run again
         source = notebook.source.replace('tags=["settings"]', "")
         assert [o.value for o in outputs[-1] if f'"{o.value}"' in source] == [], notebook.name
-
-
-def test_pages_for_a_forge_are_those_of_the_published_results():
-    """``invariance pages`` has been run since the results were published."""
-    for path, text in forge_pages(Paths(ROOT)).items():
-        assert path.read_text(encoding="utf-8") == text, f"run `invariance pages`: {path.name}"
-
-
-def test_pages_for_a_forge_lead_somewhere_and_hold_no_markup_of_results():
-    found = forge_pages(Paths(ROOT))
-    for path, text in found.items():
-        assert "<script" not in text
-        for address in re.findall(r"\]\(([^)\s]+)\)", text):
-            if not address.startswith("https://"):
-                target = (path.parent / address).resolve()
-                assert target.exists() or target in found, address
 
 
 def test_binder_opens_notebooks_as_make_lab_does():

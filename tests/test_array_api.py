@@ -17,6 +17,7 @@ from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
+    DirectProduct,
     Negation,
     Permutations,
     Rotations,
@@ -264,6 +265,7 @@ EXTREMES = {
     "sorting": (Permutations(6), "closed form"),
     "absolute values": (SignFlips(6), "closed form"),
     "both": (SignedPermutations(6), "closed form"),
+    "side by side": (DirectProduct([Permutations(3), SignFlips(3)]), "closed form"),
     "matching": (Permutations(3, block=2), None),
     "rotations": (Rotations((2, 3), degrees=[0, 20, 90]), "product"),
     "circle": (CircleAction([0, 0, 1, 1, 2, 2], n_nodes=16), "circle"),

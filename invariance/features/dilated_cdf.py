@@ -97,7 +97,9 @@ class DilatedCDF(FeatureMap):
             drawn = rng.randint(len(X), size=_TEMPLATES)
             used, place = np.unique(drawn, return_inverse=True)
             products = self._products(X[used].T, int(dilation))
-            rows = [np.quantile(p[:, i], q) for p, i, q in zip(products, place, own, strict=True)]
+            rows = [
+                np.quantile(p[0, :, i], q) for p, i, q in zip(products, place, own, strict=True)
+            ]
             self.thresholds_.append(np.array(rows, dtype=X.dtype).reshape(own.shape))
         self._n_features_out = each * _TEMPLATES
         return self
@@ -115,54 +117,73 @@ class DilatedCDF(FeatureMap):
         bytes_each = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + most)
         bound = min(block_bytes_of(self.block_bytes), _BLOCK * bytes_each // self.n_features_in_)
         rows = list(row_blocks(X.shape[0], bytes_each, bound))
-        return _joined(
-            [self._block(X[some, :]) for some in tqdm(rows, "series", disable=not self.verbose)]
-        )
+        # Of short blocks several templates at once: a call takes as long as some of them.
+        longest = bytes_each * max(some.stop - some.start for some in rows)
+        at_once = min(_TEMPLATES, max(1, int(bound // longest)))
+        bar = tqdm(rows, "series", disable=not self.verbose)
+        return _joined([self._block(X[some, :], at_once) for some in bar])
 
-    def _block(self, X: Any) -> Any:
+    def _block(self, X: Any, at_once: int) -> Any:
         columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
-        parts = []
+        parts: list[Any] = []
         for j, (dilation, thresholds) in enumerate(
             zip(self.dilations_, self.thresholds_, strict=True)
         ):
-            levels = like(thresholds, X)[..., None, None]  # (84, k, 1, 1), products are (d, n)
-            mask = np.empty((thresholds.shape[1], *columns.shape), bool)
-            for i, products in enumerate(self._products(columns, int(dilation))):
-                whole = self._whole(i + j, int(dilation), columns.shape[0])
-                parts.append(_share(products[whole, :], levels[i, ...], mask[:, whole]))
+            levels = like(thresholds, X)[..., None, None]  # (84, k, 1, 1)
+            mask = np.empty((at_once // 2 + 1, thresholds.shape[1], *columns.shape), bool)
+            for products in self._products(columns, int(dilation), at_once):  # (g, d, n)
+                first, g = len(parts) - j * _TEMPLATES, products.shape[0]
+                parts += [None] * g
+                for i in range(first, first + min(g, 2)):  # every second template counts alike
+                    whole = self._whole(i + j, int(dilation), columns.shape[0])
+                    some = products[i - first :: 2, whole, :]
+                    shares = _share(some, levels[i : first + g : 2, ...], mask[:, :, whole])
+                    own = [shares[m, ...] for m in range(shares.shape[0])]
+                    parts[j * _TEMPLATES + i :: 2] = own
         return _joined(parts).T
 
-    def _products(self, columns: Any, dilation: int) -> Iterator[Any]:
-        """<g t, x> for each template: arrays (d, n) of shifts by series, good until the next one.
+    def _products(self, columns: Any, dilation: int, at_once: int = 1) -> Iterator[Any]:
+        """<g t, x> for the templates in turn: arrays (g, d, n) of templates, shifts and series.
 
-        With s the sum of the nine entries under a template and y three times an entry, they are
-        y_a + y_b + y_c - s. Sums are taken in the same order at every position, so that a shift
-        of the series shifts them bit by bit, which a product of matrices would not.
+        Good until the next one. With s the sum of the nine entries under a template and y three
+        times an entry, they are y_a + y_b + y_c - s. Sums are taken in the same order at every
+        position, so that a shift of the series shifts them bit by bit, which a product of matrices
+        would not.
         """
-        offsets = dilation * (np.arange(_LENGTH) - _LENGTH // 2)
-        under = [self._moved(columns, int(offset)) for offset in offsets]
-        first = -sum(under[1:], under[0])
-        thrice = [3 * entries for entries in under]
-        room = None if is_foreign(columns) else np.empty_like(columns)
-        for a in range(_LENGTH):
-            second = first + thrice[a]
-            for b in range(a + 1, _LENGTH - 1):
-                third = second + thrice[b]
-                for entries in thrice[b + 1 :]:
-                    # In place: a new array for each would take as long as the sum.
-                    yield third + entries if room is None else np.add(third, entries, out=room)
-
-    def _moved(self, columns: Any, offset: int) -> Any:
-        """The entries ``offset`` later: around the end, or zero beyond it."""
         d = columns.shape[0]
-        if self._fitted.boundary == "cyclic":
-            cut = offset % d
-            return _joined([columns[cut:, :], columns[:cut, :]])
-        kept = max(0, d - abs(offset))
-        zeros = 0 * columns[: d - kept, :]
-        if offset < 0:
-            return _joined([zeros, columns[:kept, :]])
-        return _joined([columns[d - kept :, :], zeros])
+        padded = self._padded(columns, dilation * (_LENGTH // 2))
+        under = [padded[i * dilation : i * dilation + d, :] for i in range(_LENGTH)]
+        first = -sum(under[1:], under[0])
+        thrice = 3 * _joined([entries[None, ...] for entries in under])
+        # In place: a new array for each would take as long as the sum.
+        room = None if is_foreign(columns) else np.empty((at_once, *columns.shape), columns.dtype)
+        filled = 0
+        for a in range(_LENGTH - 2):
+            second = first + thrice[a, ...]
+            for b in range(a + 1, _LENGTH - 1):
+                third = second + thrice[b, ...]
+                for c in range(b + 1, _LENGTH, at_once):
+                    last = thrice[c : min(c + at_once, _LENGTH), ...]
+                    if room is None:
+                        yield third + last
+                        continue
+                    if filled + len(last) > at_once:
+                        yield room[:filled]
+                        filled = 0
+                    np.add(third, last, out=room[filled : filled + len(last)])
+                    filled += len(last)
+        if room is not None:
+            yield room[:filled]
+
+    def _padded(self, columns: Any, reach: int) -> Any:
+        """The series and ``reach`` entries on either side: those around the end, or zeros."""
+        d, n = columns.shape
+        if self._fitted.boundary == "zero":
+            zeros = like(np.zeros((reach, n)), columns)
+            return _joined([zeros, columns, zeros])
+        turns = -(-reach // d)
+        around = _joined([columns] * (2 * turns + 1))
+        return around[turns * d - reach : (turns + 1) * d + reach, :]
 
     def _whole(self, turn: int, dilation: int, d: int) -> slice:
         """The shifts that count: all, or every second time those that need no zeros."""
@@ -173,18 +194,21 @@ class DilatedCDF(FeatureMap):
 
 
 def _share(products: Any, levels: Any, mask: NDArray) -> Any:
-    """Of products (d, n), the share along d at most each level (k, 1, 1): (k, n)."""
+    """Of products (g, d, n), the share along d at most each level (g, k, 1, 1): (g, k, n)."""
     if is_foreign(products):
         xp = namespace(products)
-        return xp.mean(xp.astype(products <= levels, products.dtype), axis=1)
-    np.less_equal(products, levels, out=mask)
-    # Bytes are added in halves, whole vectors at a time, as long as no sum can exceed a byte.
-    counts, length = mask.view(np.uint8), len(products)
-    for _ in range(7):
-        half = length // 2
-        counts[:, :half] += counts[:, length - half : length]
-        length -= half
-    return counts[:, :length].sum(axis=1, dtype=products.dtype) / len(products)
+        return xp.mean(xp.astype(products[:, None, ...] <= levels, products.dtype), axis=2)
+    mask = mask[: len(products)]
+    np.less_equal(products[:, None], levels, out=mask)
+    # Bytes are added as such, whole vectors at a time, as long as no sum can exceed a byte.
+    g, k, d, n = mask.shape
+    side = max(d // 254, min(15, 2048 // max(n, 1))) + 1
+    counts, whole = mask.view(np.uint8), d - d % side
+    sums = counts[:, :, :whole].reshape(g, k, d // side, side, n).sum(axis=2, dtype=np.uint8)
+    sums[:, :, : d - whole] += counts[:, :, whole:]
+    shares = sums.sum(axis=2, dtype=products.dtype)
+    shares /= d
+    return shares
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -143,6 +143,14 @@ class DirectProduct(_Factors):
         pieces = zip(self.factors, self.split(elements), pairwise(edges), strict=True)
         return np.concatenate([f.act(e, X[:, a:b]) for f, e, (a, b) in pieces], axis=2)
 
+    def aligned(self, X: Any, xp: Any = np) -> Any:
+        """Side by side, where every factor aligns its stretch."""
+        pieces = zip(self.factors, pairwise(np.cumsum([0, *self._sizes()]).tolist()), strict=True)
+        found = [f.aligned(X[:, a:b], xp) for f, (a, b) in pieces]
+        if any(part is None for part in found):
+            return None
+        return np.concatenate(found, axis=1) if xp is np else xp.concat(found, axis=1)
+
 
 @stores_parameters
 class Wreath(_Factors):

@@ -10,28 +10,11 @@ import pytest
 from sklearn.linear_model import Ridge
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from invariance import features as F
+from invariance import linear as L
 from invariance.evaluation import Augmented
-from invariance.features import (
-    AngularBasis,
-    BlockPCA,
-    DilatedCDF,
-    GroupCDF,
-    LogMel,
-    MaxFilter,
-    OrbitFourier,
-    OrbitNystroem,
-    PatchPooling,
-    Scattering,
-    SetFeatures,
-)
 from invariance.groups import Negation, Transformations
 from invariance.kernels import Gaussian, GramTransformer, Polynomial
-from invariance.linear import (
-    BlockRidgeClassifier,
-    NormInfinityClassifier,
-    RLSClassifier,
-    RLSRegressor,
-)
 from invariance.spectral import SpectralAveraging
 
 
@@ -49,31 +32,31 @@ class Identity(Transformations):
 
 PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "evaluation", "datasets")
 ESTIMATORS = [
-    AngularBasis(concentration=0.9),
+    F.AngularBasis(concentration=0.9),
     Augmented(Ridge(), Identity()),
-    BlockPCA(),
-    BlockRidgeClassifier(alpha=1e-3, block_rows=7),
-    DilatedCDF(n_features=168, random_state=0),
+    F.BlockPCA(),
+    L.BlockRidgeClassifier(alpha=1e-3, block_rows=7),
+    F.DilatedCDF(n_features=168, random_state=0),
     GramTransformer(Gaussian(0.1), repair="flip"),
     GramTransformer("precomputed"),
-    GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
-    LogMel(),
-    MaxFilter(Negation(), 5, templates="sphere", random_state=0),
-    NormInfinityClassifier(loss="hinge", bound=10.0),
-    OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
-    OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
-    PatchPooling(),
-    RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
-    RLSRegressor([1e-3], Gaussian(0.1)),
-    Scattering(n_scales=1, orientations=2),
-    SetFeatures(n_coordinates=1),
+    F.GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
+    F.LogMel(),
+    F.MaxFilter(Negation(), 5, templates="sphere", random_state=0),
+    L.NormInfinityClassifier(loss="hinge", bound=10.0),
+    F.OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
+    F.OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
+    F.PatchPooling(),
+    L.RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
+    L.RLSRegressor([1e-3], Gaussian(0.1)),
+    F.Scattering(n_scales=1, orientations=2),
+    F.SetFeatures(n_coordinates=1),
     SpectralAveraging(),
 ]
 
 
 def expected_failures(estimator):
     """Copies of a point give it away to leave-one-out, which chooses alpha and probabilities."""
-    if not isinstance(estimator, RLSClassifier):
+    if not isinstance(estimator, L.RLSClassifier):
         return {}
     reason = "leaves out one copy, or all of a weight"
     return {"check_sample_weight_equivalence_on_dense_data": reason}

@@ -400,6 +400,12 @@ def parameters(name: str) -> list[str]:
     return [parameter for parameter in target(name)[1] if parameter != "function"]
 
 
+def test_arguments_after_the_second_are_given_by_name():
+    for name in (name for name in NAMES if name.startswith(("groups.", "features."))):
+        given = list(inspect.signature(target(name)[0]).parameters.values())
+        assert all(p.kind is p.KEYWORD_ONLY for p in given[2:]), name
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_valid_values_are_answered_and_a_wrong_one_is_named_or_answered_rightly(name):
     failure = verdict(name, {})

@@ -1,8 +1,10 @@
 """One door for arrays: what is odd is converted or refused, never read wrongly."""
 
+import importlib.util
+from pathlib import Path
+
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
 
 from invariance.core.arrays import check_array
 from invariance.groups import CyclicShifts
@@ -10,16 +12,6 @@ from invariance.kernels import BestFit, Gaussian
 from invariance.linear import RLSClassifier
 
 PLAIN = np.arange(6.0).reshape(3, 2)
-FORMS = {
-    **{
-        name: PLAIN.astype(kind) for name, kind in (("half", "f2"), ("big", ">f8"), ("bytes", "u1"))
-    },
-    "list": PLAIN.tolist(),
-    "objects": PLAIN.astype(object),
-    "columns": np.asfortranarray(PLAIN),
-    "strided": np.repeat(PLAIN, 2, axis=0)[::2],
-    "unmasked": np.ma.array(PLAIN, mask=False),
-}
 REFUSED = {
     "masked": (np.ma.masked_equal(PLAIN, 3.0), "X has 1 masked entries: fill them"),
     "complex": (PLAIN + 0j, "Complex data not supported"),
@@ -28,13 +20,6 @@ REFUSED = {
     "huge": ([[10**400]], "X needs numbers below 1e308"),
     "text": ([["a"]], "convert string to float"),
 }
-
-
-@pytest.mark.parametrize("name", FORMS)
-def test_the_same_numbers_in_another_form(name):
-    found = check_array(FORMS[name])
-    assert type(found) is np.ndarray and found.dtype == np.float64 and found.dtype.isnative
-    assert_array_equal(found, PLAIN)
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -53,3 +38,34 @@ def test_what_jax_traces_has_no_values():
         for trace in (jax.jit, jax.grad):
             with pytest.raises(TypeError, match="X has no values .* outside of jit and grad"):
                 trace(lambda X, kernel=kernel: kernel(X).sum())(X)
+
+
+# -- a sample of the fuzz of arrays; all of it runs by hand ----------------------------------------
+
+SCRIPT = Path(__file__).parents[1] / "slow_checks" / "fuzz_arrays.py"
+spec = importlib.util.spec_from_file_location("fuzz_arrays", SCRIPT)
+fuzz = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(fuzz)
+
+
+@pytest.mark.parametrize("name", fuzz.TARGETS)
+def test_the_same_numbers_in_other_forms(name):
+    """Every seventh case: over the targets, all forms and all values come up."""
+    start = list(fuzz.TARGETS).index(name)
+    chosen = [case for case in fuzz.cases(0) if case[0] == name][start % 7 :: 7]
+    assert fuzz.failures(chosen, 0) == {}
+
+
+def test_the_fuzz_finds_what_it_looks_for(monkeypatch):
+    def careless(X):
+        X = fuzz.np.asarray(X)
+        if X.dtype == float and X.flags.writeable:
+            X[0] += 1
+        return [X * 3]
+
+    monkeypatch.setitem(fuzz.TARGETS, "careless", careless)
+    wrong = fuzz.failures([case for case in fuzz.cases(0) if case[0] == "careless"], 0)
+    assert "modified" in wrong["careless", "points", "strided"]
+    assert "silent" in wrong["careless", "points", "uint8"]
+    assert "silent" in wrong["careless", "points", "complex"]
+    assert "silent" in wrong["careless", "NaN", "read-only"]

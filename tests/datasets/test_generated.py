@@ -8,21 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
 
-from invariance.core.parameters import ParameterError
-from invariance.datasets import (
-    Dataset,
-    balanced_sample,
-    deform_images,
-    fixed_length,
-    load_digits_images,
-    make_molecules,
-    make_rotated_mnist,
-    make_rotated_on_canvas,
-    make_textures,
-    make_translated_mnist,
-    make_vowels,
-    make_xperm,
-)
+from invariance import datasets as D
 from invariance.groups import Permutations
 
 
@@ -33,7 +19,7 @@ def blobs(n=6, side=28, seed=0):
 
 
 def test_a_dataset_is_plain():
-    dataset = Dataset(
+    dataset = D.Dataset(
         np.eye(4), np.arange(4), description="rows", n_train=3, details={"colour": "red"}
     )
     assert dataset.colour == "red" and len(dataset.train[0]) == 3
@@ -42,11 +28,11 @@ def test_a_dataset_is_plain():
     with pytest.raises(AttributeError, match=r"\['colour'\]"):
         _ = dataset.color
     with pytest.raises(ValueError, match="without a split"):
-        _ = Dataset(np.eye(4), np.arange(4), description="rows").test
+        _ = D.Dataset(np.eye(4), np.arange(4), description="rows").test
 
 
 def test_bundled_digits_look_like_mnist():
-    digits = load_digits_images()
+    digits = D.load_digits_images()
     assert digits.data.dtype == np.uint8 and digits.data.max() == 255
     assert not digits.data[:, :4].any() and not digits.data[:, :, 24:].any()
     assert set(digits.target) == set(range(10))
@@ -54,22 +40,22 @@ def test_bundled_digits_look_like_mnist():
 
 def test_translated_digits_hold_the_image_at_its_offset():
     X, y = blobs()
-    moved = make_translated_mnist(X, y, random_state=3)
+    moved = D.make_translated_mnist(X, y, random_state=3)
     assert moved.data.shape == (6, 64, 64) and moved.data.dtype == np.float32
     for image, place, (down, right) in zip(X, moved.data, moved.offsets, strict=True):
         assert_allclose(place[down : down + 28, right : right + 28], image, atol=1e-7)
         assert np.isclose(place.sum(), image.sum(), rtol=1e-5)
-    many = make_translated_mnist(np.zeros((4000, 28, 28)), np.zeros(4000), random_state=0)
+    many = D.make_translated_mnist(np.zeros((4000, 28, 28)), np.zeros(4000), random_state=0)
     assert set(many.offsets.ravel()) == set(range(37))
 
 
 def test_noise_has_the_stated_deviation():
     X, y = blobs()
-    plain, noisy = (make_translated_mnist(X, y, noise=s, random_state=1) for s in (0, 0.1))
+    plain, noisy = (D.make_translated_mnist(X, y, noise=s, random_state=1) for s in (0, 0.1))
     assert_array_equal(plain.offsets, noisy.offsets)
     difference = noisy.data - plain.data
     assert abs(difference.std() - 0.1) < 0.005 and abs(difference.mean()) < 0.005
-    turned = make_rotated_on_canvas(X, y, canvas=64, noise=0.1, random_state=1)
+    turned = D.make_rotated_on_canvas(X, y, canvas=64, noise=0.1, random_state=1)
     assert abs(turned.data[:, :5].std() - 0.1) < 0.01
 
 
@@ -77,7 +63,7 @@ def test_noise_fills_what_a_turned_image_leaves_blank():
     """Liu et al. 2022, section 4.1: the blank area after rotation, and nothing else."""
     _, y = blobs(40)
     frames = np.ones((40, 28, 28))
-    plain, noisy = (make_rotated_on_canvas(frames, y, noise=s, random_state=1) for s in (0, 0.1))
+    plain, noisy = (D.make_rotated_on_canvas(frames, y, noise=s, random_state=1) for s in (0, 0.1))
     assert_array_equal(plain.degrees, noisy.degrees)
     covered = plain.data > 0.9  # splines ring at the border of the frame
     assert 0.1 < covered.mean() < 0.99
@@ -88,20 +74,20 @@ def test_noise_fills_what_a_turned_image_leaves_blank():
 
 def test_rotated_digits_in_their_frame():
     X, y = blobs(40)
-    turned = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
+    turned = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
     assert turned.n_train == 10 and len(set(turned.rows)) == 35
     assert_array_equal(turned.target, y[turned.rows])
     assert not np.any(turned.degrees == np.round(turned.degrees))
     for image, row, angle in zip(turned.data, turned.rows, turned.degrees, strict=True):
         expected = ndimage.rotate(X[row], angle, reshape=False, order=1)
         assert_allclose(image, expected, atol=1e-6)
-    again = make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
+    again = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
     assert_array_equal(turned.data, again.data)
 
 
 def test_rotated_digits_on_a_canvas():
     X, y = blobs(40)
-    turned = make_rotated_on_canvas(X, y, random_state=0)
+    turned = D.make_rotated_on_canvas(X, y, random_state=0)
     assert turned.data.shape == (40, 64, 64)
     assert turned.degrees.dtype.kind == "i"
     assert turned.degrees.min() >= -180 and turned.degrees.max() <= 179
@@ -113,51 +99,37 @@ def test_rotated_digits_on_a_canvas():
         assert np.isclose(image.sum(), grown.sum(), atol=1e-3)
 
 
-@pytest.mark.parametrize(("call", "message"), [
-    (lambda X, y: make_translated_mnist(X, y, canvas=20), "do not fit"),
-    (lambda X, y: make_translated_mnist(X, y[:-1]), "labels must be 6"),
-    (lambda X, y: make_translated_mnist(X[0], y), "n, height, width"),
-    (lambda X, y: make_rotated_mnist(X, y), "n_train=12000 .* 6 images are there"),
-    (lambda X, y: make_rotated_on_canvas(X, y, canvas=28), "does not fit"),
-])  # fmt: skip
-def test_bad_input_is_named(call, message):
-    with pytest.raises(ValueError, match=message):
-        call(*blobs())
-
-
 def test_deformed_images_are_as_far_from_the_original_as_stated():
     """Places as images: they show from where each value came, in pixels."""
     places = np.indices((40, 40)).astype(float)
     inner = np.s_[:, 12:28, 12:28]
     many = np.repeat(places, 300, axis=0)
-    shifted = deform_images(many, linear=0, bend=0, shift=0.7, random_state=1)
+    shifted = D.deform_images(many, linear=0, bend=0, shift=0.7, random_state=1)
     moved = (shifted - many)[inner]
     assert np.ptp(moved, axis=(1, 2)).max() < 1e-9  # a shift is the same everywhere
     assert moved[:, 0, 0].std() == pytest.approx(0.7, rel=0.12)  # three standard errors of 600
-    bent = deform_images(many, linear=0, bend=0.6, shift=0, smoothness=4, random_state=1) - many
+    bent = D.deform_images(many, linear=0, bend=0.6, shift=0, smoothness=4, random_state=1) - many
     assert np.sqrt(np.mean(bent[inner] ** 2)) == pytest.approx(0.6, rel=0.1)
     assert np.abs(np.diff(bent[inner], axis=2)).max() < 1  # smooth: no place passes another
     middle = np.hypot(*(places - 19.5))[None, 12:28, 12:28]
-    linear = deform_images(many, linear=0.05, bend=0, shift=0, random_state=1) - many
+    linear = D.deform_images(many, linear=0.05, bend=0, shift=0, random_state=1) - many
     assert np.mean(linear[inner] ** 2) == pytest.approx(0.05**2 * np.mean(middle**2), rel=0.2)
 
 
 def test_images_that_are_not_deformed_stay_as_they_are():
     images = np.random.default_rng(0).random((3, 12, 9)).astype(np.float32)
-    same = deform_images(images, linear=0, shift=0, bend=0, random_state=0)
+    same = D.deform_images(images, linear=0, shift=0, bend=0, random_state=0)
     assert same.dtype == np.float32
     assert_allclose(same, images, atol=1e-6)
-    one, two = (deform_images(images, random_state=5) for _ in range(2))
+    one, two = (D.deform_images(images, random_state=5) for _ in range(2))
     assert_array_equal(one, two)
-    with pytest.raises(ParameterError, match="an array of 3 axes"):
-        deform_images(images[0])
 
 
 def test_vowels_are_told_apart_by_their_formants():
-    vowels = make_vowels(n_speakers=6, repetitions=2, random_state=0)
+    vowels = D.make_vowels(n_speakers=6, repetitions=2, random_state=0)
     assert len(vowels.data) == 120 and set(vowels.group) == {"man", "woman", "child"}
     assert all(1600 <= len(w) <= 4800 and np.abs(w).max() <= 1 for w in vowels.data)
-    again = make_vowels(n_speakers=6, repetitions=2, random_state=0)
+    again = D.make_vowels(n_speakers=6, repetitions=2, random_state=0)
     assert all(np.array_equal(a, b) for a, b in zip(vowels.data, again.data, strict=True))
 
     def energy(word, group, low, high):
@@ -176,7 +148,7 @@ def test_vowels_are_told_apart_by_their_formants():
 
 
 def test_molecules_are_laid_out_as_qm7_and_their_matrices_are_those_of_their_atoms():
-    molecules = make_molecules(40, random_state=3)
+    molecules = D.make_molecules(40, random_state=3)
     n_atoms = (molecules.charges > 0).sum(axis=1)
     assert set(n_atoms) == {4, 5, 6, 7}
     assert sorted(molecules.folds.ravel()) == list(range(40))
@@ -197,7 +169,7 @@ def test_molecules_are_laid_out_as_qm7_and_their_matrices_are_those_of_their_ato
 
 def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
     """The energy is the same function of charges and distances, atom by atom."""
-    molecules = make_molecules(25, random_state=4)
+    molecules = D.make_molecules(25, random_state=4)
     for R, Z, energy in zip(molecules.positions, molecules.charges, molecules.target, strict=True):
         i, j = np.nonzero(np.triu(np.outer(Z, Z), 1))
         bonds = np.sqrt(Z[i] * Z[j]) * np.exp(-np.linalg.norm(R[i] - R[j], axis=1) / 2)
@@ -205,7 +177,7 @@ def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
 
 
 def test_stripes_change_more_across_than_along_and_spots_the_same_both_ways():
-    textures = make_textures(60, random_state=0)
+    textures = D.make_textures(60, random_state=0)
     rough = textures.data.astype(float)
     down, across = (np.diff(rough, axis=axis).std(axis=(1, 2, 3)) for axis in (1, 2))
     ratio = across / down
@@ -218,7 +190,7 @@ def test_stripes_change_more_across_than_along_and_spots_the_same_both_ways():
 
 
 def test_all_sequences_once_and_positives_as_counted():
-    X, y = make_xperm(random_state=3)
+    X, y = D.make_xperm(random_state=3)
     assert len(np.unique(X, axis=0)) == len(X) == 8**5
     assert np.all(X.reshape(-1, 5, 8).sum(axis=2) == 1)
     # Inclusion and exclusion: all, minus those without one target, plus those without either.
@@ -226,7 +198,7 @@ def test_all_sequences_once_and_positives_as_counted():
 
 
 def test_labels_are_invariant():
-    X, y = make_xperm(length=3, alphabet=4, random_state=0)
+    X, y = D.make_xperm(length=3, alphabet=4, random_state=0)
     label = {x.tobytes(): v for x, v in zip(X, y, strict=True)}
     group = Permutations(3, block=4)
     for moved in group.act(group.elements(), X):
@@ -234,7 +206,7 @@ def test_labels_are_invariant():
 
 
 def test_the_seed_draws_the_targets():
-    y = [make_xperm(random_state=seed)[1] for seed in (0, 0, 1)]
+    y = [D.make_xperm(random_state=seed)[1] for seed in (0, 0, 1)]
     assert np.array_equal(y[0], y[1]) and not np.array_equal(y[0], y[2])
 
 
@@ -243,16 +215,11 @@ def test_the_seed_draws_the_targets():
 
 def test_balanced_samples():
     target = np.repeat([3, 5, 9], [4, 6, 8])
-    rows = balanced_sample(target, 4, random_state=0)
+    rows = D.balanced_sample(target, 4, random_state=0)
     assert np.array_equal(target[rows], np.repeat([3, 5, 9], 4)) and len(set(rows)) == 12
-    assert np.array_equal(rows, balanced_sample(target, 4, random_state=0))
-    for per_class in (0, 5):
-        with pytest.raises(ValueError, match="per_class=. .* class 3 has 4"):
-            balanced_sample(target, per_class)
+    assert np.array_equal(rows, D.balanced_sample(target, 4, random_state=0))
 
 
 def test_recordings_are_centred_and_never_empty():
-    rows = fixed_length([np.arange(1, 4), np.arange(10)], 6)
+    rows = D.fixed_length([np.arange(1, 4), np.arange(10)], 6)
     assert rows.tolist() == [[0, 1, 2, 3, 0, 0], [2, 3, 4, 5, 6, 7]]
-    with pytest.raises(ValueError, match=r"recording 1 is array\(\[\]"):
-        fixed_length([np.ones(3), np.ones(0)], 6)

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from invariance.evaluation import separation_report
 from invariance.features import MaxFilter
-from invariance.groups import CyclicShifts, LinearMaps, Permutations, SignFlips
+from invariance.groups import CyclicShifts, Permutations, SignFlips
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 5))
@@ -52,12 +52,10 @@ def test_a_power_spectrum_takes_a_reflection_for_the_same():
 
 
 def test_max_filters_keep_to_their_bound():
-    """Each is Lipschitz with the norm of its template; enough of them separate orbits."""
+    """Each is Lipschitz with the norm of its template."""
     features = MaxFilter(CyclicShifts(5), 40, random_state=0).fit(X)
     report = separation_report(features, CyclicShifts(5), X, random_state=0)
     assert report.upper <= np.linalg.norm(features.templates_) * (1 + 1e-9)
-    few = MaxFilter(CyclicShifts(5), 2, random_state=0).fit(X)
-    assert separation_report(few, CyclicShifts(5), X, random_state=0).lower < 0.1 * report.lower
 
 
 def test_sums_of_smooth_features_are_not_bi_lipschitz_on_sets():
@@ -88,10 +86,3 @@ def test_pairs_stay_among_the_points():
     largest = np.linalg.norm(X, axis=1).max() * (1 + 1e-9)
     assert np.linalg.norm([report.worst, report.steepest], axis=2).max() <= largest
     assert report.lower >= 1 - np.tanh(largest) ** 2  # the least slope within
-
-
-def test_says_what_is_wrong():
-    with pytest.raises(ValueError, match="two points"):
-        separation_report(np.abs, SignFlips(5), X[:1])
-    with pytest.raises(ValueError, match="unitary"):
-        separation_report(np.abs, LinearMaps([2 * np.eye(5)]), X)

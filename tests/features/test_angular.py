@@ -9,7 +9,7 @@ from scipy.ndimage import rotate
 from sklearn.base import clone
 
 from invariance.features import AngularBasis, OrbitFourier
-from invariance.groups import CircleAction, Normal, VonMises
+from invariance.groups import CircleAction, VonMises
 from invariance.kernels import Average, Gaussian, Linear, Polynomial
 from invariance.orbits import CircleProducts
 
@@ -161,36 +161,3 @@ def test_the_average_is_invariant_over_the_whole_circle():
     assert_allclose(kernel(turned, X), kernel(X), atol=1e-10)
     local = Average(Gaussian(0.3), clone(group).set_params(density=VonMises(3.0)), side="both")
     assert np.abs(local(turned, X) - local(X)).max() > 1e-2
-
-
-@pytest.mark.parametrize("bad", [[1], [1, 1, 1], [1, 2], [1, 0, 1], [-1, -1], [0.5, 0.5]])
-def test_unpaired_frequencies_are_refused(bad):
-    message = "frequencies must"
-    if min(bad) < 0 or max(bad) < 1:
-        message = "frequencies to be an array of whole numbers >= 0, at least one, got .{},"
-    with pytest.raises(ValueError, match=message.format(bad[0])):
-        CircleAction(bad).act([0.1], np.ones((1, len(bad))))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (
-            CircleAction([1, 1], n_nodes=0).elements,
-            "n_nodes to be a whole number >= 1 or None, got",
-        ),
-        (CircleAction([1, 1], Normal(0.01, 1.0), n_nodes=2).weights, "positive weight: n_nodes=2"),
-        (
-            lambda: Average(Gaussian(), CircleAction([0, 1, 1], n_nodes=4))(np.ones((2, 4))),
-            "takes 3",
-        ),
-        (
-            lambda: AngularBasis((4, 5)).fit(np.ones((2, 16))),
-            "have 20 pixels, but X has 16 feature",
-        ),
-        (AngularBasis().rotations, "pass shape, or fit first"),
-    ],
-)
-def test_says_what_is_wrong(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()

@@ -1,7 +1,6 @@
 """Common principal components of blocks: inner products kept, losses as stated."""
 
 import numpy as np
-import pytest
 
 from invariance.features import BlockPCA, GroupCDF, block_pca
 from invariance.groups import CyclicShifts
@@ -31,9 +30,3 @@ def test_the_loss_is_the_variance_left_out(monkeypatch):
     monkeypatch.setattr(block_pca, "_MOST", 200)
     few = BlockPCA(block=21, n_components=6, random_state=0).fit(Z)
     assert 0 < abs(few.lost_ - pca.lost_) < 0.02
-
-
-def test_bad_input_is_named():
-    for block, n_components, message in ((20, 1, "does not divide"), (21, 22, "1 to block = 21")):
-        with pytest.raises(ValueError, match=message):
-            BlockPCA(block, n_components).fit(curves())

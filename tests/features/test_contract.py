@@ -1,6 +1,5 @@
 """What every feature map keeps to: fitted copies, finite features, one bound on memory."""
 
-import inspect
 import pickle
 
 import numpy as np
@@ -9,51 +8,38 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
-from invariance import features
+from invariance import features as F
 from invariance.core.parameters import ParameterError
-from invariance.features import (
-    AngularBasis,
-    BlockPCA,
-    GroupCDF,
-    LogMel,
-    MaxFilter,
-    OrbitFourier,
-    OrbitNystroem,
-    PatchPooling,
-    Scattering,
-    draw_windowed_templates,
-    median_gamma,
-)
 from invariance.groups import CircleAction, CyclicShifts, VonMises
 from invariance.kernels import Gaussian, Linear
 
 X = np.random.default_rng(0).standard_normal((20, 16))
 SHIFTS = CyclicShifts(16)
-ORBITS = [GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem]
+ORBITS = [F.GroupCDF, F.MaxFilter, F.OrbitFourier, F.OrbitNystroem]
 
 #: An estimator, and parameters that would change its features.
 CHANGES = {
     "GroupCDF": (
-        GroupCDF(SHIFTS, 5, n_bins=4, random_state=0),
+        F.GroupCDF(SHIFTS, 5, n_bins=4, random_state=0),
         {"n_bins": 9, "rejection": "zero", "n_components": 3, "s": 0.1, "group": None},
     ),
     "OrbitFourier": (
-        OrbitFourier(SHIFTS, 5, random_state=0),
+        F.OrbitFourier(SHIFTS, 5, random_state=0),
         {"form": "cos_sin", "n_components": 3, "gamma": 9.0, "side": "first", "group": None},
     ),
     "OrbitNystroem": (
-        OrbitNystroem(SHIFTS, 5, kernel=Gaussian(0.1), random_state=0),
+        F.OrbitNystroem(SHIFTS, 5, kernel=Gaussian(0.1), random_state=0),
         {"n_components": 3, "kernel": Linear(), "rcond": 0.5, "side": "first", "group": None},
     ),
-    "MaxFilter": (MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
-    "AngularBasis": (AngularBasis((4, 4)), {"shape": (1, 16), "concentration": 0.9}),
-    "BlockPCA": (BlockPCA(4, 2), {"block": 8, "n_components": 1}),
-    "LogMel": (LogMel(), {"hop": 7, "frame": 31, "n_bands": 3}),
+    "MaxFilter": (F.MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
+    "AngularBasis": (F.AngularBasis((4, 4)), {"shape": (1, 16), "concentration": 0.9}),
+    "BlockPCA": (F.BlockPCA(4, 2), {"block": 8, "n_components": 1}),
+    "LogMel": (F.LogMel(), {"hop": 7, "frame": 31, "n_bands": 3}),
     "PatchPooling": (
-        PatchPooling(PCA(2), (4, 4), size=2, random_state=0),
+        F.PatchPooling(PCA(2), (4, 4), size=2, random_state=0),
         {"stride": 2, "grid": 2, "size": 1, "features": None, "shape": (2, 8)},
     ),
-    "Scattering": (Scattering((4, 4), orientations=2), {"n_scales": 1, "shape": (2, 8)}),
+    "Scattering": (F.Scattering((4, 4), orientations=2), {"n_scales": 1, "shape": (2, 8)}),
 }
 
 
@@ -70,7 +56,7 @@ def test_set_params_after_fit_changes_nothing_before_the_next_fit(name):
 @pytest.mark.parametrize("kind", ORBITS)
 def test_a_group_or_kernel_that_changes_after_fit_changes_nothing(kind):
     group = CircleAction([1, 1, 2, 2], VonMises(0.7), n_nodes=8)
-    own = {"kernel": Gaussian(0.1)} if kind is OrbitNystroem else {}
+    own = {"kernel": Gaussian(0.1)} if kind is F.OrbitNystroem else {}
     model = kind(group, 5, n_transforms=6, random_state=0, **own).fit(X[:, :4])
     before = model.transform(X[:, :4])
     changes = {"group__frequencies": [3, 3, 0, 0], "group__density__kappa": 9.0}
@@ -96,7 +82,7 @@ def test_points_whose_squares_overflow_are_refused(kind, dtype, size):
 @pytest.mark.parametrize("s", [5e-324, 1e-300, 1e-38, 1e300])
 def test_thresholds_of_any_width_give_no_nan(dtype, s):
     try:
-        Z = GroupCDF(SHIFTS, 5, s=s, random_state=0).fit_transform(X.astype(dtype))
+        Z = F.GroupCDF(SHIFTS, 5, s=s, random_state=0).fit_transform(X.astype(dtype))
     except ParameterError as error:
         assert f"s={s}" in str(error) or ("s to be" in str(error) and f"got {s}" in str(error))
     else:
@@ -113,8 +99,8 @@ def test_single_precision_at_an_offset(offset, error, group):
     """The kernel of points far from the origin: |x - z|^2 cancels, gamma (1000)^2 does not."""
     moved = (X + offset * (np.arange(16) < 8)).astype(np.float32)
     landmarks = moved.copy()
-    single = OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3).fit(moved)
-    double = OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3)
+    single = F.OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3).fit(moved)
+    double = F.OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3)
     double.fit(moved.astype(np.float64))
     assert single.rank_ == double.rank_
     Z, exact = single.transform(moved), double.transform(moved.astype(np.float64))
@@ -122,7 +108,7 @@ def test_single_precision_at_an_offset(offset, error, group):
 
 
 #: Differences of float32 features, or of their Gram matrix where a basis may turn.
-SINGLE = {GroupCDF: None, MaxFilter: 1e-5, OrbitFourier: 2e-6, OrbitNystroem: 1e-3}
+SINGLE = {F.GroupCDF: None, F.MaxFilter: 1e-5, F.OrbitFourier: 2e-6, F.OrbitNystroem: 1e-3}
 
 
 @pytest.mark.parametrize("kind", ORBITS)
@@ -130,43 +116,18 @@ def test_seeds_threads_pickles_and_types(kind):
     points = np.random.default_rng(0).standard_normal((300, 6))
     model = kind(CyclicShifts(6), 70, random_state=3)
     if "gamma" in model.get_params():
-        model.set_params(gamma=0.1, n_components=20 if kind is OrbitNystroem else 70)
+        model.set_params(gamma=0.1, n_components=20 if kind is F.OrbitNystroem else 70)
     Z = model.fit_transform(points)
     assert_array_equal(clone(model).set_params(n_jobs=2).fit_transform(points), Z)
     assert_array_equal(pickle.loads(pickle.dumps(model)).transform(points), Z)
     single = clone(model).fit(points.astype(np.float32)).transform(points.astype(np.float32))
     assert single.dtype == np.float32
-    if kind is OrbitNystroem:
+    if kind is F.OrbitNystroem:
         single, Z = single @ single.T, Z @ Z.T
-    if SINGLE[kind]:  # a histogram jumps
+    if SINGLE[kind]:
         assert_allclose(single, Z, atol=SINGLE[kind])
-
-
-@pytest.mark.parametrize("name", features.__all__)
-def test_arguments_after_the_second_are_given_by_name(name):
-    given = list(inspect.signature(getattr(features, name)).parameters.values())
-    assert all(p.kind is p.KEYWORD_ONLY for p in given[2:])
-
-
-ROWS = (
-    r"OrbitFourier expects points as rows of shape \(n, d\), got shape \(20, 4, 4\); use X.reshape"
-)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: draw_windowed_templates(3, (4, 4), width=[1.0, 2.0, 3.0]), "width > 0"),
-        (lambda: draw_windowed_templates(3, (4, 4), width=0.008), "at least 0.1 .* got 0.008"),
-        (lambda: Scattering((16, 16), n_scales=10).fit(np.ones((2, 256))), "n_scales <= 5 .* 10"),
-        (lambda: PatchPooling(PCA).fit(X), r"make an instance of the class, PCA\(...\)"),
-        (lambda: OrbitFourier().fit(X.reshape(20, 4, 4)), ROWS),
-        (lambda: OrbitFourier().fit(X).transform(X.reshape(20, 4, 4)), ROWS),
-    ],
-)
-def test_bad_parameters_are_named_with_their_value(call, message):
-    with pytest.raises(ParameterError, match=message):
-        call()
+    else:  # only projections within rounding of a threshold may be counted on its other side
+        assert np.mean(np.abs(single - Z) > 1e-6) < 1e-4
 
 
 def test_the_median_of_distances_is_that_of_pairs():
@@ -178,17 +139,12 @@ def test_the_median_of_distances_is_that_of_pairs():
         pairs = points.astype(float)[:, None] - points.astype(float)[None]
         squares = np.square(pairs).sum(axis=2)[np.triu_indices(len(points), 1)]
         expected = 1 / (2 * np.median(squares)) if np.median(squares) else 1.0
-        assert_allclose(median_gamma(points), expected, rtol=1e-12)
-
-
-class Turning(CircleAction):
-    """A subclass keeps the way of its class."""
+        assert_allclose(F.median_gamma(points), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ORBITS)
-def test_explain_says_the_way_of_a_group_and_of_a_subclass(kind):
+def test_explain_says_the_way_of_a_group(kind):
     told = kind(SHIFTS, 5, random_state=0).fit(X).explain(X)
     assert told.way and told.operations > 0 and told.seconds > 0 and told.n_bytes >= 0
     circle, many = CircleAction([1] * 8 + [2] * 8, n_nodes=64), np.tile(X, (15, 1))
-    for group in (circle, Turning(circle.frequencies, n_nodes=64)):
-        assert kind(group, 50, random_state=0).fit(many).explain(many).way == "circle"
+    assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"

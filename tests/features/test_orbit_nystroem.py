@@ -7,18 +7,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from invariance import groups as G
 from invariance.features import OrbitNystroem
 from invariance.features.orbit_nystroem import whitener
-from invariance.groups import (
-    CircleAction,
-    CyclicShifts,
-    Negation,
-    Permutations,
-    SignFlips,
-    SortedNoise,
-    VonMises,
-)
-from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Polynomial
+from invariance.kernels import CDF, Average, Gaussian, Laplacian, Polynomial
 
 
 def definition(model, X):
@@ -36,9 +28,9 @@ def definition(model, X):
 
 
 GROUPS = [
-    *(None, CyclicShifts(6), SignFlips(6), Permutations(3, block=2)),
-    CircleAction([0, 0, 1, 1, 2, 2], VonMises(0.7), n_nodes=5),
-    CircleAction([1, 1, 0, 3, 3, 0], VonMises(0.7, loc=0.4)),
+    *(None, G.CyclicShifts(6), G.SignFlips(6), G.Permutations(3, block=2)),
+    G.CircleAction([0, 0, 1, 1, 2, 2], G.VonMises(0.7), n_nodes=5),
+    G.CircleAction([1, 1, 0, 3, 3, 0], G.VonMises(0.7, loc=0.4)),
 ]
 OPTIONS = {
     "n_transforms": [1, 4],
@@ -61,7 +53,7 @@ def test_agrees_with_the_definition(group, s, how, seed):
 
 
 @pytest.mark.parametrize("kernel", [Gaussian(0.3), Laplacian(0.3), Polynomial(3)], ids=repr)
-@pytest.mark.parametrize("group", [CyclicShifts(3), SignFlips(3)], ids=repr)
+@pytest.mark.parametrize("group", [G.CyclicShifts(3), G.SignFlips(3)], ids=repr)
 def test_landmarks_that_span_the_orbits_reproduce_the_kernel(group, kernel):
     X = np.random.default_rng(0).standard_normal((6, 3))
     landmarks = group.act(group.elements(), X).reshape(-1, 3)
@@ -86,10 +78,10 @@ def test_the_whitener_squares_to_the_pseudo_inverse_above_rcond(rcond):
 def test_the_gram_matrix_is_a_lower_bound():
     """Nystrom features are a projection: exact minus approximate is positive semi-definite."""
     X = np.random.default_rng(0).standard_normal((25, 4))
-    exact = Average(Gaussian(0.3), SignFlips(4), side="both")(X)
+    exact = Average(Gaussian(0.3), G.SignFlips(4), side="both")(X)
     errors = []
     for s in (2, 5, 10, 25):
-        Z = OrbitNystroem(SignFlips(4), s, gamma=0.3, random_state=0).fit_transform(X)
+        Z = OrbitNystroem(G.SignFlips(4), s, gamma=0.3, random_state=0).fit_transform(X)
         left = np.linalg.eigvalsh(exact - Z @ Z.T)
         assert left.min() > -1e-9
         errors.append(left.sum())
@@ -98,12 +90,12 @@ def test_the_gram_matrix_is_a_lower_bound():
 
 def test_the_laplacian_kernel_is_preserved_by_what_permutes_and_flips_signs_alone():
     X = np.random.default_rng(0).standard_normal((9, 4))
-    action, how = CircleAction([1, 1, 2, 2], n_nodes=8), {"gamma": 0.1, "random_state": 0}
+    action, how = G.CircleAction([1, 1, 2, 2], n_nodes=8), {"gamma": 0.1, "random_state": 0}
     for group, kernel, side in (
         (action, "laplacian", "first"),
         (action, "gaussian", "second"),
-        (CyclicShifts(4), "laplacian", "second"),
-        (Negation(), "laplacian", "second"),
+        (G.CyclicShifts(4), "laplacian", "second"),
+        (G.Negation(), "laplacian", "second"),
     ):
         assert OrbitNystroem(group, 3, kernel=kernel, **how).fit(X).side_ == side
     with pytest.warns(UserWarning, match="not unitary|only approximates"):
@@ -119,21 +111,14 @@ def test_too_many_landmarks_and_rank_deficiency():
     assert_allclose(model.transform(X) @ model.transform(X).T, Gaussian(0.3)(X), atol=1e-8)
 
 
-def test_molecules_take_their_landmarks_from_the_orbits_and_bad_ones_are_named():
+def test_molecules_take_their_landmarks_from_the_orbits():
     rng = np.random.default_rng(0)
     C = rng.standard_normal((8, 4, 4))
     X = (C + C.swapaxes(1, 2)).reshape(8, -1)
-    density = SortedNoise(4, 0.5, triangle=True)
+    density = G.SortedNoise(4, 0.5, triangle=True)
     model = OrbitNystroem(density, 4, n_transforms=3, from_orbit=True, random_state=0).fit(X)
     assert model.side_ == "first" and model.landmarks_.shape == (4, 10)
     assert_allclose(model.transform(X), definition(model, X), atol=1e-9)
-    for bad, message in (
-        (OrbitNystroem(density, 4, n_transforms=3, random_state=0), "use from_orbit=True"),
-        (OrbitNystroem(None, 3, landmarks=X[:2, :2]), r"shape .* = \(3, 16\), got \(2, 2\)"),
-        (OrbitNystroem(None, 3, kernel=Linear(), landmarks=0 * X[:3]), "no positive eigenvalue"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            bad.fit(X)
 
 
 def test_single_precision_keeps_most_of_the_rank():

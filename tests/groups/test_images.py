@@ -69,18 +69,11 @@ def test_affine_maps_are_those_of_scipy(shape, seed, order):
 
 
 def test_rotations_translations_and_affine_maps_agree_with_each_other():
-    X = images((9, 11))
-    for left, right in [
-        (
-            G.Rotations((9, 11)).act(np.deg2rad([30, -50]), X),
-            G.Affine((9, 11)).act(G.affine_maps(degrees=[30, -50]), X),
-        ),
-        (
-            G.Translations((9, 11), 3, boundary="zero").act([[2, -3]], X),
-            G.Affine((9, 11)).act(G.affine_maps(shift=(2, -3)), X),
-        ),
-    ]:
-        assert_allclose(left, right, atol=1e-10)
+    X, affine = images((9, 11)), G.Affine((9, 11))
+    turned = G.Rotations((9, 11)).act(np.deg2rad([30, -50]), X)
+    assert_allclose(turned, affine.act(G.affine_maps(degrees=[30, -50]), X), atol=1e-10)
+    shifted = G.Translations((9, 11), 3, boundary="zero").act([[2, -3]], X)
+    assert_allclose(shifted, affine.act(G.affine_maps(shift=(2, -3)), X), atol=1e-10)
 
 
 @pytest.mark.parametrize("transformations", [
@@ -159,8 +152,6 @@ def test_densities_weigh_and_are_sampled():
     assert G.Rotations((8, 8)).weights() is None
     again = G.Rotations((8, 8), density=G.VonMises(9.0)).sample(20000, 0)
     assert_array_equal(free, again)
-    with pytest.raises(ValueError, match="positive weight"):
-        G.Rotations((8, 8), degrees=[90], density=G.Normal(1e-3)).weights()
 
 
 @pytest.mark.parametrize(("transformations", "symmetric"), [

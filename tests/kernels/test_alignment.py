@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from invariance.features import MaxFilter
 from invariance.groups import PlaneRotations, Rotations3D
-from invariance.kernels import BestFit, Gaussian, Hyperkernel, Laplacian, Linear, Polynomial
+from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, Polynomial
 from invariance.orbits import Extremes, OrbitProducts
 
 GROUPS = [PlaneRotations(), Rotations3D()]
@@ -57,15 +57,8 @@ def test_kernels_are_invariant_symmetric_and_at_least_the_plain_ones(group):
         assert (gram >= base(X) - 1e-12).all() and kernel.explain(X).way == "alignment"
         assert_allclose(kernel(X.astype(np.float32)), gram, rtol=1e-3)
         assert_allclose(BestFit(base, group, side="first")(X), gram, rtol=1e-10)
+    rule = PlaneRotations(4) if group._size == 2 else Rotations3D(degree=1)
+    assert BestFit(Laplacian(1.0), rule)(X).shape == (6, 6)  # a form of none of these
     mirror = np.r_[-1.0, np.ones(group._size - 1)]  # which is no rotation
     mirrored = (bodies(group, 1, points=6).reshape(-1, group._size) * mirror).reshape(1, -1)
     assert BestFit(Gaussian(1.0), group)(bodies(group, 1, points=6), mirrored) < 0.9
-
-
-@pytest.mark.parametrize("base", [Laplacian(1.0), Hyperkernel(Gaussian(1.0))], ids=repr)
-def test_other_kernels_of_an_infinite_group_are_refused(base):
-    with pytest.raises(TypeError, match="infinitely many"):
-        BestFit(base, Rotations3D())(bodies(GROUPS[1], 3))
-    with pytest.raises(ValueError, match="multiple of 3"):
-        BestFit(Linear(), Rotations3D())(np.ones((2, 4)))
-    assert BestFit(base, Rotations3D(degree=1))(bodies(GROUPS[1], 3)).shape == (3, 3)

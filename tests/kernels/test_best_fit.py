@@ -11,31 +11,23 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from invariance.groups import (
-    Affine,
-    CyclicShifts,
-    CyclicTranslations,
-    Permutations,
-    Rotations,
-    Translations,
-    affine_maps,
-)
+from invariance import groups as G
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
 
 SHAPE = (7, 6)
-CYCLIC = Translations(SHAPE, max_shift=2)
-TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
-SCALES = Affine(SHAPE, maps=affine_maps(factor=[0.9, 1.1]))
+CYCLIC = G.Translations(SHAPE, max_shift=2)
+TURNS = G.Rotations(SHAPE, degrees=[-12, 0, 5])
+SCALES = G.Affine(SHAPE, maps=G.affine_maps(factor=[0.9, 1.1]))
 SETS = {
     "cyclic": CYCLIC,
-    "zero": Translations(SHAPE, max_shift=2, boundary="zero"),
-    "asymmetric": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
-    "group": CyclicTranslations(SHAPE),
-    "one axis": CyclicTranslations(SHAPE, axes=(1,)),
+    "zero": G.Translations(SHAPE, max_shift=2, boundary="zero"),
+    "asymmetric": G.Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
+    "group": G.CyclicTranslations(SHAPE),
+    "one axis": G.CyclicTranslations(SHAPE, axes=(1,)),
     "turns": TURNS,
     "turn, shift": TURNS.then(CYCLIC),
     "shift, turn": CYCLIC.then(TURNS),
-    "shift and lose, turn": Translations(SHAPE, max_shift=1, boundary="zero").then(TURNS),
+    "shift and lose, turn": G.Translations(SHAPE, max_shift=1, boundary="zero").then(TURNS),
     "turn, shift, scale": TURNS.then(CYCLIC).then(SCALES),
 }
 BASES = {
@@ -79,31 +71,20 @@ def test_the_largest_value_over_all_transformations(base, group):
         assert_array_equal(gram, gram.T)
 
 
-@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
-@pytest.mark.parametrize("name", ["cyclic", "zero", "asymmetric"])
-def test_rows_of_pixels_that_are_blank_in_all_first_images(name):
-    X, Z = points(3, low=-1).reshape(3, *SHAPE), points(4, seed=1)
-    X[:, [0, 3, 6]] = 0
-    X = X.reshape(3, -1)
-    for base in (BASES[b] for b, g in PAIRS if g == name):
-        expected = definition(base, SETS[name], X, Z)
-        assert_allclose(BestFit(base, SETS[name])(X, Z), expected, rtol=1e-9, atol=1e-11)
-
-
 SHOWN = [Polynomial(3, 0.1), Gaussian(0.1), Locality(SHAPE, window=3, powers=(2, 3))]
 
 
-@pytest.mark.parametrize("name", ["cyclic", "zero", "shift, turn", "turns"])
+@pytest.mark.parametrize("name", ["cyclic", "zero", "asymmetric", "shift, turn", "turns"])
 @pytest.mark.parametrize("base", SHOWN, ids=repr)
 def test_points_are_worked_off_in_the_order_of_what_they_show(base, name):
     """Each block leaves out what is blank in it; the rows of the matrix stay where they were."""
     narrow = (SHOWN.index(base) + len(name)) % 2
     rng, group = np.random.default_rng(narrow), SETS[name]
-    X = np.zeros((60, *SHAPE))
+    X = np.zeros((36, *SHAPE))
     for image in np.moveaxis(X, 1 + narrow, 1):
         start = rng.integers(image.shape[0])
         image[start : start + rng.integers(3)] = rng.random()
-    X, Z = X.reshape(60, -1), points(7, seed=1)
+    X, Z = X.reshape(36, -1), points(7, seed=1)
     expected = definition(base, group, X, Z)
     for block_bytes in (20_000, 2**30):
         values = BestFit(base, group, block_bytes=block_bytes)(X, Z)
@@ -118,7 +99,7 @@ def test_points_are_worked_off_in_the_order_of_what_they_show(base, name):
 )
 @pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)
 def test_single_precision_blocks_and_threads(base, group):
-    X, Z = points(70), points(40, seed=1)
+    X, Z = points(70), points(20, seed=1)
     whole = BestFit(base, group)(X, Z)
     single = BestFit(base, group, precision="single")
     assert_allclose(single(X, Z), whole, rtol=1e-5)
@@ -130,17 +111,14 @@ def test_single_precision_blocks_and_threads(base, group):
         assert_array_equal(threads(X, Z), single(X, Z))
 
 
+WHOLE = [G.CyclicTranslations((4, 3), axes=axes) for axes in ((0, 1), (0,))]
+WHOLE += [G.CyclicShifts(12), G.Permutations(4, block=3)]
+
+
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
-    st.sampled_from(
-        [
-            CyclicTranslations((4, 3)),
-            CyclicTranslations((4, 3), axes=(0,)),
-            CyclicShifts(12),
-            Permutations(4, block=3),
-        ]
-    ),
+    st.sampled_from(WHOLE),
     st.integers(0, 10**6),
 )
 def test_lemma1_over_a_group_symmetric_and_invariant(base, group, seed):
@@ -172,28 +150,29 @@ def test_even_power_of_values_below_zero_follows_both_extremes():
 
 def test_colour_images_and_sampled_transformations():
     shape = (5, 4, 3)
-    group = Translations(shape, max_shift=1)
+    group = G.Translations(shape, max_shift=1)
     X, Z = points(4, shape=shape), points(3, seed=1, shape=shape)
     for base in (Polynomial(4, 0.05), Locality((5, 4), window=3, powers=(2, 2), channels=3)):
         assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
-    X, Z, turns = points(4), points(3, seed=1), Rotations(SHAPE)
-    kernel = BestFit(Gaussian(0.1), turns, n_transforms=9, random_state=3)
-    moved = turns.act(turns.sample(9, 3), Z)
-    assert_allclose(kernel(X, Z), np.max([Gaussian(0.1)(X, m) for m in moved], axis=0))
+    X, Z, turns = points(4), points(3, seed=1), G.Rotations(SHAPE)
+    values = [Gaussian(0.1)(X, moved) for moved in turns.act(turns.sample(9, 3), Z)]
+    how = {"n_transforms": 9, "random_state": 3, "side": "second"}
+    assert_allclose(BestFit(Gaussian(0.1), turns, **how)(X, Z), np.max(values, axis=0))
+    assert_allclose(Average(Gaussian(0.1), turns, **how)(X, Z), np.mean(values, axis=0))
 
 
 @pytest.mark.parametrize("how", [{"max_shift": 2}, {"max_shift": 2, "boundary": "zero"}], ids=repr)
 def test_shifts_of_flattened_points_are_no_shifts_of_images(how):
     X, Z, flat = points(4), points(3, seed=1), (1, 42)
-    twice = Translations(flat, max_shift=1).then(Translations(flat, shifts=[[0, 0], [0, 4]]))
-    for group in (Translations(flat, **how), CyclicTranslations(flat), twice):
+    twice = G.Translations(flat, max_shift=1).then(G.Translations(flat, shifts=[[0, 0], [0, 4]]))
+    for group in (G.Translations(flat, **how), G.CyclicTranslations(flat), twice):
         for base in (Locality(SHAPE, window=3), Locality((42,), window=3), Gaussian(0.1)):
             assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
 
 
 def test_memory_of_transposed_transformations_is_bounded():
     shape, X = (16, 16), points(8, shape=(16, 16))
-    group = Translations(shape, max_shift=1).then(Rotations(shape, degrees=range(0, 180, 5)))
+    group = G.Translations(shape, max_shift=1).then(G.Rotations(shape, degrees=range(0, 180, 5)))
     peaks, values = [], []
     for block_bytes in (2**30, 2**21):
         tracemalloc.start()
@@ -213,19 +192,3 @@ def test_sampled_transformations_are_the_same_at_every_call(family):
         family(Gaussian(0.1), TURNS, random_state=seed)(points(3))  # draws nothing
     kernel = family(Gaussian(0.1), TURNS, n_transforms=2, random_state=np.int64(1))
     assert_array_equal(kernel(points(3)), kernel(points(3)))
-
-
-@pytest.mark.parametrize(
-    ("kernel", "message"),
-    [
-        (BestFit(Linear(), Translations(SHAPE, shifts=[])), "at least one"),
-        (BestFit(Linear(), Rotations(SHAPE, degrees=[])), "at least one"),
-        (BestFit(Linear(), Affine(SHAPE, maps=[])), "at least one"),
-        (BestFit(Linear(), Rotations(SHAPE)), "infinitely many"),
-        (BestFit(Locality(SHAPE, window=9), CYCLIC), "no larger than their input"),
-    ],
-    ids=repr,
-)
-def test_clear_errors(kernel, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        kernel(points(3))

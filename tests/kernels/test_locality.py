@@ -142,23 +142,3 @@ def test_blocks_do_not_change_the_kernel(powers, storage):
     assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
     assert_array_equal(small.set_params(n_jobs=2)(X), small.set_params(n_jobs=None)(X))
     assert_allclose(small(X), kernel(X, X), rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"window": 4}, "window to be an odd whole number .*got 4"),
-        ({"window": 7}, "no larger than their input of size 6, got 7"),
-        ({"window": 3, "powers": (2,)}, "at least two"),
-        ({"window": 3, "powers": (2, 0)}, "positive integers"),
-        ({"window": (3, 3)}, r"window to be 1 for powers=\(2, 4\), got \(3, 3\)"),
-        ({"window": 3, "padding": "reflect"}, "padding to be"),
-        ({"window": 3, "padding": 3}, "below the window"),
-        ({"window": 3, "gammas": (1.0,)}, "gammas to be 2"),
-        ({"shape": (5, 6), "window": 3}, "have 30 pixels, but X has 36"),
-        ({"shape": (6, 6, 1), "window": 3}, "shape to be a tuple of 1 or 2"),
-    ],
-)
-def test_clear_errors(how, message):
-    with pytest.raises(ValueError, match=message):
-        Locality(**({"shape": (6, 6)} | how))(np.ones((2, 36)))

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
-from invariance.groups import Permutations, Translations, check_group
-from invariance.kernels import BestFit, Gaussian, Laplacian, Linear, OverlapFit, Polynomial
+from invariance.groups import Translations, check_group
+from invariance.kernels import BestFit, Gaussian, Linear, OverlapFit, Polynomial
 from invariance.orbits import way
 
 
@@ -69,17 +69,6 @@ def test_windows_of_one_signal_are_alike_whatever_its_level():
     assert_allclose(standard(X, 3 * X - 7), 1, atol=1e-10)
     flat = OverlapFit(Linear(), group, scale="standard")(np.ones((1, 30)), X)
     assert_array_equal(flat, 0)  # what is constant resembles nothing
-
-
-def test_bad_input():
-    X = points(3, 6)
-    with pytest.raises(ValueError, match="needs shifts of a grid"):
-        OverlapFit(Gaussian(), Permutations(6))(X)
-    for base in (Laplacian(), Polynomial(2)):
-        with pytest.raises(ValueError, match="needs a base that grows"):
-            OverlapFit(base, Translations(6, max_shift=1))(X)
-    with pytest.raises(ValueError, match="scale to be 'size' or 'standard'"):
-        OverlapFit(Gaussian(), Translations(6, max_shift=1), scale="area")(X)
 
 
 def test_explain_and_gradient(monkeypatch):

@@ -89,30 +89,6 @@ def test_loo_error_of_the_classifier_is_the_brute_force_one():
     assert abs(model.loo_errors_[0] * len(X) - wrong) <= 0.5
 
 
-def test_clear_errors():
-    X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
-    with pytest.raises(ValueError, match="square at fit"):
-        RLSClassifier(kernel="precomputed").fit(X, y)
-    with pytest.raises(ValueError, match="not symmetric"):
-        RLSClassifier(kernel="precomputed").fit(np.triu(np.ones((6, 6))), y)
-    with pytest.raises(ValueError, match="one class"):
-        RLSClassifier().fit(X, np.zeros(6))
-
-
-@pytest.mark.parametrize("model", [RLSClassifier(), RLSRegressor()], ids=str)
-def test_what_is_no_number_is_refused(model):
-    X, y = np.random.default_rng(0).standard_normal((6, 3)), np.arange(6) % 2
-
-    def broken(x, z):
-        return np.nan if x[0] > 0 else 1.0
-
-    with pytest.raises(ValueError, match=r"Gram matrix must be finite, but entry .* is nan"):
-        clone(model).set_params(kernel=broken).fit(X, y)
-    fitted = clone(model).set_params(kernel=lambda x, z: np.inf if x[0] > 9 else x @ z).fit(X, y)
-    with pytest.raises(ValueError, match="new points .* must be finite"):
-        fitted.predict(10 + np.abs(X))
-
-
 @pytest.mark.parametrize("size", [1e160, 1e-200])
 @pytest.mark.parametrize(
     "model", [RLSClassifier(), RLSRegressor(), BlockRidgeClassifier()], ids=str
@@ -287,14 +263,3 @@ def test_the_share_of_random_labels_is_found():
         fit_calibration(values, truth, weights) / np.array([10, 1]),
         rtol=1e-3,
     )
-
-
-def test_weights_and_classes_that_are_none():
-    X, y = load_iris(return_X_y=True)
-    with pytest.raises(ValueError, match="class_weight to be"):
-        RLSClassifier(class_weight="even").fit(X, y)
-    for model in (RLSClassifier(), BlockRidgeClassifier()):
-        with pytest.raises(ValueError, match="zero for all|at least one non-zero"):
-            model.fit(X, y, sample_weight=np.zeros(150))
-        with pytest.raises(ValueError, match="[Nn]egative"):
-            model.fit(X, y, sample_weight=-np.ones(150))

@@ -7,53 +7,43 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from invariance.groups import (
-    CircleAction,
-    CyclicShifts,
-    CyclicTranslations,
-    FiniteGroup,
-    GeneratedPermutations,
-    Grid,
-    Negation,
-    Permutations,
-    Rotations,
-    Translations,
-    VonMises,
-)
+from invariance import config_context
+from invariance import groups as G
+from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
 from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
 
 SHAPE = (6, 6)
-CYCLIC = Translations(SHAPE, max_shift=1)
-TURNS = Rotations(SHAPE, degrees=[-12, 0, 5])
+CYCLIC = G.Translations(SHAPE, max_shift=1)
+TURNS = G.Rotations(SHAPE, degrees=[-12, 0, 5])
 
 
-class Weighed(Translations):
+class Weighed(G.Translations):
     """Shifts of unequal weights, which are shifts all the same."""
 
-    as_shifts = Translations.as_shifts
+    as_shifts = G.Translations.as_shifts
 
     def weights(self):
-        values = VonMises(0.5).pdf(self.elements()).prod(axis=1)
+        values = G.VonMises(0.5).pdf(self.elements()).prod(axis=1)
         return values / values.sum()
 
 
 GROUPS = {
     "cyclic": CYCLIC,
-    "zero": Translations(SHAPE, max_shift=2, boundary="zero"),
+    "zero": G.Translations(SHAPE, max_shift=2, boundary="zero"),
     "weighted": Weighed(SHAPE, max_shift=1),
-    "asymmetric": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
-    "group": CyclicTranslations(SHAPE, axes=(1,)),
+    "asymmetric": G.Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
+    "group": G.CyclicTranslations(SHAPE, axes=(1,)),
     "turns": TURNS,
-    "quarters": Rotations(SHAPE, degrees=range(0, 360, 45)),
+    "quarters": G.Rotations(SHAPE, degrees=range(0, 360, 45)),
     "turn, shift": TURNS.then(CYCLIC),
     "shift, turn": CYCLIC.then(TURNS),
-    "shift, quarter turn": CYCLIC.then(Rotations(SHAPE, degrees=[0, 90])),
-    "row": CyclicShifts(36),
-    "blocks": CyclicShifts(12, block=3),
-    "circle": CircleAction([0] * 6 + [1, 1, 2, 2, 3, 3] * 5, VonMises(1.0), n_nodes=9),
-    "permutations": Permutations(4, block=9),
-    "negation": Negation(),
+    "shift, quarter turn": CYCLIC.then(G.Rotations(SHAPE, degrees=[0, 90])),
+    "row": G.CyclicShifts(36),
+    "blocks": G.CyclicShifts(12, block=3),
+    "circle": G.CircleAction([0] * 6 + [1, 1, 2, 2, 3, 3] * 5, G.VonMises(1.0), n_nodes=9),
+    "permutations": G.Permutations(4, block=9),
+    "negation": G.Negation(),
 }
 BASES = {
     "inner": None,
@@ -151,14 +141,6 @@ def test_kept_points_written_in_place_and_pickled(name):
     assert_allclose(kept.reduce(X.astype(np.float32), mean)[0], fresh, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["cyclic", "circle", "turns"])
-def test_threads_do_not_change_the_result(name):
-    group, X = GROUPS[name], points(700)
-    for reduction in (WeightedMean([np.cos]), Extremes()):
-        one, three = (OrbitProducts(X, group, n_jobs=n).reduce(X, reduction)[0] for n in (None, 3))
-        assert_allclose(one, three, rtol=1e-12)
-
-
 @pytest.mark.parametrize("base", [None, Gaussian(0.1), Locality(SHAPE, 3)], ids=repr)
 def test_blank_features_are_left_out_where_first_points_are_many(base, monkeypatch):
     X, Z = points(7).reshape(-1, 6, 6), points(5, seed=1)
@@ -173,7 +155,7 @@ def test_blank_features_are_left_out_where_first_points_are_many(base, monkeypat
         assert (each.features is None) == (repaid > 0)
 
 
-class Flipped(CyclicTranslations):
+class Flipped(G.CyclicTranslations):
     """A user's subclass inherits the fast way."""
 
 
@@ -187,7 +169,7 @@ def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
 
     rng, group = np.random.default_rng(0), Flipped((12, 12))
     X, Z = rng.random((7, 144)) / 3, rng.random((5, 144)) / 3
-    expected = every(Gaussian(0.1), CyclicTranslations((12, 12)), X, Z).mean(0)
+    expected = every(Gaussian(0.1), G.CyclicTranslations((12, 12)), X, Z).mean(0)
     orbits = OrbitProducts(Z, group, base=Mine(0.1))
     assert orbits.explain(X, WeightedMean()).way == "correlation"
     assert_allclose(orbits.reduce(X, WeightedMean())[0], expected)
@@ -196,7 +178,7 @@ def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
     assert_allclose(other, 1 + expected)
 
 
-class Ring(FiniteGroup):
+class Ring(G.FiniteGroup):
     """A group that the package does not know: it moves the entries of a vector around."""
 
     unitary, shape, order = True, (256,), 256
@@ -221,7 +203,7 @@ class RingOfShifts(Ring):
     """The same with one method more."""
 
     def as_shifts(self, elements):
-        return Grid((1, 256, 1), np.stack([0 * elements[:, 0], elements[:, 0]], axis=1))
+        return G.Grid((1, 256, 1), np.stack([0 * elements[:, 0], elements[:, 0]], axis=1))
 
 
 @pytest.mark.parametrize("reduction", [Extremes(), WeightedMean()], ids=["largest", "mean"])
@@ -235,7 +217,7 @@ def test_one_method_more_gives_a_group_of_ones_own_the_fast_way(reduction):
 
 
 def test_explain_lists_no_elements_where_they_are_many(monkeypatch):
-    group = GeneratedPermutations([[1, 2, 3, 4, 5, 6, 7, 8, 0], [1, 0, 2, 3, 4, 5, 6, 7, 8]])
+    group = G.GeneratedPermutations([[1, 2, 3, 4, 5, 6, 7, 8, 0], [1, 0, 2, 3, 4, 5, 6, 7, 8]])
     monkeypatch.setattr(type(group), "elements", lambda _: pytest.fail("listed"))
     X = np.random.default_rng(0).standard_normal((30, 9))
     told = OrbitProducts(X, group, base=Gaussian(0.1)).explain(X, WeightedMean())
@@ -258,5 +240,71 @@ def test_explain_knows_kernels_that_are_slow_to_evaluate_and_reads_as_a_line():
     X = points(40)
     assert OrbitProducts(X, CYCLIC, base=Slow(0.1)).explain(X, WeightedMean()).seconds > 2e-3
     X = np.ones((5, 144))
-    text = str(OrbitProducts(X, CyclicTranslations((12, 12))).explain(X, Extremes()))
+    text = str(OrbitProducts(X, G.CyclicTranslations((12, 12))).explain(X, Extremes()))
     assert text.startswith("correlation: ") and "instead of product" in text
+
+
+# -- what is kept between calls is of the kept points, whichever side moves ------------------------
+
+KEPT = {
+    "shifts": G.CyclicShifts(9),
+    "grid": G.Translations((3, 3), max_shift=1, boundary="zero"),
+    "circle": G.CircleAction([0, 1, 1, 2, 2, 3, 3, 0, 0], n_nodes=8),
+    "signs": G.Negation().then(G.CyclicShifts(9)),
+}
+REDUCTIONS = [
+    WeightedMean(),
+    WeightedMean([np.cos]),
+    WeightedMean([np.tanh], raw=True),
+    Extremes(),
+    Histogram(3, 2.0),
+    Histogram(5, 1.0),
+]
+
+
+@pytest.mark.parametrize("side", ["first", "second"])
+@pytest.mark.parametrize("base", [None, Gaussian(0.1), Laplacian(0.1)], ids=repr)
+@pytest.mark.parametrize("name", KEPT)
+def test_nothing_is_kept_of_the_points_of_an_earlier_call(name, base, side):
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((4, 9))
+    how = {"base": base, "side": side}
+    kept = OrbitProducts(Z, KEPT[name], keep=True, **how)
+    for dtype in (float, np.float32):
+        for n in (5, 3):
+            X = rng.standard_normal((n, 9)).astype(dtype)
+            for reduction in REDUCTIONS:
+                fresh = OrbitProducts(Z, KEPT[name], **how).reduce(X, reduction)
+                for one, other in zip(kept.reduce(X, reduction), fresh, strict=True):
+                    assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_tensors_meet_what_was_prepared_before(name, monkeypatch):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    Z, X = rng.standard_normal((4, 9)), rng.standard_normal((5, 9))
+    orbits, some = OrbitProducts(Z, KEPT[name], keep=True), [REDUCTIONS[0], *REDUCTIONS[3:]]
+    for reduction in some:
+        fresh = OrbitProducts(Z, KEPT[name]).reduce(X, reduction)[0]
+        assert_allclose(orbits.reduce(torch.from_numpy(X), reduction)[0], fresh, atol=1e-12)
+    graded = torch.from_numpy(X).requires_grad_()
+    orbits.reduce(graded, some[0])[0].sum().backward()
+    slopes = [orbits.reduce(np.eye(9), some[0])[0].sum(axis=1)] * len(X)
+    assert_allclose(graded.grad, slopes, atol=1e-12)
+    for way, _ in list(orbits._kept.values()):
+        monkeypatch.setattr(type(way), "prepare", lambda *_: pytest.fail("prepared anew"))
+    for reduction in some:
+        orbits.reduce(torch.from_numpy(X[:2]), reduction)
+    orbits.reduce(graded, some[0])
+
+
+@pytest.mark.parametrize("kind", [GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem])
+@pytest.mark.parametrize("name", ["shifts", "grid", "circle"])
+def test_a_lower_bound_on_memory_after_a_first_transform(name, kind):
+    X = np.random.default_rng(0).standard_normal((40, 9))
+    model = kind(KEPT[name], 30, random_state=0).fit(X)
+    Z = model.transform(X)
+    for block_bytes in (4000, 20_000, 2**28):
+        with config_context(block_bytes=block_bytes):
+            assert_allclose(model.transform(X), Z, rtol=1e-9, atol=1e-12)

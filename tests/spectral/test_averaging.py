@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.transform import Rotation
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import PoissonRegressor
@@ -15,16 +14,11 @@ from invariance import groups as G
 from invariance import spectral as S
 from invariance.theory import soleymani2025 as theory
 
+from .conftest import ICOSAHEDRAL, turn
+
 ESTIMATORS = ("mean", "centered", "least_squares", "ridge")
-TILT = Rotation.from_rotvec([0.3, 0.2, 0.9]).as_matrix()
-GOLDEN = (1 + 5**0.5) / 2
-ICOSAHEDRAL = G.OrthogonalMatrices(
-    [
-        Rotation.from_rotvec(angle * np.array(axis) / np.linalg.norm(axis)).as_matrix()
-        for axis, angle in (([0, 1, GOLDEN], 2 * np.pi / 5), ([1, 1, 1], 2 * np.pi / 3))
-    ]
-)
-THIRD = Rotation.from_rotvec([0, 0, 2 * np.pi / 3]).as_matrix()
+TILT = turn([0.3, 0.2, 0.9], 0.94**0.5)
+THIRD = turn([0, 0, 1], 2 * np.pi / 3)
 
 CASES = [
     (S.Sphere(5), G.Permutations(5), 4),
@@ -134,35 +128,6 @@ def test_discrepancy_finds_the_supremum_over_small_groups():
 
 
 SPHERE = S.Sphere(3).sample(20, random_state=0)
-
-
-@pytest.mark.parametrize(
-    ("model", "X", "message"),
-    [
-        (S.SpectralAveraging(S.Sphere(3)), 2 * SPHERE, "row . has norm 2; divide each row"),
-        (S.SpectralAveraging(S.Sphere(3), G.Permutations(4)), SPHERE, "acts on 4 coordinates"),
-        (
-            S.SpectralAveraging(S.Sphere(3), degree=1, cutoff=4),
-            SPHERE,
-            "degree or cutoff, not both",
-        ),
-        (
-            S.SpectralAveraging(S.Sphere(3), degree=5, estimator="least_squares"),
-            SPHERE,
-            r"keeps 36 invariant functions .* more than the 20 samples",
-        ),
-        (
-            S.SpectralAveraging(
-                S.Sphere(3), G.OrthogonalMatrices([[[1.0, 1, 0], [0, 1, 0], [0, 0, 1]]])
-            ),
-            SPHERE,
-            "not orthogonal",
-        ),
-    ],
-)
-def test_bad_input_is_named(model, X, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize(("model", "message"), [
@@ -325,11 +290,3 @@ def test_a_model_that_can_only_be_constant_says_so():
     X = S.Sphere(3).sample(40, random_state=0)
     with pytest.warns(UserWarning, match="can only be constant"):
         S.SpectralAveraging(S.Sphere(3), G.Rotations3D()).fit(X, X[:, 0])
-
-
-def test_missing_labels_and_coefficients_of_another_length_are_refused():
-    X = S.Torus(2).sample(20, random_state=0)
-    with pytest.raises(ValueError, match="y must be finite, but entry 0 is nan"):
-        S.SpectralAveraging(S.Torus(2), degree=1).fit(X, [None, *[1.0] * 19])
-    with pytest.raises(ValueError, match="holds 16 functions"):
-        S.Expansion(S.Sphere(3, degree=3), np.zeros(3))

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.spatial.transform import Rotation
 from scipy.special import eval_chebyt, eval_gegenbauer, gammaln
 
 from invariance.core.config import config_context
@@ -17,6 +16,8 @@ from invariance.groups import OrthogonalMatrices, Permutations
 from invariance.spectral import Circle, OracleCalls, Product, Sphere, Torus, invariant_subspace
 from invariance.spectral.sphere import monomials, symmetric_power
 from invariance.spectral.torus import sums_of_squares
+
+from .conftest import turn
 
 BASES = [
     Circle(degree=6),
@@ -30,11 +31,6 @@ BASES = [
     Product([Sphere(3), Circle()], degree=6),
     Product([Torus(2), Sphere(4)], degree=20),
 ]
-
-
-def turn(axis, angle):
-    axis = np.asarray(axis, dtype=float)
-    return Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
 
 
 def sphere_moment(exponents):
@@ -201,22 +197,6 @@ def test_truncation_keeps_whole_eigenspaces():
     with pytest.warns(UserWarning, match=r"cutoff=200 falls inside .* rounded down to D=21"):
         assert Torus(10).truncate(cutoff=200).n_functions_ == 21
     assert Circle().truncate(degree=3).n_functions_ == 7
-
-
-@pytest.mark.parametrize(("make", "message"), [
-    (lambda: Torus(3).n_functions_, "infinitely many functions; truncate"),
-    (lambda: Torus(3).truncate(), "either degree or cutoff"),
-    (lambda: Torus(3).truncate(degree=1, cutoff=2), "either degree or cutoff"),
-    (lambda: Sphere(3, degree=1).evaluate([[1.0, 1.0, 0.0]]), "row 0 has norm 1.41421"),
-    (lambda: Sphere(3, degree=1).evaluate([[1.0, 0.0]]), "have 3 coordinates, got X with 2"),
-    (
-        lambda: Product([Sphere(3), Circle()], degree=2).evaluate([[2.0, 0.0, 0.0, 1.0]]),
-        "row 0 has norm 2",
-    ),
-])  # fmt: skip
-def test_bad_input_is_named(make, message):
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 def test_eigenspaces_follow_the_parameters():

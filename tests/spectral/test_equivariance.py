@@ -1,18 +1,15 @@
 """Functions whose values turn with the group, against their definition: f(g x) = g f(x)."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.spatial.transform import Rotation
 
 from invariance import groups as G
 from invariance import spectral as S
-from invariance.core.parameters import ParameterError
 
-THIRD = Rotation.from_rotvec(2 * np.pi / 3 * np.array([1, 2, 2]) / 3).as_matrix()
-TILTED = G.OrthogonalMatrices([THIRD])
+from .conftest import QP, turn
+
+TILTED = G.OrthogonalMatrices([turn([1, 2, 2], 2 * np.pi / 3)])
 
 FINITE = [
     (S.Sphere(3, degree=4), G.Permutations(3), G.Permutations(3), 3),
@@ -39,8 +36,7 @@ def definition(f, basis, group, outputs):
 def test_projection_is_the_average_over_the_group(basis, group, outputs, p):
     f = np.random.default_rng(0).standard_normal((basis.n_functions_, p))
     expected = definition(f, basis, group, outputs)
-    programs = ("qp",) if find_spec("cvxpy") else ()
-    for method in ("auto", "null_space", "closed_form", *programs, "reynolds"):
+    for method in ("auto", "null_space", "closed_form", *QP, "reynolds"):
         found = S.project(f, basis, group, outputs=outputs, method=method)
         assert_allclose(found, expected, atol=1e-8 if method == "qp" else 1e-10)
     x = basis.sample(30, random_state=1)
@@ -148,23 +144,3 @@ def test_odd_functions_turn_with_the_sign():
     ).fit(X, y)
     assert_allclose(model.predict(-X), -model.predict(X), atol=1e-12)
     assert model.predict(X).shape == (80,) and model.discrepancy(X) < 1e-12
-
-
-@pytest.mark.parametrize(("outputs", "t", "message"), [
-    (G.TorusTranslations([3, 3, 3]), 3, "orthogonal matrices"),
-    (G.Permutations(4), 3, "acts on arrays of shape|must be"),
-    (G.Permutations, 3, "needs outputs to be a group"),
-])  # fmt: skip
-def test_bad_outputs_are_named(outputs, t, message):
-    X = S.Sphere(3).sample(20, random_state=0)
-    model = S.SpectralAveraging(S.Sphere(3), G.CyclicShifts(3), outputs=outputs, degree=2)
-    with pytest.raises(ValueError, match=message):
-        model.fit(X, X[:, :t])
-
-
-def test_outputs_of_another_continuous_group_are_refused():
-    X = S.Sphere(3).sample(20, random_state=0)
-    for outputs in (G.PlaneRotations(), G.Permutations(3)):
-        model = S.SpectralAveraging(S.Sphere(3), G.Rotations3D(), outputs=outputs, degree=2)
-        with pytest.raises(ParameterError, match="Lie algebra|multiple of 2"):
-            model.fit(X, X)

@@ -1,36 +1,20 @@
 """Oracle two and the projection: every way gives the average over the listed group."""
 
-from importlib.util import find_spec
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
-from scipy.spatial.transform import Rotation
 from scipy.stats import ortho_group
 
 from invariance import groups as G
 from invariance import spectral as S
-from invariance.core.parameters import ParameterError
 from invariance.groups import base as groups_base
 from invariance.spectral.actions import Actions, Symmetry
 
-GOLDEN = (1 + 5**0.5) / 2
-#: The quadratic programs need cvxpy; other methods are held to the definition without it.
-QP = ("qp",) if find_spec("cvxpy") else ()
-needs_cvxpy = pytest.mark.skipif(not QP, reason="quadratic programs need cvxpy")
+from .conftest import ICOSAHEDRAL, QP, turn
 
-
-def turn(axis, angle):
-    axis = np.asarray(axis, dtype=float)
-    return Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
-
-
-ICOSAHEDRAL = G.OrthogonalMatrices(
-    [turn([0, 1, GOLDEN], 2 * np.pi / 5), turn([1, 1, 1], 2 * np.pi / 3)]
-)
 # A tilted copy of the symmetries of the square: no generator permutes anything.
 TILT = ortho_group.rvs(3, random_state=0)
 TILTED = G.OrthogonalMatrices(
@@ -55,7 +39,6 @@ CASES = [
     (S.Torus(2, period=5.0, degree=5), G.TorusTranslations([4, 1], period=5.0)),
     (S.Circle(degree=9), G.TorusTranslations([4], period=2 * np.pi)),
     (S.Circle(degree=4), G.Negation()),
-    (S.Sphere(3, degree=3), G.Permutations(3)),
     (S.Torus(1, degree=4), G.Permutations(1)),
     (
         S.Product([S.Sphere(3), S.Torus(2)], degree=20),
@@ -175,46 +158,6 @@ def test_structured_actions_are_sparse_and_cheap_to_ask_for():
     assert sparse.issparse(action) and action.nnz < 0.1 * action.shape[0] ** 2
 
 
-class Squaring(G.FiniteGroup):
-    """Not linear: no eigenspace is preserved."""
-
-    order = 2
-
-    def generators(self):
-        return np.array([1])
-
-    def identity(self):
-        return np.array([0])
-
-    def compose(self, first, second):
-        return (np.asarray(first) + np.asarray(second)) % 2
-
-    def inverse(self, elements):
-        return np.asarray(elements)
-
-    def _act(self, elements, X):
-        return np.where(elements[:, None, None] == 1, X**2, X)
-
-
-@pytest.mark.parametrize(("basis", "group", "message"), [
-    (S.Sphere(3, degree=2), G.Permutations(4), "acts on 4 coordinates, but .* have 3"),
-    (S.Sphere(3, degree=2), Squaring(), "does not act on the eigenfunctions"),
-    (S.Torus(2, degree=2), Squaring(), "does not act on the eigenfunctions"),
-    (S.Sphere(2, degree=2), G.TorusTranslations([2, 2]), "does not act on the sphere"),
-    (
-        S.Torus(2, degree=2),
-        G.OrthogonalMatrices([turn([0, 0, 1], 0.5 * np.pi / 1.5)[:2, :2]]),
-        "only signed permutations",
-    ),
-    (S.Sphere(2, degree=2), G.OrthogonalMatrices([[[1.0, 0.5], [0.0, 1.0]]]), "not orthogonal"),
-    (S.Product([S.Torus(2), S.Torus(2)], degree=10), G.Permutations(4), "mixes the coordinates"),
-    (S.Product([S.Torus(2), S.Torus(2)], degree=10), G.Permutations(3), "acts on 3 coordinates"),
-])  # fmt: skip
-def test_groups_that_do_not_act_are_refused(basis, group, message):
-    with pytest.raises(ValueError, match=message):
-        S.project(np.zeros(basis.n_functions_), basis, group)
-
-
 def test_generators_of_no_finite_group_are_refused(monkeypatch):
     basis = S.Sphere(3, degree=1)
     for method in ("auto", "reynolds"):
@@ -227,27 +170,6 @@ def test_generators_of_no_finite_group_are_refused(monkeypatch):
     one_radian = turn([0, 0, 1], 1.0)
     action = basis.representation(1, G.OrthogonalMatrices([one_radian]), one_radian[None])[0]
     assert_allclose(action.trace(), 1 + 2 * np.cos(1.0))
-
-
-def test_other_bad_input_is_named():
-    basis, group = S.Sphere(3, degree=2), G.Permutations(3)
-    with pytest.raises(ValueError, match=r"must have shape \(9,\)"):
-        S.project(np.zeros(8), basis, group)
-    with pytest.raises(ValueError, match="method to be 'auto'"):
-        S.project(np.zeros(9), basis, group, method="magic")
-    with pytest.raises(ValueError, match=r"turns by 1.59\S* of a full turn"):
-        S.invariant_subspace(basis, G.OrthogonalMatrices([turn([0, 0, 1], 1e-8)]))
-    with pytest.raises(ParameterError, match="basis .* make an instance"):
-        S.project(np.zeros(9), S.Sphere, group)
-    with pytest.raises(ParameterError, match="generators"):
-        S.invariant_subspace(S.Torus(36, degree=1), G.Translations((6, 6), 1))
-    quarter = np.pi / 2
-    nearly_equal = G.OrthogonalMatrices([turn([0, 0, 1], quarter), turn([1e-8, 0, 1], quarter)])
-    with pytest.raises(ValueError, match="cannot be told from zero"):
-        S.invariant_subspace(basis, nearly_equal)
-    with pytest.raises(ValueError, match="acts densely on the"):
-        matrix = ortho_group.rvs(40, random_state=0)
-        S.Sphere(40, degree=3).representation(3, G.OrthogonalMatrices([matrix]), matrix[None])
 
 
 def test_torus_translations_are_a_group_on_the_torus():
@@ -292,11 +214,6 @@ def test_characters_of_permuted_translations():
     assert 0 < sum(found) < basis.n_functions_ / 4
 
 
-def test_characters_refuse_other_bases():
-    with pytest.raises(TypeError, match="Sphere and Torus"):
-        S.invariant_dimensions(S.Product([S.Circle(), S.Circle()], degree=2), G.SignFlips(2))
-
-
 @pytest.mark.parametrize("axis", [[0, 0, 1], [1, 2, 3]])
 def test_the_program_decides_the_rank_where_the_constraints_are_rounding_noise(axis):
     """2 pi / 7 leaves a seventh of each eigenspace alone, where D - I is rounding errors."""
@@ -309,39 +226,24 @@ def test_the_program_decides_the_rank_where_the_constraints_are_rounding_noise(a
         assert_allclose(S.project(f, basis, group, method="qp"), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize(("basis", "group"), [
-    (S.Circle(), G.TorusTranslations([5])),
-    (S.Torus(2), G.TorusTranslations([3, 1], period=2 * np.pi)),
-    (S.Torus(2), G.TorusTranslations([4, 1], period=3.0)),
-    (S.Torus(2), G.TorusTranslations([4, 1], period=4.0)),
-], ids=repr)  # fmt: skip
-def test_translations_of_another_period_are_refused(basis, group):
-    X = basis.sample(40, random_state=0)
-    with pytest.raises(ParameterError, match=r"has period [\d.]+, but the \w+ has period [\d.]+"):
-        S.SpectralAveraging(basis, group, degree=4).fit(X, np.cos(X[:, 0]))
-
-
-def test_translations_of_another_period_hidden_in_a_product_are_refused():
-    for period in (2 * np.pi, 3.0):
-        group = G.DirectProduct([G.TorusTranslations([4], period=period), G.SignFlips(1)])
-        with pytest.raises(ParameterError, match="the same period"):
-            S.invariant_subspace(S.Torus(2, degree=4), group)
+def test_translations_in_a_product():
     group = G.DirectProduct([G.TorusTranslations([4]), G.SignFlips(1)])
     assert sum(u.shape[1] for u in S.invariant_subspace(S.Torus(2, degree=4), group)) == 3
 
 
 def test_the_first_invariant_of_a_large_reflection_group():
-    """W(E8) has order 696,729,600; its invariants have the degrees 2, 8, 12 and more."""
+    """W(E7) has order 2,903,040; its invariants have the degrees 2, 6, 8 and more."""
     e = np.eye(8)
     roots = [(e[0] + e[7] - e[1:7].sum(axis=0)) / 2, e[0] + e[1]]
-    roots += [e[i + 1] - e[i] for i in range(6)]
-    group = G.OrthogonalMatrices([np.eye(8) - np.outer(r, r) for r in roots])
-    basis = S.Sphere(8, degree=8)
-    actions = Actions(basis, 8, Symmetry.generated(basis, group), None)
+    roots += [e[i + 1] - e[i] for i in range(5)]
+    roots = np.linalg.qr(np.transpose(roots))[1].T  # in coordinates of the space that they span
+    group = G.OrthogonalMatrices([np.eye(7) - np.outer(r, r) for r in roots])
+    basis = S.Sphere(7, degree=6)
+    actions = Actions(basis, 6, Symmetry.generated(basis, group), None)
     vectors = S.projection.invariant_vectors(actions)
-    assert vectors.shape == (4719, 1)
+    assert vectors.shape == (714, 1)
     f = np.zeros((basis.n_functions_, 1))
-    f[basis.slices()[8]] = vectors.toarray()
+    f[basis.slices()[6]] = vectors.toarray()
     x = basis.sample(20, random_state=0)
     values = basis.combine(x, f)
     for moved in group.act(group.generators(), x):

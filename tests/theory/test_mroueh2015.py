@@ -333,11 +333,6 @@ def test_lipschitz_constants(loss):
     assert_allclose(margin_loss(loss, 0.0), at_zero)
 
 
-def test_projections_beyond_the_thresholds_are_refused():
-    with pytest.raises(ValueError, match="within"):
-        theory.cdf_products([[3.0]], s=1.0)
-
-
 def test_small_integers_of_numpy_do_not_overflow_and_huge_sizes_are_infinite():
     n = np.int16(200)
     assert theory.theorem2_elements(0.5, n, n_templates=n, delta=0.1) == 5641

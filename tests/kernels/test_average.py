@@ -1,4 +1,4 @@
-"""How many nodes an average over rotations takes, and what it says of those that are given."""
+"""Averages: the nodes that rotations take, norms divided by, Gaussians on top."""
 
 import re
 import warnings
@@ -10,8 +10,18 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.metrics.pairwise import rbf_kernel
 
-from invariance.groups import CircleAction, Rotations, Rotations3D, VonMises
-from invariance.kernels import Average, Gaussian
+from invariance.features import OrbitFourier
+from invariance.groups import (
+    CircleAction,
+    CyclicShifts,
+    PlaneRotations,
+    Rotations,
+    Rotations3D,
+    SignFlips,
+    Translations,
+    VonMises,
+)
+from invariance.kernels import Average, Gaussian, Hyperkernel, Linear, Polynomial
 from invariance.linear import IndefiniteWarning, RLSRegressor
 
 
@@ -111,3 +121,56 @@ def test_a_rule_that_is_not_exactly_positive_definite_says_so():
         RLSRegressor(kernel=Average(Gaussian(0.5), rule, tolerance=10.0)).fit(X, X[:, 0])
     both = Average(Gaussian(0.5), rule, side="both", tolerance=10.0)(X)
     assert np.linalg.eigvalsh(both)[0] > -1e-12 * both.max()
+
+
+# -- normalize=True: the cosine of the mean embeddings of two orbits -------------------------------
+
+RNG = np.random.default_rng(0)
+CASES = [
+    (Gaussian(0.2), CyclicShifts(6), {}),
+    (Polynomial(3), SignFlips(6), {}),
+    (Gaussian(0.2), Translations((2, 3), 1, boundary="zero"), {"side": "both"}),
+    (Gaussian(0.2), Rotations((2, 3), degrees=[-10, 0, 10]), {}),
+    (Gaussian(0.2), PlaneRotations(), {"tolerance": 1e-12}),  # nodes as many as points ask for
+]
+
+
+@pytest.mark.parametrize(("base", "group", "how"), CASES, ids=repr)
+def test_is_the_kernel_divided_by_the_norms(base, group, how):
+    X, Y = RNG.standard_normal((20, 6)), RNG.standard_normal((4, 6))
+    plain, kernel = Average(base, group, **how), Average(base, group, normalize=True, **how)
+    norms = [np.sqrt([plain(x[None])[0, 0] for x in A]) for A in (X, Y)]
+    assert_allclose(kernel(X, Y), plain(X, Y) / np.outer(*norms), rtol=1e-8)
+    assert_allclose(kernel(X).diagonal(), 1, rtol=1e-8)
+    assert_allclose(kernel.diag(X), 1)
+
+
+def test_gradients_are_those_of_differences():
+    X, group = RNG.standard_normal((18, 6)), CyclicShifts(6)
+    kernel, step = Average(Gaussian(0.2), group, normalize=True), 1e-4
+    _, gradient = kernel(X, eval_gradient=True)
+    up, down = (Average(Gaussian(0.2 * np.exp(s)), group, normalize=True)(X) for s in (step, -step))
+    assert_allclose(gradient[:, :, 0], (up - down) / (2 * step), atol=1e-7)
+
+
+# -- the Gaussian kernel on top of another kernel's embedding --------------------------------------
+
+X, Y = (np.random.default_rng(seed).standard_normal((12 - 5 * seed, 5)) for seed in (0, 1))
+
+
+def test_it_is_the_gaussian_kernel_of_explicit_features():
+    assert_allclose(Hyperkernel(Linear(), gamma=0.3)(X, Y), Gaussian(0.3)(X, Y), rtol=1e-12)
+    features = OrbitFourier(CyclicShifts(5), 40, gamma=0.2, random_state=0).fit(X)
+    first, second = features.transform(X), features.transform(Y)
+    kernel = Hyperkernel(Linear(), gamma=2.0)
+    squares = [(Z**2).sum(axis=1) for Z in (first, second)]
+    assert_allclose(kernel.of_gram(first @ second.T, *squares), Gaussian(2.0)(first, second))
+
+
+def test_gram_matrix_is_symmetric_positive_definite_with_unit_diagonal():
+    kernel = Hyperkernel(Average(Polynomial(3), CyclicShifts(5)), gamma=1e-3)
+    gram = kernel(X)
+    assert_allclose(gram, gram.T)
+    assert_allclose(gram, kernel(X, X.copy()), atol=1e-9)
+    assert_allclose(np.diag(gram), kernel.diag(X))
+    assert np.linalg.eigvalsh(gram).min() > 0

@@ -1,0 +1,118 @@
+"""Means, exponents and trials: what is measured is what happened."""
+
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+from invariance.evaluation.means import Score, mean_se
+from invariance.evaluation.rates import fit_rate
+from invariance.evaluation.trials import share_of_changes, trial
+from invariance.groups import Negation
+
+X = np.array([10.0, 20, 40, 80, 160])
+TRUTH = X**-0.5
+POINTS = np.random.default_rng(0).standard_normal((40, 3))
+
+
+def test_mean_and_standard_error():
+    samples = np.random.default_rng(0).normal(size=(50, 3))
+    mean, se = mean_se(samples)
+    assert_allclose(se, samples.std(axis=0, ddof=1) / np.sqrt(50))
+    assert mean_se(samples[:, 0]) == Score(mean[0], se[0])
+
+
+def test_ordinary_fit_is_linear_regression():
+    y = TRUTH * np.exp(0.1 * np.random.default_rng(0).normal(size=5))
+    fit, plain = fit_rate(X, y), stats.linregress(np.log(X), np.log(y))
+    assert fit.slope == pytest.approx(plain.slope)
+    assert fit.se == pytest.approx(plain.stderr)
+    assert fit.high - fit.slope == pytest.approx(stats.t.ppf(0.975, 3) * plain.stderr)
+    assert_allclose(fit.predict(X), np.exp(plain.intercept) * X**plain.slope)
+
+
+def noisy(kind, rng):
+    match kind:
+        case "residuals":
+            return TRUTH * np.exp(0.1 * rng.normal(size=5))
+        case "repetitions":
+            return TRUTH[:, None] * (1 + 0.2 * rng.normal(size=(5, 20)))
+        case "shared repetitions":
+            shared = 0.2 * rng.normal(size=(1, 20))
+            return TRUTH[:, None] * (1 + shared + 0.1 * rng.normal(size=(5, 20)))
+
+
+@pytest.mark.parametrize("kind", ["residuals", "repetitions", "shared repetitions"])
+def test_intervals_cover_the_true_exponent_as_often_as_they_say(kind):
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(600):
+        fit = fit_rate(X, noisy(kind, rng))
+        hits += fit.low <= -0.5 <= fit.high
+    # binomial standard error 0.009
+    assert 0.92 <= hits / 600 <= 0.98
+
+
+def test_a_bent_curve_widens_the_interval():
+    y = X**-0.5 + 4 / X
+    fit = fit_rate(X, y[:, None] * (1 + 1e-4 * np.random.default_rng(0).normal(size=(5, 20))))
+    assert fit.method == "repetitions, widened by residuals"
+    assert fit.high - fit.low > 0.05
+
+
+def test_exact_points_give_the_exact_exponent():
+    for y in (X**2, np.repeat(X[:, None] ** 2, 4, axis=1)):
+        fit = fit_rate(X, y)
+        assert fit.low == pytest.approx(2) == fit.high
+
+
+def spin(seconds):
+    start = time.process_time()
+    while time.process_time() - start < seconds:
+        pass
+
+
+def test_a_trial_measures_score_discrepancy_and_peak_memory():
+    def fit():
+        large = np.ones(2**20)  # 8 MiB, gone before the prediction
+        offset = large.mean()
+        return lambda points: points[:, 0] + offset
+
+    done = trial(fit, POINTS, score=np.mean, discrepancy=lambda f: f(POINTS[:1])[0], memory=True)
+    assert done.score == pytest.approx(POINTS[:, 0].mean() + 1)
+    assert done.discrepancy == pytest.approx(POINTS[0, 0] + 1)
+    assert 8 <= done.peak_mb < 8.5
+    assert np.isnan(trial(fit, POINTS, score=np.mean, discrepancy=lambda f: 0.0).peak_mb)
+
+
+def test_fit_and_prediction_are_timed_apart():
+    def fit():
+        spin(0.1)
+        return lambda points: (spin(0.03), points[:, 0])[1]
+
+    done = trial(fit, POINTS, score=np.mean, discrepancy=lambda f: 0.0)
+    assert 0.1 <= done.fit_s and 0.03 <= done.predict_s < 0.1
+
+
+def test_memory_is_measured_by_a_second_run_or_by_the_first():
+    for apart, runs in ((True, 2), (False, 1)):
+        fits = []
+
+        def fit(fits=fits):
+            fits.append(np.ones(2**20).mean())  # 8 MiB
+            return lambda points: points[:, 0]
+
+        how = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
+        assert 8 <= trial(fit, POINTS, **how).peak_mb < 8.5 and len(fits) == runs
+
+
+def test_share_of_changes_counts_pairs_of_point_and_element():
+    group = Negation()
+    moved = group.act(group.sample(8, 0), POINTS)
+    signs = POINTS[:, 0] > 0
+    expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
+    assert 0 < expected < 1
+    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, POINTS=POINTS) == expected
+    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, POINTS=POINTS) == 0

@@ -1,0 +1,114 @@
+"""Features of images: patches pooled, against a plain loop over them; and scattering."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.decomposition import PCA
+from sklearn.preprocessing import FunctionTransformer
+
+from invariance.features import PatchPooling, Scattering, scattering
+
+
+def plain(images, psi, size, stride, grid):
+    """Mean of psi over the patches whose place falls in a cell, one patch at a time."""
+    height, width = images.shape[1:3]
+    tops, lefts = range(0, height - size + 1, stride), range(0, width - size + 1, stride)
+    cells = (min(grid, len(tops)), min(grid, len(lefts)))
+    features = []
+    for image in images:
+        found = {(a, b): [] for a in range(cells[0]) for b in range(cells[1])}
+        for i, top in enumerate(tops):
+            for j, left in enumerate(lefts):
+                # the last cell that starts at or before the place
+                a = max(a for a in range(cells[0]) if a * len(tops) // cells[0] <= i)
+                b = max(b for b in range(cells[1]) if b * len(lefts) // cells[1] <= j)
+                patch = image[top : top + size, left : left + size]
+                found[a, b].append(psi(patch.transpose(2, 0, 1).reshape(1, -1))[0])
+        features.append(np.concatenate([np.mean(v, axis=0) for v in found.values()]))
+    return np.array(features)
+
+
+HOW = st.fixed_dictionaries(
+    {
+        "size": st.integers(1, 3),
+        "stride": st.integers(1, 3),
+        "grid": st.integers(1, 4),
+        "block_bytes": st.sampled_from([1, 2**20]),
+    }
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(3, 7), st.integers(3, 7), st.integers(1, 3), HOW, st.integers(0, 99))
+def test_agrees_with_a_loop_over_patches(height, width, channels, how, seed):
+    images = np.random.default_rng(seed).standard_normal((3, height, width, channels))
+    model = PatchPooling(FunctionTransformer(np.cos), (height, width, channels), **how)
+    expected = plain(images, np.cos, how["size"], how["stride"], how["grid"])
+    assert_allclose(model.fit_transform(images.reshape(3, -1)), expected, atol=1e-12)
+
+
+def test_the_map_is_fitted_to_patches_of_the_images_given():
+    images = np.arange(24.0).reshape(2, 12)
+    model = PatchPooling(PCA(1), (3, 4), size=2, n_patches=5, random_state=0).fit(images)
+    assert model.features_.n_samples_ == 5 and model.features_.n_features_in_ == 4
+    assert model.places_ == (2, 3)
+    assert_array_equal(PatchPooling().fit_transform(images), images)
+
+
+# -- scattering: constants, shifts, energy, and what the filters are -------------------------------
+
+SHAPE = (16, 16)
+
+
+def blob(row, column):
+    y, x = np.indices(SHAPE)
+    return np.exp(-((y - row) ** 2 + (x - column) ** 2) / 8).ravel()
+
+
+def test_a_constant_image_leaves_its_mean_alone():
+    features = Scattering(SHAPE, n_scales=2).fit_transform(np.full((1, 256), 0.7))[0]
+    assert_allclose(features[:16], 0.7)
+    assert_allclose(features[16:], 0, atol=1e-12)
+
+
+def test_homogeneous_of_degree_one_and_non_negative_after_the_mean():
+    X = np.random.default_rng(0).standard_normal((4, 256))
+    scattering = Scattering(SHAPE, n_scales=2).fit(X)
+    assert_allclose(scattering.transform(3 * X), 3 * scattering.transform(X), rtol=1e-10)
+    assert scattering.transform(X)[:, 16:].min() > -1e-3
+
+
+def test_more_stable_under_a_shift_than_pixels():
+    one, other = blob(8, 8), blob(8, 9)
+    features = Scattering(SHAPE, n_scales=3).fit_transform([one, other])
+    pixels = np.linalg.norm(one - other) / np.linalg.norm(one)
+    assert np.linalg.norm(features[0] - features[1]) / np.linalg.norm(features[0]) < pixels / 2
+
+
+def test_orientation_is_seen():
+    y, x = np.indices(SHAPE)
+    stripes = [np.cos(3 * np.pi / 4 * x).ravel(), np.cos(3 * np.pi / 4 * y).ravel()]
+    features = Scattering(SHAPE, n_scales=1, orientations=2).fit_transform(stripes)
+    by_orientation = features.reshape(2, 3, -1).mean(axis=2)[:, 1:]
+    assert by_orientation[0, 0] > 5 * by_orientation[0, 1]
+    assert by_orientation[1, 1] > 5 * by_orientation[1, 0]
+
+
+def test_batches(monkeypatch):
+    X = np.random.default_rng(0).random((5, 256)).astype(np.float32)
+    whole = Scattering(SHAPE).fit_transform(X)
+    assert whole.dtype == np.float32
+    monkeypatch.setattr(scattering, "_BATCH", 2)
+    assert_allclose(Scattering(SHAPE).fit_transform(X), whole, rtol=1e-5)
+
+
+def test_sides_that_are_no_multiples_are_continued():
+    X = np.random.default_rng(0).random((2, 47 * 46))
+    features = Scattering((47, 46), n_scales=2).fit_transform(X)
+    assert features.shape == (2, 81 * 12 * 12)
+    continued = np.pad(X.reshape(2, 47, 46), ((0, 0), (0, 1), (0, 2)), "reflect").reshape(2, -1)
+    whole = Scattering((48, 48), n_scales=2).fit_transform(continued)
+    # Far from the edge, where both see the same pixels.
+    inner = [f.reshape(2, 81, 12, 12)[:, :17, 4:6, 4:6] for f in (features, whole)]
+    assert_allclose(inner[0], inner[1], rtol=1e-3)

@@ -12,11 +12,9 @@ from __future__ import annotations
 import inspect
 import os
 import re
-import signal
-import threading
 import time
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -62,17 +60,15 @@ SHIFTS = groups.CyclicShifts(4)
 BY_NAME: dict[str, Any] = {
     **dict(group=SHIFTS, base=kernels.Gaussian(0.5)),
     **dict(basis=spectral.Sphere(4, 2), shape=(6, 6), n=4, n_features=4, n_atoms=3),
-    **dict(n_components=3, n_templates=3, n_landmarks=3, n_bands=5, n_speakers=1, repetitions=1),
+    **dict(n_components=3, n_templates=3, n_bands=5, n_speakers=1, repetitions=1),
     **dict(degree=2, gamma=0.5, epsilon=0.2, density=groups.VonMises(2.0), X=X, y=Y, target=Y),
     **dict(labels=Y, gram=GRAM, alpha=0.1, alphas=[0.1, 1.0], random_state=0),
     **dict(d=5, sigma=1.0, s=2.0, bound=1.0, noise=0.1, n_points=10, n_elements=10, loss="hinge"),
 }
-#: Valid values of single objects, over those by name. Names that an object does not have are
-#: dropped, so that a parameter may have one name here and another one in the past.
+#: Valid values of single objects, over those by name.
 OF_ONE: dict[str, dict[str, Any]] = {
     "groups.CircleAction": {"frequencies": [0, 1, 1], "n_nodes": 5},
     "groups.Composition": {"first": SHIFTS, "second": groups.SignFlips(4)},
-    "groups.CyclicTranslations": {"shape": (3, 4)},
     "groups.Translations": {"shape": (5, 5), "max_shift": 2},
     "groups.Rotations": {"degrees": [0, 90, 30]},
     "groups.Affine": {"rotation": groups.VonMises(9.0)},
@@ -102,17 +98,13 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.BlockPCA": {"block": 2, "n_components": 2},
     "features.PatchPooling": {"size": 3},
     "features.Scattering": {"shape": (8, 8)},
-    "features.LogMel": {"n_bands": 4, "frame": 64, "hop": 32},
     "features.OrbitNystroem": {"n_transforms": 3},
     "features.draw_frequencies": {"kernel": "gaussian"},
     "features.draw_templates": {"kind": "gaussian"},
     "features.draw_windowed_templates": {"width": 2.0},
-    "linear.BlockRidgeClassifier": {"alpha": 1e-3},
-    "linear.left_out_with_copies": {"alphas": [1e-3]},
     "linear.margin_loss": {"margins": [0.5, -1.0]},
     "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None, "density": None},
-    "spectral.SobolevKernel": {"smoothness": 1.0},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},
     "spectral.sobolev_target": {"smoothness": 2.0},
@@ -341,25 +333,6 @@ def _shows(message: str, parameter: str, value: Any) -> bool:
     return any(re.search(pattern, message) for pattern in patterns)
 
 
-@contextmanager
-def alarm(seconds: float):
-    """An interrupt for what hangs; in the main thread of a process that has signals."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def ring(*_):
-        raise TimeoutError
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
 def verdict(name: str, changes: dict[str, Any]) -> str | None:
     """What is wrong with the object's answer to these values; None when nothing is."""
     made, valid = target(name)
@@ -369,7 +342,7 @@ def verdict(name: str, changes: dict[str, Any]) -> str | None:
     start = time.process_time()
     failure = None
     try:
-        with alarm(20 * SECONDS), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             use(name, made(**(valid | changes)))
     except (ValueError, TypeError) as error:
@@ -380,8 +353,6 @@ def verdict(name: str, changes: dict[str, Any]) -> str | None:
             message.startswith(OF_DATA) and any(parameter in DATA for parameter in changes)
         ) and not any(_shows(message, *change) for change in changes.items()):
             failure = f"{type(error).__name__} does not show the value: {message:.200}"
-    except TimeoutError:
-        failure = "hangs"
     except Wrong as error:
         failure = f"wrong answer: {error}"
     except Exception as error:
@@ -406,6 +377,7 @@ def test_arguments_after_the_second_are_given_by_name():
         assert all(p.kind is p.KEYWORD_ONLY for p in given[2:]), name
 
 
+@pytest.mark.timeout(60)  # for what hangs
 @pytest.mark.parametrize("name", NAMES)
 def test_valid_values_are_answered_and_a_wrong_one_is_named_or_answered_rightly(name):
     failure = verdict(name, {})

@@ -156,12 +156,7 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
             (np.sin, X, {"out": np.empty(shape)}, r"made \(40, 8\) .* out of shape \(150, 8\)")
             for shape in ((149, 8), (151, 8), (150,), (150, 9), (150, 1, 8))
         ),
-        (
-            np.sin,
-            X,
-            {"out": np.empty(X.shape, int)},
-            r"of float64 .* of int64 is due.* and float64",
-        ),
+        (np.sin, X, {"out": np.empty(X.shape, int)}, "of float64 .* int64 is due.* and float64"),
         (np.emath.sqrt, X, {"out": np.empty(X.shape)}, "of complex128 .* of float64 is due"),
     ],
 )

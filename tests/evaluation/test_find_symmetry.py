@@ -172,7 +172,5 @@ def test_a_margin_passes_what_costs_next_to_nothing():
     rng = np.random.default_rng(0)
     X, how = rng.standard_normal((400, 4)), {"parents": {}, "build": keep({2: [0]})}
     y = X[:, 0] + rng.standard_normal(400)
-    best = [
-        find_symmetry(RLSRegressor(), {"2": TWO}, X, y, margin=m, **how).best for m in (0, 0.05)
-    ]
-    assert best == [None, "2"]
+    for margin, best in ((0, None), (0.05, "2")):
+        assert find_symmetry(RLSRegressor(), {"2": TWO}, X, y, margin=margin, **how).best == best

@@ -76,9 +76,7 @@ def test_an_integer_draws_the_folds_three_times():
 
 def test_exact_models_are_level():
     X = np.random.default_rng(0).standard_normal((30, 2))
-    (gain,) = symmetry_test(
-        LinearRegression(), Negation(), X, np.zeros(30), build=lambda model, group: model
-    )
+    (gain,) = symmetry_test(LinearRegression(), Negation(), X, np.zeros(30), build=lambda m, _: m)
     assert gain.gain == 0 and gain.p_value == 1 and gain.interval == (0, 0)
 
 
@@ -96,10 +94,8 @@ def test_several_groups_are_corrected_for():
     alone = [symmetry_test(Half(), groups[k], X, y, build=build).gains[0] for k in groups]
     together = symmetry_test(Half(), groups, X, y, build=build)
     assert_allclose([g.p_value for g in together], [min(1, 3 * g.p_value) for g in alone])
-    widths = [np.diff(g.interval)[0] for g in together] / np.array(
-        [np.diff(g.interval)[0] or 1 for g in alone]
-    )
-    assert_allclose(widths[:2], stats.t.ppf(1 - 0.025 / 3, 29) / stats.t.ppf(0.975, 29))
+    widths = [[np.diff(g.interval)[0] for g in list(test)[:2]] for test in (together, alone)]
+    assert_allclose(np.divide(*widths), stats.t.ppf(1 - 0.025 / 3, 29) / stats.t.ppf(0.975, 29))
     assert together["c"].gain == 0 and together["c"].p_value == 1  # the same model
     assert together["c"].verdict == "the data do not tell"
 
@@ -130,14 +126,12 @@ def test_a_symmetry_is_found_and_a_wrong_one_refused():
 
 
 def test_what_is_built_in_depends_on_the_model():
-    group, shape = Translations((8, 8), max_shift=1), (8, 8)
+    group, still = (Translations((8, 8), max_shift=most) for most in (1, 0))
     model = make_pipeline(SVC(kernel=Gaussian(0.1)))
     made = built_in(model, group)
     assert isinstance(made[-1].kernel, Average) and made[-1].kernel.group is not None
     assert isinstance(model[-1].kernel, Gaussian)
-    features = make_pipeline(
-        OrbitFourier(Translations(shape, max_shift=0), 20, random_state=0), RLSClassifier()
-    )
+    features = make_pipeline(OrbitFourier(still, 20, random_state=0), RLSClassifier())
     assert built_in(features, group)[0].group.order == 9
     assert isinstance(built_in(SVC(), group), Augmented)  # "rbf" is no kernel object
     X, y = load_digits(return_X_y=True)

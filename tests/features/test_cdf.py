@@ -61,11 +61,9 @@ def test_expected_inner_product_is_the_closed_form(n_bins):
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     exact = Average(CDF(epsilon=0.3), group)(X)
     draws = []
+    how = {"n_bins": n_bins, "epsilon": 0.3, "rejection": "zero"}
     for seed in range(200):
-        model = GroupCDF(
-            group, 200, n_bins=n_bins, epsilon=0.3, rejection="zero", random_state=seed
-        )
-        Z = model.fit(X).transform(X)
+        Z = GroupCDF(group, 200, **how, random_state=seed).fit_transform(X)
         draws.append(Z @ Z.T)
     mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
     # A jump of the product of two distribution functions falls anywhere in its bin.

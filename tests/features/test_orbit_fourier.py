@@ -126,10 +126,9 @@ def test_inner_products_are_unbiased_for_the_orbit_kernel(kernel, base, form):
     X = np.random.default_rng(1).standard_normal((3, 3))
     exact = Average(base, group, side="both")(X)
     grams = []
+    how = {"kernel": kernel, "gamma": 0.2, "form": form}
     for seed in range(300):
-        Z = OrbitFourier(
-            group, 16, kernel=kernel, gamma=0.2, form=form, random_state=seed
-        ).fit_transform(X)
+        Z = OrbitFourier(group, 16, **how, random_state=seed).fit_transform(X)
         grams.append(Z @ Z.T)
     error = np.mean(grams, axis=0) - exact
     standard_error = np.std(grams, axis=0) / np.sqrt(len(grams))

@@ -3,7 +3,6 @@
 from itertools import permutations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -97,11 +96,3 @@ def test_triangle_coordinates_of_the_action():
     expected = G.coulomb_triangle(moved).reshape(3, 4, -1)
     assert_allclose(half.act(elements, C), expected)
     assert_allclose(half.act(elements, C.reshape(4, -1)), expected)
-
-
-def test_bad_matrices_of_the_action():
-    density = G.SortedNoise(2)
-    with pytest.raises(ValueError, match=r"matrix 1 of 2 must be .* check_coulomb\(X\) counts"):
-        density.act(density.sample(1), [[1.0, 0.0, 0.0, 1.0], [1.0, np.nan, np.nan, 1.0]])
-    with pytest.raises(ValueError, match="acts on arrays of shape"):
-        density.act(density.sample(1), np.ones((2, 4, 4)))

@@ -2,7 +2,6 @@
 
 import pickle
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -18,9 +17,8 @@ IMAGES = np.random.default_rng(0).random((2, 6, 6))
 def test_whole_numbers_may_be_written_as_floats():
     shifts = G.Translations((6, 6), 1)
     assert_array_equal(shifts.act([[1.0, 0.0]], IMAGES), shifts.act([[1, 0]], IMAGES))
-    assert_array_equal(
-        G.SignFlips(4).act([[-1.0, 2, 3, 4]], X), G.SignFlips(4).act([[-1, 2, 3, 4]], X)
-    )
+    flips = G.SignFlips(4)
+    assert_array_equal(flips.act([[-1.0, 2, 3, 4]], X), flips.act([[-1, 2, 3, 4]], X))
 
 
 def test_angles_a_whole_turn_apart_are_one():
@@ -79,7 +77,7 @@ def test_matrices_are_told_apart_by_distance_and_not_by_rounding(monkeypatch):
 class TurnsOfThePlane(G.FiniteGroup):
     """A user's own group whose elements are floating-point numbers."""
 
-    shape = (2,)
+    shape, order = (2,), None
 
     def __init__(self, order):
         self.order = order
@@ -106,19 +104,6 @@ def test_elements_that_are_floats_are_listed_once(n):
     group = TurnsOfThePlane(n)
     assert len(group.elements()) == n
     G.check_group(group)
-
-
-def test_a_large_group_is_refused_at_once():
-    for group in (
-        G.GeneratedPermutations([[*range(1, 60), 0], [1, 0, *range(2, 60)]]),
-        G.Permutations(30),
-        G.SignFlips(100),
-        G.CyclicTranslations((3000, 3000)),
-    ):
-        start = time.process_time()
-        with pytest.raises(ValueError, match="more than the 1000000 that"):
-            group.elements()
-        assert time.process_time() - start < 2
 
 
 class NoSympy:

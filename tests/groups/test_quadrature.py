@@ -47,21 +47,13 @@ def test_angular_frequencies_are_integrated_exactly(height, width, kappa, data):
 @pytest.mark.parametrize("density", [None, VonMises(0.2), VonMises(9.0)], ids=repr)
 def test_the_averaged_kernel_needs_no_more_nodes(density):
     X = blobs(6)
-    kernel = Average(Gaussian(0.05), Rotations(SHAPE, density=density))
+    base, group = Gaussian(0.05), Rotations(SHAPE, density=density)
+    kernel = Average(base, group)
     many = Rotations(SHAPE, degrees=np.arange(240) * 1.5, density=density)
     assert len(kernel.group.quadrature()[0]) == 48
     assert_allclose(kernel(X), Average(Gaussian(0.05), many)(X), rtol=2e-3)
-    draws = np.array(
-        [
-            Average(
-                Gaussian(0.05),
-                Rotations(SHAPE, density=density),
-                n_transforms=40,
-                random_state=seed,
-            )(X)
-            for seed in range(30)
-        ]
-    )
+    drawn = [Average(base, group, n_transforms=40, random_state=seed) for seed in range(30)]
+    draws = np.array([each(X) for each in drawn])
     # Drawn elements serve both sides, so that a share 1 / 40 of the pairs is not independent.
     plain = Average(Gaussian(0.05), Rotations(SHAPE, degrees=[0]))(X)
     expected = (1 - 1 / 40) * kernel(X) + 1 / 40 * plain

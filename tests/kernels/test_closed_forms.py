@@ -8,14 +8,8 @@ from invariance.groups import DirectProduct, Permutations, SignedPermutations, S
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
 from invariance.orbits import Extremes, OrbitProducts, WeightedMean
 
-SMALL = [
-    SignFlips(5),
-    Permutations(4),
-    Permutations(3, block=2),
-    Permutations(2, block=3),
-    SignedPermutations(3),
-    DirectProduct([Permutations(3), SignFlips(2)]),
-]
+SMALL = [SignFlips(5), SignedPermutations(3), DirectProduct([Permutations(3), SignFlips(2)])]
+SMALL += [Permutations(n, block=block) for n, block in ((4, 1), (3, 2), (2, 3))]
 HUGE = [SignFlips(40), Permutations(40), Permutations(20, block=2), SignedPermutations(40)]
 HUGE += [DirectProduct([Permutations(20), SignedPermutations(20)])]
 BASES = [

@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from invariance import kernels as K
+from invariance import spectral as S
 from invariance.groups import CyclicShifts, CyclicTranslations, Permutations, SignFlips
 from invariance.orbits import form_of
 
@@ -41,10 +42,14 @@ KERNELS = [
     K.Average(K.Gaussian(0.3), CyclicTranslations((2, 3))),
     K.Average(K.Polynomial(3, 0.3), Permutations(6)),
     K.Average(RBF(np.full(6, 1.3)), GROUP),
+    K.Average(K.Gaussian(0.3), GROUP, normalize=True),
     K.BestFit(K.Gaussian(0.3), GROUP),
     K.BestFit(K.Laplacian(0.3), GROUP),
     K.BestFit(K.Gaussian(0.3), Permutations(6)),
     K.BestFit(K.Polynomial(2, 0.3), GROUP),
+    *(S.VonMisesKernel(0.7, normalise=normalise) for normalise in (True, False)),
+    *(S.SignAveragedVonMises(0.7, normalise=normalise) for normalise in (True, False)),
+    S.SobolevKernel(S.Torus(6, degree=2), 0.7),
     ConstantKernel() * K.Average(K.Gaussian(0.3), GROUP) + WhiteKernel(),
     *(K.Average(base, GROUP) for base in FOREIGN),
     *(K.BestFit(base, GROUP) for base in FOREIGN),
@@ -88,6 +93,7 @@ def test_hyperparameters_have_names_bounds_and_can_be_fixed():
     fixed = K.Average(K.Gaussian(0.3, gamma_bounds="fixed"), GROUP)
     assert fixed(points(), eval_gradient=True)[1].shape == (12, 12, 0)
     assert len(K.Polynomial(2, 0.3, coef0=0.0).theta) == 1  # zero has no logarithm
+    assert len(S.VonMisesKernel(0.7, eta_bounds="fixed").theta) == 0
     for kernel in (K.Linear(), K.CDF(), K.Locality((2, 3), 1)):
         assert kernel.n_dims == 0 and kernel(points(), eval_gradient=True)[1].shape[2] == 0
     foreign = K.Average(ConstantKernel(2.0) * RBF(0.7), GROUP)

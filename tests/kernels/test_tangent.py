@@ -26,12 +26,10 @@ def by_least_squares(distance, x, z):
 def test_two_sided_and_one_sided_distances(vectors, sides, smoothing, seed):
     rng = np.random.default_rng(seed)
     X, Z = rng.random((3, 48)), rng.random((2, 48))
-    distance = TangentDistance((8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0)
+    how = {"vectors": tuple(vectors), "side": sides, "smoothing": smoothing, "ridge": 0.0}
+    distance, small = (TangentDistance((8, 6), **how, block_bytes=most) for most in (None, 500))
     expected = [[by_least_squares(distance, x, z) for z in Z] for x in X]
     assert_allclose(distance(X, Z), expected, rtol=1e-6, atol=1e-7)
-    small = TangentDistance(
-        (8, 6), tuple(vectors), side=sides, smoothing=smoothing, ridge=0.0, block_bytes=500
-    )
     assert_allclose(small(X, Z), distance(X, Z), rtol=1e-12)
 
 
@@ -58,9 +56,8 @@ def test_a_gram_matrix_does_not_depend_on_blocks_or_threads():
         for side in ("both", "first", "second"):
             distance = TangentDistance((8, 8), side=side, block_bytes=block_bytes)
             assert np.array_equal(distance(X).diagonal(), np.zeros(20))
-            assert np.array_equal(
-                distance.set_params(n_jobs=2)(X), distance.set_params(n_jobs=1)(X)
-            )
+            two, one = (distance.set_params(n_jobs=n)(X) for n in (2, 1))
+            assert np.array_equal(two, one)
     assert_allclose(whole, TangentDistance((8, 8), block_bytes=300_000)(X), atol=1e-7)
 
 

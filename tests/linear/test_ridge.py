@@ -90,10 +90,9 @@ def test_kernel_ridge_agrees_with_scikit_learn(seed):
         assert_allclose(y[train].mean() + across @ dual, expected, rtol=1e-6)
     assert_array_equal(gram, before)
     scale = square.diagonal().mean()
-    single = kernel_ridge(square.astype(np.float32), y[train], alphas=1e-3 * scale)[0]
-    assert_allclose(
-        square @ single, square @ kernel_ridge(square, y[train], alphas=1e-3 * scale)[0], atol=1e-4
-    )
+    grams = (square, square.astype(np.float32))
+    double, single = (kernel_ridge(K, y[train], alphas=1e-3 * scale)[0] for K in grams)
+    assert_allclose(square @ single, square @ double, atol=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")

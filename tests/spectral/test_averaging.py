@@ -144,10 +144,8 @@ def test_doubtful_input_is_allowed_with_a_warning(model, message):
 def test_nothing_is_said_when_nothing_is_wrong():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for estimator in ESTIMATORS:
-            model = S.SpectralAveraging(
-                S.Sphere(3), G.Permutations(3), degree=2, estimator=estimator
-            )
+        for each in ESTIMATORS:
+            model = S.SpectralAveraging(S.Sphere(3), G.Permutations(3), degree=2, estimator=each)
             model.fit(SPHERE, SPHERE[:, 0])
     with pytest.raises(NotFittedError):
         S.SpectralAveraging().discrepancy(SPHERE)

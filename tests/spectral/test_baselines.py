@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 
@@ -79,24 +79,6 @@ def test_kernel_ridge_takes_them_and_only_the_average_is_invariant():
     exact = KernelRidge(kernel=clone(S.SignAveragedVonMises(eta=0.5)), alpha=1e-6).fit(x, y)
     assert S.invariance_discrepancy(plain.predict, group, Y) > 1e-3
     assert S.invariance_discrepancy(exact.predict, group, Y, relative=True) < 1e-9
-
-
-@pytest.mark.parametrize("normalise", [True, False])
-def test_gradients_are_those_of_finite_differences(normalise):
-    x = S.Torus(2).sample(7, random_state=0)
-    for make in (
-        lambda value: S.VonMisesKernel(value, normalise=normalise),
-        lambda value: S.SignAveragedVonMises(value, normalise=normalise),
-        lambda value: S.SobolevKernel(S.Torus(2, degree=5), value),
-    ):
-        step = 1e-5
-        gram, gradient = make(0.7)(x, eval_gradient=True)
-        assert_array_equal(gram, make(0.7)(x))
-        above, below = make(0.7 * np.exp(step))(x), make(0.7 * np.exp(-step))(x)
-        assert_allclose(gradient[:, :, 0], (above - below) / (2 * step), atol=1e-7)
-        assert gradient.shape == (7, 7, 1) and make(0.7).theta == np.log([0.7])
-    fixed = S.VonMisesKernel(0.7, eta_bounds="fixed")
-    assert len(fixed.theta) == 0 and fixed(x, eval_gradient=True)[1].shape == (7, 7, 0)
 
 
 def test_kernels_check_their_points_on_the_diagonal_too():

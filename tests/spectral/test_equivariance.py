@@ -9,6 +9,7 @@ from invariance import spectral as S
 
 from .conftest import QP, turn
 
+TURNS = G.Rotations3D()
 TILTED = G.OrthogonalMatrices([turn([1, 2, 2], 2 * np.pi / 3)])
 
 FINITE = [
@@ -42,9 +43,8 @@ def test_projection_is_the_average_over_the_group(basis, group, outputs, p):
     x = basis.sample(30, random_state=1)
     gap = S.invariance_discrepancy(S.Expansion(basis, found).predict, group, x, outputs=outputs)
     assert gap.max() < 1e-11
-    assert (
-        S.invariance_discrepancy(S.Expansion(basis, f).predict, group, x, outputs=outputs).max() > 1
-    )
+    free = S.Expansion(basis, f).predict
+    assert S.invariance_discrepancy(free, group, x, outputs=outputs).max() > 1
 
 
 @pytest.mark.parametrize(("basis", "group", "outputs", "p"), FINITE, ids=repr)
@@ -63,19 +63,15 @@ def test_dimensions_are_mean_products_of_characters(basis, group, outputs, p):
 
 def test_rotations_of_one_and_two_points():
     """One point leaves f(x) = c x; two leave a, b and a x b, each times functions of <a, b>."""
-    one = S.invariant_subspace(
-        S.Sphere(3, 3), G.Rotations3D(), outputs=G.Rotations3D(), n_outputs=3
-    )
+    one = S.invariant_subspace(S.Sphere(3, 3), TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in one] == [0, 1, 0, 0]
     basis = S.Product([S.Sphere(3)] * 2, degree=4)
-    two = S.invariant_subspace(basis, G.Rotations3D(), outputs=G.Rotations3D(), n_outputs=3)
+    two = S.invariant_subspace(basis, TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in two] == [0, 2, 1]
     x = basis.sample(40, random_state=0)
     a, b = x[:, :3], x[:, 3:]
     y = np.cross(a, b) + 2 * a
-    model = S.SpectralAveraging(
-        basis, G.Rotations3D(), outputs=G.Rotations3D(), estimator="least_squares"
-    ).fit(x, y)
+    model = S.SpectralAveraging(basis, TURNS, outputs=TURNS, estimator="least_squares").fit(x, y)
     assert_allclose(model.predict(x), y, atol=1e-12)
     assert model.discrepancy(x) < 1e-12
 
@@ -87,14 +83,13 @@ def test_every_estimator_is_exactly_equivariant(estimator):
     a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
     force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
     force += 0.1 * np.random.default_rng(0).standard_normal(force.shape)
-    turned = G.Rotations3D()
-    model = S.SpectralAveraging(basis, turned, outputs=turned, degree=4, estimator=estimator)
+    model = S.SpectralAveraging(basis, TURNS, outputs=TURNS, degree=4, estimator=estimator)
     model.fit(X, force)
     assert model.score(X, force) > 0.5
     assert model.discrepancy(X, n_elements=20) < 1e-12
-    g = turned.sample(1, 3)
-    swapped = turned.act(g, X)[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(len(X), 9)
-    expected = turned.act(g, model.predict(X))[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(-1, 9)
+    g = TURNS.sample(1, 3)
+    swapped = TURNS.act(g, X)[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(len(X), 9)
+    expected = TURNS.act(g, model.predict(X))[0].reshape(-1, 3, 3)[:, [1, 0, 2]].reshape(-1, 9)
     assert_allclose(model.predict(swapped), expected, atol=1e-12)
 
 
@@ -102,9 +97,8 @@ def test_one_vector_of_all_particles_does_not_change_with_their_order():
     basis = S.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(100, random_state=0)
     sum_of_all = X.reshape(-1, 3, 3).sum(axis=1)
-    model = S.SpectralAveraging(
-        basis, G.Rotations3D(), outputs=G.Rotations3D(), degree=2, estimator="least_squares"
-    ).fit(X, sum_of_all)
+    how = {"outputs": TURNS, "degree": 2, "estimator": "least_squares"}
+    model = S.SpectralAveraging(basis, TURNS, **how).fit(X, sum_of_all)
     assert_allclose(model.predict(X), sum_of_all, atol=1e-12)
     assert model.vectors_.shape[1] == 1 and model.discrepancy(X) < 1e-12
 

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.linalg import expm
 from scipy.special import eval_legendre
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from invariance import spectral as S
@@ -140,10 +141,8 @@ def test_particles_on_a_sphere_are_invariant_to_exchange_and_rotation(n):
     rng = np.random.RandomState(0)
     X = basis.sample(300, rng)
     points = X.reshape(len(X), n, 3)
-    y = np.sum(
-        [np.sum(a * b, axis=1) ** 2 for a, b in itertools.combinations(points.swapaxes(0, 1), 2)],
-        axis=0,
-    )
+    pairs = itertools.combinations(points.swapaxes(0, 1), 2)
+    y = np.sum([np.sum(a * b, axis=1) ** 2 for a, b in pairs], axis=0)
     model = S.SpectralAveraging(basis, Rotations3D(), degree=12, estimator="ridge").fit(X, y)
     Z = basis.sample(30, rng)
     assert model.discrepancy(Z, n_elements=20) < 1e-12
@@ -156,28 +155,16 @@ SMALL = S.Sphere(3).sample(40, random_state=0)
 TARGETS = np.stack([SMALL.prod(axis=1), np.cos(SMALL).sum(axis=1), SMALL.sum(axis=1) ** 2], axis=1)
 
 
-@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares"])
-def test_several_outputs_are_fitted_side_by_side(estimator):
-    def made():
-        return S.SpectralAveraging(S.Sphere(3), Permutations(3), degree=3, estimator=estimator)
-
-    both = made().fit(SMALL, TARGETS)
+@pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
+def test_several_outputs_are_fitted_side_by_side_and_with_one_alpha(estimator):
+    model = S.SpectralAveraging(S.Sphere(3), Permutations(3), degree=3, estimator=estimator)
+    both = clone(model).fit(SMALL, TARGETS)
     assert both.coef_.shape == (16, 3) and both.predict(SMALL).shape == (40, 3)
-    for j in range(3):
-        one = made().fit(SMALL, TARGETS[:, j])
-        assert_allclose(both.coef_[:, j], one.coef_, atol=1e-12)
     assert both.discrepancy(SMALL) < 1e-12
-
-
-def test_ridge_chooses_one_alpha_for_all_outputs():
-    model = S.SpectralAveraging(S.Sphere(3), degree=3, estimator="ridge").fit(SMALL, TARGETS)
-    fixed = [
-        S.SpectralAveraging(S.Sphere(3), degree=3, estimator="ridge", alphas=[model.alpha_])
-        .fit(SMALL, TARGETS[:, j])
-        .coef_
-        for j in range(3)
-    ]
-    assert_allclose(model.coef_, np.stack(fixed, axis=1), atol=1e-12)
+    for j in range(3):
+        if estimator == "ridge":
+            model.set_params(alphas=[both.alpha_])
+        assert_allclose(both.coef_[:, j], model.fit(SMALL, TARGETS[:, j]).coef_, atol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
@@ -226,15 +213,13 @@ def test_known_density_keeps_the_mean_unbiased():
     def density(X):
         return 1 + 0.8 * np.cos(X[:, 0])
 
-    found, biased = [], []
+    found, biased, mean = [], [], S.SpectralAveraging(basis, degree=2, estimator="mean")
     for _ in range(200):
         x = basis.sample(400, rng)
         x = x[rng.uniform(0, 1.8, len(x)) < density(x)][:150]
         y = target.predict(x) + 0.1 * rng.standard_normal(len(x))
-        found.append(
-            S.SpectralAveraging(basis, degree=2, density=density, estimator="mean").fit(x, y).coef_
-        )
-        biased.append(S.SpectralAveraging(basis, degree=2, estimator="mean").fit(x, y).coef_)
+        found.append(mean.set_params(density=density).fit(x, y).coef_)
+        biased.append(mean.set_params(density=None).fit(x, y).coef_)
     error = np.mean(found, axis=0) - truth
     spread = np.std(found, axis=0) / np.sqrt(len(found))
     assert np.all(np.abs(error) <= 5 * spread + 1e-12)

@@ -159,16 +159,14 @@ def test_structured_actions_are_sparse_and_cheap_to_ask_for():
 
 
 def test_generators_of_no_finite_group_are_refused(monkeypatch):
-    basis = S.Sphere(3, degree=1)
+    basis, one_radian = S.Sphere(3, degree=1), turn([0, 0, 1], 1.0)
+    group = G.OrthogonalMatrices([one_radian])
     for method in ("auto", "reynolds"):
         monkeypatch.setattr(groups_base, "ENUMERATION_LIMIT", 500)
         with pytest.raises(ValueError, match="no finite group"):
-            S.project(
-                np.zeros(4), basis, G.OrthogonalMatrices([turn([0, 0, 1], 1.0)]), method=method
-            )
+            S.project(np.zeros(4), basis, group, method=method)
     # Oracle two itself takes any orthogonal matrix.
-    one_radian = turn([0, 0, 1], 1.0)
-    action = basis.representation(1, G.OrthogonalMatrices([one_radian]), one_radian[None])[0]
+    action = basis.representation(1, group, one_radian[None])[0]
     assert_allclose(action.trace(), 1 + 2 * np.cos(1.0))
 
 

@@ -106,11 +106,8 @@ def test_templates_on_the_sphere(d):
     gap = kernel - (1 - distance)
     assert_allclose(gap, theory.sphere_gap(distance, d), atol=3e-4)
     assert np.all(-theory.sphere_slack(d) < gap) and np.all(gap < 0)
-    assert_allclose(
-        theory.remark4_kernel(np.einsum("nd,gtd->tng", X, orbits), weights, s=1.0),
-        kernel,
-        atol=1e-8,
-    )
+    by_remark = theory.remark4_kernel(np.einsum("nd,gtd->tng", X, orbits), weights, s=1.0)
+    assert_allclose(by_remark, kernel, atol=1e-8)
 
 
 def test_the_spheres_slack_holds_in_every_dimension():
@@ -303,22 +300,18 @@ def test_lemma_4_approximant():
 
 def test_theorem_3_is_the_sum_of_its_lemmas():
     sizes = dict(L=3.0, C=2.0, s=1.2)
-    total = theory.theorem3_bound(500, 100, G=50, n=20, V0=1.0, delta=0.05, **sizes)
+    how = dict(G=50, n=20, V0=1.0, delta=0.05, **sizes)
+    total = theory.theorem3_bound(500, 100, **how)
     parts = 2 * theory.lemma6_deviation(500, V0=1.0, delta=0.05, **sizes)
     parts += theory.lemma5_risk(100, 50, n=20, delta1=0.05, delta2=0.05, **sizes)
     assert_allclose(total, parts)
-    derived = theory.theorem3_bound(
-        500, 100, G=50, n=20, V0=1.0, delta=0.05, printed=False, **sizes
-    )
-    assert derived > total
+    assert theory.theorem3_bound(500, 100, printed=False, **how) > total
     # Each size by itself: four times the samples halve the first term, and so on.
     inf = float("inf")
     only_N = [theory.lemma6_deviation(N, V0=1.0, delta=0.05, **sizes) for N in (100, 400)]
     assert_allclose(only_N[0] / only_N[1], 2)
-    only_n = [
-        theory.lemma4_error(1e30, inf, n=n, C=2.0, s=1.2, delta1=0.05, delta2=0.05)
-        for n in (10, 20)
-    ]
+    how = dict(C=2.0, s=1.2, delta1=0.05, delta2=0.05)
+    only_n = [theory.lemma4_error(1e30, inf, n=n, **how) for n in (10, 20)]
     assert_allclose(only_n[0] / only_n[1], 2)
 
 

@@ -72,9 +72,8 @@ def test_the_risk_bound_holds_on_average():
         for _ in range(60):
             X = basis.sample(n, rng)
             y = target.predict(X) + noise * rng.standard_normal(n)
-            model = SpectralAveraging(
-                Torus(2), group, smoothness=s, cutoff="theorem", estimator="mean"
-            ).fit(X, y)
+            how = {"smoothness": s, "cutoff": "theorem", "estimator": "mean"}
+            model = SpectralAveraging(Torus(2), group, **how).fit(X, y)
             D = model.basis_.n_functions_
             risks.append(np.sum((model.coef_ - truth[:D]) ** 2) + np.sum(truth[D:] ** 2))
         bound = theory.risk_bound(n, D, s=s, d=2, noise=noise, sup_norm=sup, sobolev=norm)

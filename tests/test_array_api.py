@@ -383,9 +383,8 @@ def test_arrays_of_two_libraries_are_refused_with_the_way_to_convert_them(librar
         kind = type(other).__name__
         remedy = rf"{library.__name__}\.asarray\(numpy\.asarray"
         for points, (bad, good) in (((given, other), "YX"), ((other, given), "XY")):
-            with pytest.raises(
-                TypeError, match=rf"{bad} is a {kind}; .*{remedy}\({bad}\), .*={good}"
-            ):
+            message = rf"{bad} is a {kind}; .*{remedy}\({bad}\), .*={good}"
+            with pytest.raises(TypeError, match=message):
                 kernel(*points)
     # what the message says
     remedy = library.asarray(np.asarray(POINTS.tolist()), dtype=given.dtype, device=given.device)

@@ -235,9 +235,8 @@ def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
         members[f"any-release/recordings/{name}"] = wave.getvalue()
     content, digest = archive(members), digest.hexdigest()
     put(offline, "fsdd/fsdd.tar.gz", content)
-    with pytest.raises(
-        DataError, match=f"expected checksum .*content:6b1a.*found content:{digest}"
-    ):
+    message = f"expected checksum .*content:6b1a.*found content:{digest}"
+    with pytest.raises(DataError, match=message):
         speech_loaders.load_fsdd()
     entry = CATALOGUE["fsdd"]
     official = replace(entry.files[0].sources[-1], checksum=f"content:{digest}")
@@ -366,9 +365,8 @@ def test_a_download_is_bounded(offline, monkeypatch):
 
 def test_reading_needs_no_pooch_and_downloading_says_what_does(offline, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(
-        ImportError, match=r"mnist/train-images.*pip install \"invariance\[data\]\""
-    ):
+    message = r"mnist/train-images.*pip install \"invariance\[data\]\""
+    with pytest.raises(ImportError, match=message):
         load_mnist()
     with pytest.raises(DataError, match="train-images"):
         load_mnist(download_if_missing=False)

@@ -19,9 +19,8 @@ def blobs(n=6, side=28, seed=0):
 
 
 def test_a_dataset_is_plain():
-    dataset = D.Dataset(
-        np.eye(4), np.arange(4), description="rows", n_train=3, details={"colour": "red"}
-    )
+    how = {"description": "rows", "n_train": 3, "details": {"colour": "red"}}
+    dataset = D.Dataset(np.eye(4), np.arange(4), **how)
     assert dataset.colour == "red" and len(dataset.train[0]) == 3
     for twin in (pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
         assert twin.colour == "red"

@@ -36,9 +36,8 @@ def test_files_without_a_split_are_refused_until_there_is_one():
     with D.withheld():
         hidden = points(sources={"file": "0" * 64})
         for name in ("data", "target", "places"):
-            with pytest.raises(
-                D.WithheldError, match=rf"{name} of five points.*\.split\(test=rows\)"
-            ):
+            message = rf"{name} of five points.*\.split\(test=rows\)"
+            with pytest.raises(D.WithheldError, match=message):
                 getattr(hidden, name)
         parts = hidden.split(test=hidden.speaker == "b")
         assert parts.target.tolist() == [0, 1, 4] and parts.places.shape == (3, 2)
@@ -79,9 +78,8 @@ def test_images_that_settings_were_chosen_on_are_never_tested_on():
         assert np.isin(free.rows[30:], chosen_on).any(), "a draw would hold some by chance"
         assert not np.isin(moved.rows[30:], chosen_on).any()
         assert len(np.unique(moved.rows)) == 90 and moved.n_train == 30
-    with pytest.raises(
-        ParameterError, match="n_test=80 are too many: 100 images are there, 70 of them to test on"
-    ):
+    message = "n_test=80 are too many: 100 images are there, 70 of them to test on"
+    with pytest.raises(ParameterError, match=message):
         D.make_rotated_mnist(X, y, n_train=20, n_test=80, never_test=chosen_on, random_state=0)
 
 

@@ -114,5 +114,5 @@ def test_share_of_changes_counts_pairs_of_point_and_element():
     signs = POINTS[:, 0] > 0
     expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
     assert 0 < expected < 1
-    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, POINTS=POINTS) == expected
-    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, POINTS=POINTS) == 0
+    assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X=POINTS) == expected
+    assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X=POINTS) == 0

@@ -226,9 +226,7 @@ def test_huge_points_are_refused_in_the_users_terms(base):
     X = np.random.default_rng(0).standard_normal((5, 6)) * 1e200
     shifts = CyclicShifts(6)
     for kernel in (base, Average(base, shifts), BestFit(base, shifts), Hyperkernel(Polynomial(3))):
-        with pytest.raises(
-            ValueError, match="largest absolute feature of the points is .*scale th"
-        ):
+        with pytest.raises(ValueError, match="largest absolute feature of the points is .*scale"):
             kernel(X)
 
 

@@ -407,8 +407,7 @@ run.table(
 )
 
 # %% [markdown]
-# The last column is about the most that this arrangement of the computation could gain over the
-# plain definition. (Rotated test images, TI-RI, are blank nowhere: cubic splines reach everywhere.)
+# The last column is about the most that this arrangement could gain over the plain definition.
 #
 # ## Try it
 #

@@ -215,13 +215,8 @@ run.table(
 def fitting(claimed):
     """Degrees and gammas whose mean count is within a tenth of the printed one, in words."""
     counts = over_draws(CLAIMED[claimed], 1).mean(axis=0)
-    pairs = [
-        f"degree {d} and gamma {g}"
-        for d, row in zip(DEGREES, counts, strict=True)
-        for g, count in zip(GAMMAS, row, strict=True)
-        if abs(count / PRINTED[claimed][1] - 1) <= 0.1
-    ]
-    return ", ".join(pairs) or "none"
+    near = np.argwhere(np.abs(counts / PRINTED[claimed][1] - 1) <= 0.1)
+    return ", ".join(f"degree {DEGREES[i]} and gamma {GAMMAS[j]}" for i, j in near) or "none"
 
 
 curves = {}

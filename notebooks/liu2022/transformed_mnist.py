@@ -223,7 +223,6 @@ def both_constants(kind, method, noise, repetition, seed):
     return found
 
 
-# %%
 METHODS = {kind: (f"l-{known}", known, "l", "svm") for kind, known in KINDS.items()}
 ORIGINAL = None  # in place of a noise: digits that were not moved
 results, held_back = {}, {}

@@ -218,10 +218,8 @@ run.table(
 )
 
 # %% [markdown]
-# A tile of projections is binned while it is in cache, by one histogram and one cumulative sum in
-# place of 101 comparisons for each projection; the definition pays for all 101. A histogram has
-# as many cells however few transformations fall into it, so counting weighs most where these are
-# few. At the size of Figure 2 the product dominates.
+# A tile of projections is binned while it is in cache, by one histogram and one cumulative sum; the
+# definition pays for 101 comparisons of each projection.
 #
 # ## Try it
 #

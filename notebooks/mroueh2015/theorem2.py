@@ -308,9 +308,8 @@ run.figure(fig, "joint", caption=f"Mean over {joint_draws} draws, bars of two st
 # (`theory.theorem2_elements`). In the form of the theorem that makes $C_1 = 6 s^2$ and $C_2 = 72
 # s^2$, at most 24 and 288 for every $\varepsilon < 1$ (`theory.theorem2_constants`).
 #
-# The proof is generous, for three reasons. Template terms vary by $d^{-1/2}$ around $s$, not over
-# $[0, 2s]$. The distribution functions differ by $\gamma$ only somewhere, while the integral averages
-# over thresholds. And $m |G|$ events under a union bound are nearly the same event.
+# The proof is generous: template terms vary by $d^{-1/2}$ around $s$, not over $[0, 2s]$, and the $m
+# |G|$ events of the union bound are nearly the same event.
 #
 # ## The theorem and the corollary, tried
 #

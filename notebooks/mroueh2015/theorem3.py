@@ -115,7 +115,6 @@ def make_problems(seed):
     return problems
 
 
-# %%
 def expected_risk(problem, f):
     """E V(y f(x)), for values f of shape (..., points)."""
     up, down = margin_loss(problem.loss, f), margin_loss(problem.loss, -f)
@@ -459,12 +458,8 @@ run.claim(
 )
 
 # %% [markdown]
-# ## Reading the figures
-#
-# - A slope steeper than stated says that a size enters more gently: near the best function, errors
-#   matter only where they change a sign, which a Lipschitz argument cannot see.
-# - $C$ is the hidden constant. A signal that is visible through differences of $K_s$, of order
-#   $d^{-1/2}$, needs a large $C$, and the bound grows with $L C$, for the square loss with $C^2$.
+# A slope steeper than stated says that a size enters more gently: near the best function, errors
+# matter only where they change a sign, which a Lipschitz argument cannot see.
 #
 # ## Try it
 #

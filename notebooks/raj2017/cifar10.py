@@ -380,7 +380,6 @@ def draws(kind, multiple, widths=STATED):
     return np.array([accuracy_of(one) for one in each])
 
 
-# %%
 @run.cache
 def draws_of_landmarks(multiple):
     """The same with training images in place of random templates."""

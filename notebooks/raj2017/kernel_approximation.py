@@ -64,7 +64,6 @@ flat = X.reshape(len(X), -1)
 group = SortedNoise(X.shape[1], noise=noise, triangle=True)  # half the numbers, same distances
 base = Gaussian(1 / (2 * sigma**2))
 truth = Average(base, group, n_transforms=70, random_state=seed + 1)(flat).astype(float)
-print(f"{len(X)} molecules; kernel values from {truth.min():.3f} to {truth.max():.3f}")
 
 # %% [markdown]
 # ## Errors against the number of features

@@ -172,8 +172,7 @@ run.claim(
 #
 # `OrbitFourier(side="second")` and `side="first"` on the same draws, for unitary actions. The
 # paper transforms templates by $g$ itself, which is right in expectation for symmetric densities;
-# we apply $g^{-1}$, which is right for every single draw. Both are tested: the second on single
-# draws, the first by integrating over the whole density.
+# we apply $g^{-1}$, which is right for every single draw. Both are tested.
 
 # %%
 transfers, skewed = [], []

@@ -14,8 +14,7 @@
 # A photograph keeps its class under a *small* rotation, scaling or translation. How small? The
 # paper averages over three densities on the affine group, log-normal scalings ($\sigma = 0.3$),
 # normal translations ($\sigma = 0.3$, in a unit that it does not give) and von Mises rotations
-# ($\kappa = 9$), and observes that wider ones hurt. Here each of the three is made narrower and
-# wider in turn, the other two left as they are.
+# ($\kappa = 9$), and observes that wider ones hurt. Here each is made narrower and wider in turn.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

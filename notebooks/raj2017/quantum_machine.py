@@ -517,20 +517,16 @@ def histogram_errors(matrices, jobs, n, seed):
     return {job: fold_errors(grams[job[0]], job[0], job[2]) for job in jobs}
 
 
-def job_of(k, setting):
-    return k, setting.get("tau"), setting["alpha"]
-
-
 def collect(compute, chosen, **how):
     """Errors (settings, n) on test folds 1 to 5, 1 to 5 ...; equal parameters are computed at once."""
-    groups = {}
-    for i, setting in enumerate(chosen):  # five of one layer, perhaps five of two
+    all_jobs = [(i % 5, s.get("tau"), s["alpha"]) for i, s in enumerate(chosen)]
+    groups, errors = {}, {}
+    for setting, job in zip(chosen, all_jobs, strict=True):
         first = {name: v for name, v in setting.items() if name not in ("tau", "alpha")}
-        groups.setdefault(tuple(first.items()), []).append(job_of(i % 5, setting))
-    errors = {}
+        groups.setdefault(tuple(first.items()), []).append(job)
     for setting, jobs in groups.items():
         errors |= compute(**dict(setting), jobs=tuple(dict.fromkeys(jobs)), **how)
-    return np.array([errors[job_of(i % 5, setting)] for i, setting in enumerate(chosen)])
+    return np.array([errors[job] for job in all_jobs])
 
 
 def layer_rows(compute, words, n, seed):
@@ -582,6 +578,7 @@ def measured(name):
 
 
 scores = {name: measured(name) for name in errors}
+by_fold = {n: ", ".join(f"{v:.1f}" for v in rmse(e).mean(axis=0)) for n, e in errors.items()}
 
 # %% [markdown]
 # ## Table 1
@@ -653,7 +650,7 @@ run.table(
             "RMSE": f"{scores[name]:.2f}",
             "RMSE without methane": f"{without_methane(drawn):.2f}",
             "MAE": f"{np.abs(drawn).mean():.2f}",
-            "RMSE by fold": ", ".join(f"{v:.1f}" for v in rmse(drawn).mean(axis=0)),
+            "RMSE by fold": by_fold[name],
             "chosen by fold": "; ".join(shown(each) for each in chosen_for(name)),
         }
         for name, drawn in errors.items()
@@ -704,11 +701,9 @@ CLAIMS = {  # rows of the table, with one layer and two where there are two
 
 
 def noted(names):
-    by_fold = " and ".join(
-        ", ".join(f"{v:.1f}" for v in rmse(errors[n]).mean(axis=0)) for n in names
-    )
+    folds = " and ".join(by_fold[n] for n in names)
     left = " and ".join(f"{left_out[n]:.2f}" for n in names)
-    return f"by fold {by_fold}; without methane, one molecule of 7,165, {left}"
+    return f"by fold {folds}; without methane, one molecule of 7,165, {left}"
 
 
 # errors of made-up molecules say nothing about the paper's

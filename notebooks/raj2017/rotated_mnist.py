@@ -48,8 +48,8 @@ run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, kappa=kappa, ch
 # The full profile has the paper's 12,000 training images, 7,000 templates in the first layer and
 # 17,000 in the second. It tests on 10,000 images of each of several sets where the paper tests on
 # the 50,000 of one: rows without a group on three sets, the local ones on 25 others. The paper gives no
-# number of templates for GICDF; we take as many as fit into memory beside their Gram matrix. The quick
-# profile turns scikit-learn's small digits and says nothing about the paper.
+# number of templates for GICDF; we take as many as fit into memory. The quick profile turns
+# scikit-learn's small digits.
 
 # %% tags=["settings"]
 METHODS = ("lgika-rf", "lgika-nystrom", "lgika-pixels", "rf", "nystrom")

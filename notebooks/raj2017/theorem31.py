@@ -122,7 +122,6 @@ many = [1000 * seed + i for i in range(20 * repetitions)]
 both = np.array([[list(map(sup_error, statistics(r, i))) for i in many] for r in sizes_r])
 errors |= {"V": both[..., 0], "U": both[..., 1]}
 fits = {name: fit_rate(sizes_r if name in "VU" else sizes_s, y) for name, y in errors.items()}
-pd.Series({k: str(fit) for k, fit in fits.items()}, name="exponent [95 % interval]").to_frame()
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
@@ -186,8 +185,7 @@ run.table(
 #    \quad\Longrightarrow\quad \sup |\langle\psi, \psi\rangle - k_{q,G}| \le \varepsilon + 1/r . $$
 #
 # In the one setting above, $C_2$ and $C_1$ are the smallest with which, at every size, templates alone
-# and group samples alone err by at most $\varepsilon / 2$ in 95 of 100 draws. They have to hold
-# elsewhere: other radii, densities and bandwidths, another group and twice the dimension.
+# and group samples alone err by at most $\varepsilon / 2$ in 95 of 100 draws. Do they hold elsewhere?
 
 # %%
 delta = 0.05

@@ -212,7 +212,6 @@ def prepare(size):
     return globals()[size[0]](size[1])
 """
 
-# %%
 sizes = [(name, value) for name, values in SIZES.items() for value in values]
 found = None if quick else instructions(WORK, sizes)  # a quick run looks at the clock
 clock = dict(zip(sizes, processor_seconds(WORK, sizes), strict=True))

@@ -427,13 +427,12 @@ run.claim(
 
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 3.8))
+how = {"log": "xy", "ends": None, "xlabel": r"regularisation $\lambda$"}
 panel(
     left,
     LAMBDAS,
     {"kernel ridge regression": ("krr", by_lambda / by_lambda[:, :1])},
-    log="xy",
-    ends=None,
-    xlabel=r"regularisation $\lambda$",
+    **how,
     ylabel="norm over the largest",
     title=f"The norm falls to {np.mean(by_lambda[:, -1] / by_lambda[:, 0]):.1g} of its largest",
 )
@@ -441,9 +440,7 @@ panel(
     right,
     LAMBDAS,
     {"D of the nearest error": ("spec-avg", matched)},
-    log="xy",
-    ends=None,
-    xlabel=r"regularisation $\lambda$",
+    **how,
     ylabel="D of Spec-Avg with the nearest error",
     title=f"Median D from {np.median(matched[:, 0]):g} to {np.median(matched[:, -1]):g}",
 )

@@ -11,9 +11,8 @@
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), Theorems B.16 and B.17.*
 #
-# Everything in the paper is measured in numbers of eigenfunctions: the cutoff $D$, the smoothness
-# $|f|_{H^s}^2 = \sum_\lambda D_\lambda^\alpha |f_\lambda|^2$, the cost of the oracles. How many are
-# there? On a compact manifold of dimension $d$ the number with eigenvalue at most $\lambda$ is
+# Everything in the paper is measured in numbers of eigenfunctions. How many are there? On a
+# compact manifold of dimension $d$ the number with eigenvalue at most $\lambda$ is
 #
 # $$D_\lambda = \frac{\omega_d}{(2\pi)^d}\,\mathrm{vol}(M)\,\lambda^{d/2} + O(\lambda^{(d-1)/2}),$$
 #

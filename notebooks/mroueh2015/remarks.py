@@ -218,16 +218,8 @@ class Chosen(Transformations):
     def shape(self):
         return self.group.shape
 
-    @property
-    def order(self):
-        return len(self.chosen)
-
-    def elements(self):
+    def _listed(self):
         return np.asarray(self.chosen)
-
-    def sample(self, n_samples, random_state=None):
-        drawn = np.random.RandomState(random_state).randint(self.order, size=n_samples)
-        return self.elements()[drawn]
 
     def _act(self, elements, X):
         return self.group.act(elements, X)

@@ -79,9 +79,8 @@ for trial in range(trials):
     rng = np.random.default_rng([seed, trial])
     X = rng.standard_normal((5, 4))
     for group in groups:
-        orbits = group.act(group.elements(), X)
-        weights = group.weights()
-        weights = np.full(len(orbits), 1 / len(orbits)) if weights is None else weights
+        elements, weights = group.quadrature()
+        orbits = group.act(elements, X)
         embedding = np.tensordot(weights, quadratic_features(orbits), axes=1)
         polynomial = np.abs(embedding @ embedding.T - Average(Polynomial(2), group)(X)).max()
         landmarks = orbits.reshape(-1, 4)
@@ -185,14 +184,13 @@ for kappa in kappas:
 
 # %%
 fig, axis = plt.subplots()
-curves = {
-    "distance to the base kernel": ("raw", to_base[1:], {"markevery": 4}),
-    "change when one argument turns by 2 rad": ("haar", change[1:], {"markevery": 4}),
-}
 panel(
     axis,
     kappas[1:],
-    curves,
+    {
+        "distance to the base kernel": ("raw", to_base[1:], {"markevery": 4}),
+        "change when one argument turns by 2 rad": ("haar", change[1:], {"markevery": 4}),
+    },
     log="xy",
     ends=None,
     xlabel="concentration κ of the density",

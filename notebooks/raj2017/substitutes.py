@@ -66,8 +66,7 @@ GROUPS = {
 
 def both_sides(kernel, group, X, T):
     """C with the group acting on the points, and on the landmarks."""
-    elements, weights = group.elements(), group.weights()
-    weights = np.full(len(elements), 1 / len(elements)) if weights is None else weights
+    elements, weights = group.quadrature()
     on_points = [kernel(gX, T) for gX in group.act(elements, X)]
     on_landmarks = [kernel(X, gT) for gT in group.act(elements, T)]
     return [np.tensordot(weights, C, 1) for C in (on_points, on_landmarks)]

@@ -181,7 +181,6 @@ run.claim(
 rng = np.random.default_rng(302)
 radius = np.sqrt(rng.uniform(0, 1, 60)) * 1.5
 angle = rng.uniform(-np.pi, np.pi, 60)
-X = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
 omega = draw_templates(4000, rng)
 beta = np.sign(np.cos(3 * omega[:, 0]))  # C = 1
 nodes = CircleAction([1, 1], density, n_nodes=64)

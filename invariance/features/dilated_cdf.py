@@ -96,10 +96,8 @@ class DilatedCDF(FeatureMap):
             own = np.sort(own.reshape(_TEMPLATES, count), axis=1)
             drawn = rng.randint(len(X), size=_TEMPLATES)
             used, place = np.unique(drawn, return_inverse=True)
-            products = self._products(X[used].T, int(dilation))
-            rows = [
-                np.quantile(p[0, :, i], q) for p, i, q in zip(products, place, own, strict=True)
-            ]
+            products = zip(self._products(X[used].T, int(dilation)), place, own, strict=True)
+            rows = [np.quantile(p[0, :, i], q) for p, i, q in products]
             self.thresholds_.append(np.array(rows, dtype=X.dtype).reshape(own.shape))
         self._n_features_out = each * _TEMPLATES
         return self
@@ -126,29 +124,26 @@ class DilatedCDF(FeatureMap):
     def _block(self, X: Any, at_once: int) -> Any:
         columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
         parts: list[Any] = []
-        for j, (dilation, thresholds) in enumerate(
-            zip(self.dilations_, self.thresholds_, strict=True)
-        ):
-            levels = like(thresholds, X)[..., None, None]  # (84, k, 1, 1)
-            mask = np.empty((at_once // 2 + 1, thresholds.shape[1], *columns.shape), bool)
-            for products in self._products(columns, int(dilation), at_once):  # (g, d, n)
-                first, g = len(parts) - j * _TEMPLATES, products.shape[0]
-                parts += [None] * g
-                for i in range(first, first + min(g, 2)):  # every second template counts alike
-                    whole = self._whole(i + j, int(dilation), columns.shape[0])
-                    some = products[i - first :: 2, whole, :]
-                    shares = _share(some, levels[i : first + g : 2, ...], mask[:, :, whole])
-                    own = [shares[m, ...] for m in range(shares.shape[0])]
-                    parts[j * _TEMPLATES + i :: 2] = own
+        for j, dilation in enumerate(self.dilations_.tolist()):
+            levels = like(self.thresholds_[j], X)[..., None, None]  # (84, k, 1, 1)
+            mask = np.empty((at_once // 2 + 1, levels.shape[1], *columns.shape), bool)
+            for products in self._products(columns, dilation, at_once):  # (g, d, n)
+                g = products.shape[0]
+                own, levels = levels[:g, ...], levels[g:, ...]
+                made: list[Any] = [None] * g
+                for i in range(min(g, 2)):  # every second template counts alike
+                    whole = self._whole(len(parts) + i + j, dilation, columns.shape[0])
+                    shares = _share(products[i::2, whole, :], own[i::2, ...], mask[:, :, whole])
+                    made[i::2] = [shares[m, ...] for m in range(shares.shape[0])]
+                parts += made
         return _joined(parts).T
 
     def _products(self, columns: Any, dilation: int, at_once: int = 1) -> Iterator[Any]:
-        """<g t, x> for the templates in turn: arrays (g, d, n) of templates, shifts and series.
+        """<g t, x> of templates in turn, arrays (g, d, n), each good until the next one.
 
-        Good until the next one. With s the sum of the nine entries under a template and y three
-        times an entry, they are y_a + y_b + y_c - s. Sums are taken in the same order at every
-        position, so that a shift of the series shifts them bit by bit, which a product of matrices
-        would not.
+        With s the sum of the nine entries under a template and y three times an entry: y_a + y_b +
+        y_c - s, in the same order at every position, so that a shift of the series shifts them bit
+        by bit, which a product of matrices would not.
         """
         d = columns.shape[0]
         padded = self._padded(columns, dilation * (_LENGTH // 2))

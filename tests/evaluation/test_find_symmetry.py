@@ -120,7 +120,7 @@ def test_planted_groups_are_found():
 
 
 def test_classifiers_and_folds():
-    X, y = ring(40)
+    X, y = ring(30)
     labels = np.array(["low", "mid", "high"])[np.digitize(y, [-0.7, 0.7])]
     for target in (y > 0, labels):
         closed = find_symmetry(RLSClassifier([1e-2], Gaussian(0.2)), RING, X, target)

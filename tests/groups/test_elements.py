@@ -176,11 +176,6 @@ def test_small_numpy_integers_count_as_python_s():
     assert G.Translations((250, 250), small, boundary="zero").elements().max() == 100
     assert G.OnPoints(G.SignFlips(2), np.int8(2)).act([[1, -2]], np.ones((1, 400))).sum() == 0
     assert G.CircleAction([0, 1, 1], n_nodes=small).order == 100
-    element = G.affine_maps(degrees=[10])
-    assert_array_equal(
-        G.Affine((6, 6), interpolation=np.int8(3)).act(element, IMAGES),
-        G.Affine((6, 6), interpolation=3).act(element, IMAGES),
-    )
 
 
 def ability(group, name):

@@ -9,7 +9,6 @@ from scipy import special
 
 from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import (
-    CircleAction,
     LinearMaps,
     PlaneRotations,
     Rotations,
@@ -59,13 +58,6 @@ def test_the_averaged_kernel_needs_no_more_nodes(density):
     expected = (1 - 1 / 40) * kernel(X) + 1 / 40 * plain
     error = draws.std(axis=0, ddof=1) / np.sqrt(len(draws))
     assert np.all(np.abs(draws.mean(axis=0) - expected) < 5 * error + 2e-3)
-
-
-def test_the_circle_has_nodes_enough_for_its_highest_frequency():
-    X = np.random.default_rng(0).standard_normal((5, 7)) / 3
-    whole = CircleAction([0, 1, 1, 2, 2, 3, 3], VonMises(0.7))
-    fine = CircleAction(whole.frequencies, whole.density, n_nodes=500)
-    assert_allclose(Average(Gaussian(0.2), whole)(X), Average(Gaussian(0.2), fine)(X), rtol=1e-5)
 
 
 def test_a_composition_pairs_the_rules():

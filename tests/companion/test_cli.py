@@ -130,6 +130,12 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     stored.write_text(json.dumps(content))
     record_digests(project, project.figures)
     assert consistency.problems(project) == []
+    ledger = project.ledger.read_text()
+    project.ledger.write_text(
+        ledger.replace("demo/number, kind: value", "demo/number, kind: order")
+    )
+    assert any("of kind order" in problem for problem in consistency.problems(project))
+    project.ledger.write_text(ledger)
 
     del content["claims"]["demo/number"]["recorded"]["se"]
     stored.write_text(json.dumps(content))

@@ -1,22 +1,10 @@
 import os
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from invariance.companion.runner import batch
 
-LIGHT = Path(__file__).with_name("light.py")
-
-
-@pytest.fixture(scope="session")
-def light() -> ModuleType:
-    """A project without Jupyter; see light.py."""
-    spec = spec_from_file_location("light", LIGHT)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from .light import Chaos
 
 
 @pytest.fixture
@@ -26,8 +14,8 @@ def quick(monkeypatch):
 
 
 @pytest.fixture
-def chaos(light, project, quick):
+def chaos(project, quick):
     """Three small notebooks, and what each of them has to have written."""
     seed = int(os.environ.get("INVARIANCE_CHAOS_SEED", 0))
     print(f"INVARIANCE_CHAOS_SEED={seed}")
-    return light.Chaos(project, seed)
+    return Chaos(project, seed)

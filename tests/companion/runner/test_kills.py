@@ -24,8 +24,9 @@ from invariance.companion.ledger.results import read_status
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.worker import MARK
 
+from .light import NAMES, Writer
+
 LIGHT = Path(__file__).with_name("light.py")
-NAMES = ("p/a", "p/b", "p/reader")
 KILLS = int(os.environ.get("INVARIANCE_KILLS", 10))
 
 
@@ -84,10 +85,10 @@ def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos, monkeypat
     assert step > 20
 
 
-def _fails(light, chaos, project, harm) -> str:
+def _fails(chaos, project, harm) -> str:
     """What is said of p/b when `harm` befalls its folder before a good end."""
 
-    class Harmed(light.Writer):
+    class Harmed(Writer):
         def start(self, description, environment):
             process = super().start(description, environment)
             harm(Path(description["folder"]))
@@ -95,7 +96,7 @@ def _fails(light, chaos, project, harm) -> str:
 
     chaos.resume()
     chaos.rewrite("p/b")
-    (outcome,) = run_notebooks(project, ["p/b"], profile="full", place=Harmed(chaos)).outcomes
+    (outcome,) = run_notebooks(project, ["p/b"], profile="full", place=Harmed(chaos.write)).outcomes
     assert outcome.status == "failed"
     assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
     chaos.resume()
@@ -103,7 +104,7 @@ def _fails(light, chaos, project, harm) -> str:
     return outcome.failure["message"]
 
 
-def test_a_folder_that_vanishes_midway_is_a_failure(light, chaos, project):
+def test_a_folder_that_vanishes_midway_is_a_failure(chaos, project):
     """Though the notebook goes on, writes what is left of its outputs and ends well."""
 
     def vanish(folder: Path) -> None:
@@ -113,12 +114,12 @@ def test_a_folder_that_vanishes_midway_is_a_failure(light, chaos, project):
             files.write_bytes(folder / name, content.replace(b'"figures"', b'"drawn"'))
         files.write_json(folder / ".work" / "outcome.json", {"status": "ok", "failure": None})
 
-    assert "was removed while it ran" in _fails(light, chaos, project, vanish)
-    assert "was removed while it ran" in _fails(light, chaos, project, shutil.rmtree)
+    assert "was removed while it ran" in _fails(chaos, project, vanish)
+    assert "was removed while it ran" in _fails(chaos, project, shutil.rmtree)
 
 
 @pytest.mark.parametrize("ending", ["ok", "failed"])
-def test_an_enormous_output_is_neither_read_nor_kept(light, chaos, project, ending):
+def test_an_enormous_output_is_neither_read_nor_kept(chaos, project, ending):
     def print_a_lot(folder: Path) -> None:
         with open(folder / "executed.ipynb", "r+b") as file:
             file.truncate(500 * 10**6)
@@ -126,7 +127,7 @@ def test_an_enormous_output_is_neither_read_nor_kept(light, chaos, project, endi
         outcome = {"status": ending, "failure": None if ending == "ok" else failure}
         files.write_json(folder / ".work" / "outcome.json", outcome)
 
-    assert "output takes 500 MB" in _fails(light, chaos, project, print_a_lot)
+    assert "output takes 500 MB" in _fails(chaos, project, print_a_lot)
     assert not [p for p in chaos.folder("p/b").rglob("*.ipynb") if p.stat().st_size > 10**8]
 
 

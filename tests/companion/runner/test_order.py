@@ -18,6 +18,8 @@ from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.source import reads
 
+from .light import Writer
+
 pytestmark = pytest.mark.usefixtures("quick")
 
 REAL = Paths(Path(__file__).parents[3])
@@ -32,47 +34,27 @@ def results(description, **volatile):
             "parameters": description["parameters"]}  # fmt: skip
 
 
-class Script:
-    """A place that runs no kernel: a notebook takes some glances and notes its start and end."""
+def script(slots: int, failing: tuple[str, ...] = (), kind: type[Writer] = Writer) -> Writer:
+    """A place where a notebook takes some glances, and every run measures something else."""
 
-    def __init__(self, slots: int, failing: tuple[str, ...] = ()) -> None:
-        self.slots, self.failing, self.events = slots, failing, []
-
-    def start(self, description, environment):
-        folder, notebook = Path(description["folder"]), description["notebook"]
-        failure = {"message": "as asked", "cell_source": None}
-        failed = notebook in self.failing
-        outcome = {"status": "failed" if failed else "ok", "failure": failure if failed else None}
-        write_json(folder / ".work" / "outcome.json", outcome)
+    def write_draw(folder, description) -> None:
         write_json(folder / "executed.ipynb", {"nbformat": 4, "nbformat_minor": 5, "cells": []})
-        # every run measures something else
         write_json(folder / "results.json", results(description, draw=next(DRAWS)))
-        self.events.append(("start", notebook))
-        return Glanced(notebook, glances=5)
 
-    def end(self, process, folder):
-        if process is not None:
-            self.events.append(("end", process.notebook))
-
-    @property
-    def started(self) -> list[str]:
-        return [notebook for what, notebook in self.events if what == "start"]
-
-
-class Glanced:
-    def __init__(self, notebook: str, glances: int) -> None:
-        self.notebook, self.glances = notebook, glances
-
-    @property
-    def exitcode(self):
-        self.glances -= 1
-        return 0 if self.glances <= 0 else None
+    return kind(write_draw, slots, failing, glances=5)
 
 
 def write(project, notebook: str, header: str = "", cell: str = "x = 1") -> str:
     path = project.source(project.write(notebook, cell))
     path.write_text(path.read_text().replace("# jupyter:\n", f"# jupyter:\n{header}", 1))
     return notebook
+
+
+def publish(project, notebook: str, **volatile) -> None:
+    """Results at full scale of an earlier run that took so long and so much."""
+    path = project.published(notebook) / "results.json"
+    path.parent.mkdir(parents=True)
+    write_json(path, results({"notebook": notebook, "parameters": {"profile": "full"}}, **volatile))
 
 
 def header(*names: str) -> str:
@@ -90,7 +72,7 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
     write(project, "p/c_fails")
     write(project, "p/d_first")
     write(project, "p/e_other")
-    place = Script(slots, failing=("p/c_fails",))
+    place = script(slots, failing=("p/c_fails",))
     summary = run_notebooks(project, project.all_notebooks(), place=place)
     assert statuses(summary) == dict.fromkeys(project.all_notebooks(), "ok") | {
         "p/c_fails": "failed"
@@ -109,12 +91,10 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
     for name, seconds in spent.items():
         write(project, name)
         if seconds:
-            volatile = dict(zip(("wall_s", "cached_s", "cpu_s"), seconds, strict=False))
-            path = project.published(name) / "results.json"
-            path.parent.mkdir(parents=True)
-            description = {"notebook": name, "parameters": {"profile": "full"}}
-            write_json(path, results(description, **volatile))
-    place = Script(1)
+            publish(
+                project, name, **dict(zip(("wall_s", "cached_s", "cpu_s"), seconds, strict=False))
+            )
+    place = script(1)
     run_notebooks(project, project.all_notebooks(), profile="full", place=place)
     assert place.started == [
         "p/d_new", "p/c_mostly_kept", "p/b_long", "p/e_waited_for_others", "p/a_short",
@@ -124,9 +104,9 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
 def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):
     name = write(project, "p/a")
     text = project.source(name).read_text()
-    run_notebooks(project, [name], place=Script(1))
+    run_notebooks(project, [name], place=script(1))
 
-    class Stopped(Script):
+    class Stopped(Writer):
         """Control-C arrives as soon as something runs."""
 
         def start(self, description, environment):
@@ -135,13 +115,15 @@ def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project
             return process
 
     project.source(name).write_text(text + "# changed")
-    assert statuses(run_notebooks(project, [name], place=Stopped(1))) == {name: "interrupted"}
-    assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "ok"}
+    assert statuses(run_notebooks(project, [name], place=script(1, kind=Stopped))) == {
+        name: "interrupted"
+    }
+    assert statuses(run_notebooks(project, [name], resume=True, place=script(1))) == {name: "ok"}
     project.source(name).write_text(text)
-    run_notebooks(project, [name], place=Script(1))
-    run_notebooks(project, [name], place=Stopped(1))
+    run_notebooks(project, [name], place=script(1))
+    run_notebooks(project, [name], place=script(1, kind=Stopped))
     assert project.status(name, "quick")["status"] == "interrupted"
-    assert statuses(run_notebooks(project, [name], resume=True, place=Script(1))) == {name: "kept"}
+    assert statuses(run_notebooks(project, [name], resume=True, place=script(1))) == {name: "kept"}
 
 
 ALONE = "#   invariance:\n#     alone: true\n"
@@ -153,7 +135,7 @@ def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project,
         write(project, name, ALONE)
     write(project, "p/c_reader", header("p/a_timed"))
     others = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
-    place = Script(slots)
+    place = script(slots)
     summary = run_notebooks(project, project.all_notebooks(), profile="full", place=place)
     assert set(statuses(summary).values()) == {"ok"}
     for timed in ("p/a_timed", "p/b_timed"):
@@ -165,7 +147,7 @@ def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project,
 
 def test_a_quick_run_leaves_no_core_idle_for_the_sake_of_a_clock(project):
     names = [write(project, name, ALONE) for name in ("p/a_timed", "p/b_timed")]
-    place = Script(2)
+    place = script(2)
     run_notebooks(project, names, place=place)
     assert {event for event in place.events[:2]} == {("start", name) for name in names}
 
@@ -174,11 +156,8 @@ def test_notebooks_together_take_no_more_memory_than_there_is(project):
     needs = {"p/a": 2500, "p/b": 2000, "p/c": 900, "p/d": 400, "p/e_huge": 9000}
     for seconds, (name, memory) in enumerate(needs.items()):
         write(project, name)
-        path = project.published(name) / "results.json"
-        path.parent.mkdir(parents=True)
-        description = {"notebook": name, "parameters": {"profile": "full"}}
-        write_json(path, results(description, wall_s=100 - seconds, peak_memory_mb=memory))
-    place = Script(3)
+        publish(project, name, wall_s=100 - seconds, peak_memory_mb=memory)
+    place = script(3)
     place.memory_mb = 3000
     summary = run_notebooks(project, list(needs), profile="full", place=place)
     assert set(statuses(summary).values()) == {"ok"}
@@ -193,13 +172,40 @@ def test_notebooks_together_take_no_more_memory_than_there_is(project):
     assert place.started[:3] == ["p/a", "p/d", "p/b"] and most == 2
 
 
+def test_what_is_killed_beside_others_is_tried_once_more_alone(project, capfd):
+    """As when two notebooks together want more memory than there is."""
+    for name in ("p/a_scarce", "p/b_beside", "p/c_third"):
+        write(project, name)
+
+    class Scarce(Writer):
+        """The first attempt at p/a_scarce is killed."""
+
+        def start(self, description, environment):
+            process = super().start(description, environment)
+            if description["notebook"] == "p/a_scarce" and self.started.count("p/a_scarce") == 1:
+                (Path(description["folder"]) / ".work/outcome.json").unlink()
+                process.code, process.glances = -signal.SIGKILL, 2
+            return process
+
+    place = script(2, kind=Scarce)
+    summary = run_notebooks(project, project.all_notebooks(), place=place)
+    assert set(statuses(summary).values()) == {"ok"}
+    assert place.started == ["p/a_scarce", "p/b_beside", "p/c_third", "p/a_scarce"]
+    assert place.events[-3:] == [
+        ("end", "p/c_third"),
+        ("start", "p/a_scarce"),
+        ("end", "p/a_scarce"),
+    ]
+    assert "p/a_scarce was killed beside p/b_beside: once more, alone" in capfd.readouterr().out
+
+
 def test_what_is_not_run_is_not_waited_for(project):
     write(project, "p/a")
     write(project, "p/broken", header("p/nothing"))
     write(project, "p/reader", header("p/a", "p/broken"))
-    assert statuses(run_notebooks(project, ["p/reader"], place=Script(1))) == {"p/reader": "ok"}
+    assert statuses(run_notebooks(project, ["p/reader"], place=script(1))) == {"p/reader": "ok"}
     # nor is what cannot run
-    summary = run_notebooks(project, ["p/reader", "p/broken"], place=Script(1))
+    summary = run_notebooks(project, ["p/reader", "p/broken"], place=script(1))
     assert statuses(summary) == {"p/reader": "ok", "p/broken": "failed"}
 
 
@@ -208,14 +214,14 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
     names.append(write(project, "p/reader", header("p/a")))
 
     def resumed() -> list[str]:
-        place = Script(2)
+        place = script(2)
         run_notebooks(project, names, place=place, resume=True)
         return place.started
 
     assert sorted(resumed()) == names
     assert resumed() == []
     # run again by itself: there may be other numbers in it
-    run_notebooks(project, ["p/a"], place=Script(1))
+    run_notebooks(project, ["p/a"], place=script(1))
     assert resumed() == ["p/reader"]
     assert resumed() == []
     # changed, hence run again, and the reader after it
@@ -231,7 +237,7 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
     write_json(published, {"claims": {}})
     assert resumed() == []
     # one that failed is tried again
-    run_notebooks(project, ["p/a"], place=Script(1, failing=("p/a",)))
+    run_notebooks(project, ["p/a"], place=script(1, failing=("p/a",)))
     assert resumed() == ["p/a", "p/reader"]
 
 
@@ -254,7 +260,7 @@ def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, mes
     with pytest.raises(NotebookError, match=message):
         reads(project, "p/wrong")
     assert any("p/wrong: " in problem for problem in consistency.problems(project))
-    summary = run_notebooks(project, ["p/wrong", "p/good"], place=Script(1))
+    summary = run_notebooks(project, ["p/wrong", "p/good"], place=script(1))
     assert statuses(summary) == {"p/wrong": "failed", "p/good": "ok"}
     status = json.loads((project.output("p/wrong", "quick") / "status.json").read_text())
     assert re.search(message, status["failure"]["message"])

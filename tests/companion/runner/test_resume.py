@@ -15,7 +15,8 @@ from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.runner import resume
 from invariance.companion.runner.batch import run_notebooks
 
-NAMES = ("p/a", "p/b", "p/reader")
+from .light import HEADER, NAMES, Writer
+
 CORRUPTIONS = int(os.environ.get("INVARIANCE_CORRUPTIONS", 30))
 
 
@@ -130,12 +131,11 @@ def test_corrupted_files_are_never_believed(chaos, project):
         (b"# ---\n# a: " + b"[" * 100_000 + b"\n# ---\n", "0 parameters cells"),
     ],
 )
-def test_a_bad_source_is_its_own_failure(light, chaos, project, content, message):
-    header = light.HEADER
-    long = header.replace("0\n", "-" * 20_000 + "1\n")
-    content = content.replace(b"{HEADER}", header.encode()).replace(b"{LONG}", long.encode())
+def test_a_bad_source_is_its_own_failure(chaos, project, content, message):
+    long = HEADER.replace("0\n", "-" * 20_000 + "1\n")
+    content = content.replace(b"{HEADER}", HEADER.encode()).replace(b"{LONG}", long.encode())
     project.source("p/b").write_bytes(content)
-    summary = run_notebooks(project, NAMES, profile="full", place=light.Writer(chaos))
+    summary = run_notebooks(project, NAMES, profile="full", place=Writer(chaos.write))
     failed = {o.notebook: o for o in summary.outcomes if o.status != "ok"}
     assert set(failed) == {"p/b"} and len(summary.outcomes) == 3
     told = failed["p/b"].failure["message"]
@@ -202,9 +202,9 @@ def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatc
     assert again() == ""
 
 
-def test_half_an_executed_notebook_is_dropped_with_a_failure(light, chaos, project):
+def test_half_an_executed_notebook_is_dropped_with_a_failure(chaos, project):
 
-    class Cut(light.Writer):
+    class Cut(Writer):
         """The worker dies while it writes."""
 
         def start(self, description, environment):
@@ -213,12 +213,12 @@ def test_half_an_executed_notebook_is_dropped_with_a_failure(light, chaos, proje
             (folder / "executed.ipynb").write_bytes(b'{"cells": [')
             (folder / ".work" / "outcome.json").write_bytes(b"[1]")
             (folder / ".work" / "worker.log").write_text("out of luck")
-            process.exitcode = 3
+            process.code = 3
             return process
 
-    run_notebooks(project, NAMES, profile="full", place=light.Writer(chaos))
+    run_notebooks(project, NAMES, profile="full", place=Writer(chaos.write))
     chaos.rewrite("p/b")
-    summary = run_notebooks(project, ["p/b"], profile="full", place=Cut(chaos))
+    summary = run_notebooks(project, ["p/b"], profile="full", place=Cut(chaos.write))
     assert "ended with code 3: out of luck" in summary.outcomes[0].failure["message"]
     status, problems = read_status(chaos.folder("p/b"), "p/b")
     assert problems == [] and status["status"] == "failed"

@@ -181,7 +181,7 @@ def make_project(root: Path) -> Paths:
     paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper))
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
     about = read_yaml(ROOT / "notebooks/papers.yml")
-    about["reference"] = ["invariance.features", "invariance.linear"]  # the rest is alike
+    about["reference"] = ["invariance.features"]  # the rest is alike
     about["repository"] = "https://github.com/some/one"
     paths.papers.write_text(yaml.safe_dump(about, sort_keys=False))
     for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.rows import OPEN
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
@@ -19,7 +18,7 @@ from invariance.companion.site.material import Material, SiteError, collect
 from invariance.companion.site.pdf import write_pdf
 from invariance.companion.site.plots import chart, dot_plot
 from invariance.companion.site.reference import Reference
-from invariance.companion.site.text import anchor, prose
+from invariance.companion.site.text import prose
 
 from .conftest import (
     LEDGER,
@@ -62,28 +61,11 @@ def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp
     assert " b [c]" in dict(made.texts())["changelog.md"]
 
 
-def test_every_claim_has_its_page_its_protocol_and_its_verdict(small, pages):
-    for one in load_ledger(LEDGER).values():
-        page = pages[f"claims/{one.id}.html"]
-        assert any(a.endswith(f"ledger.html#{anchor(one.id, 'claim')}") for a in page.links)
-        assert anchor(one.id, "claim") in pages["claims/ledger.html"].ids
-        for lists in ("claims/index.html", f"papers/{one.paper_key}.html"):
-            leads = {target(small.site / lists, a)[0] for a in pages[lists].links}
-            assert small.site / f"claims/{one.id}.html" in leads, one.id
+def test_a_claim_s_page_has_its_protocol_and_its_verdict(pages):
     text = pages["claims/mroueh2015/theorem1-psd.html"].text
     assert "violated" in text and "largest difference 1.00e-03" in text and "too few" in text
     assert "Registered protocol" in text and "K_s \\succeq 0" in text
     assert "too few" in pages["claims/failures.html"].text
-
-
-def test_examples_stand_above_the_methods_and_the_source_a_click_away(small, pages):
-    name = "api/invariance.features.GroupCDF.html"
-    source = "code/invariance.features.cdf.html#GroupCDF"
-    assert any(a.endswith(source) for a in pages[name].links)
-    assert "GroupCDF" in pages["code/invariance.features.cdf.html"].ids
-    text = (small.site / name).read_text()
-    assert 0 < text.index('class="gallery"') < text.index("GroupCDF.transform")
-    assert any(a.endswith("mroueh2015/xperm.html") for a in pages[name].links)
 
 
 def test_a_notebook_can_be_run_from_its_page(small, pages):
@@ -117,11 +99,6 @@ def test_front_page(small, pages):
     words = pages["index.html"].text
     assert "2 of the 172 claims are reproduced" in words and " 2 are not" in words
     assert "Your data" in words and "Check a claim" in words
-    for name, page in pages.items():  # nothing is fetched
-        for address in page.links:
-            fetched = re.search(r"\.(js|css|woff2?|png|svg)(\?|$)", address)
-            assert not (fetched and address.startswith(("http", "//"))), (name, address)
-    assert (small.site / "_static/mathjax/startup.js").is_file()
     assert json.loads((small.site / MARKER).read_text())["made by"] == "invariance"
 
 
@@ -246,10 +223,6 @@ def published() -> Material:
     return collect(Paths(ROOT))
 
 
-def test_every_published_result_can_be_read(published):
-    assert published.all_problems() == []
-
-
 def test_findings_follow_from_published_results(published, tmp_path):
     made = book.Book(published, Paths(ROOT), tmp_path)._jinja.globals["findings"]
     said = {finding["title"]: " ".join(finding["said"].split()) for finding in made}
@@ -324,25 +297,15 @@ def test_binder_opens_notebooks_as_make_lab_does():
     assert "set-default-viewer python" in script.read_text() and os.access(script, os.X_OK)
 
 
-def test_progress_bars_are_not_shown():
-    bar = {"output_type": "stream", "name": "stderr", "text": ["\rfits:  50%|#####     | 5/10"]}
-    warning = {"output_type": "stream", "name": "stderr", "text": ["UserWarning: few points\n"]}
-    assert cells._printed(bar, set()) is None
-    assert "few points" in cells._printed(warning, set())["text"]
+def test_of_what_was_printed_warnings_are_shown_once_without_their_place_and_no_progress():
+    def printed(*text: str):
+        return cells._printed({"output_type": "stream", "name": "stderr", "text": [*text]}, set())
 
-
-def test_warnings_are_shown_once_and_without_the_place_on_a_machine():
     raised = "".join(
         f"/home/someone/lib/python/some.py:{line}: UserWarning: few points\n  kernel(X)\n"
         for line in (3, 30)
     )
     other = "/tmp/kernel_7/2.py:1: IndefiniteWarning: 2 of 9 eigenvalues\nare negative\n"
-    output = {"output_type": "stream", "name": "stderr", "text": [raised, other]}
-    shown = cells._printed(output, set())["text"]
-    assert shown.splitlines() == [
-        "UserWarning: few points",
-        "IndefiniteWarning: 2 of 9 eigenvalues",
-        "are negative",
-    ]
-    output["text"] = "\n"
-    assert cells._printed(output, set()) is None
+    once = "UserWarning: few points\nIndefiniteWarning: 2 of 9 eigenvalues\nare negative"
+    assert printed(raised, other)["text"].strip() == once
+    assert printed("\n") is None and printed("\rfits:  50%|#####     | 5/10") is None

@@ -16,6 +16,7 @@ from invariance.evaluation.trials import LEVEL, Trial
 
 COMPARISON = runpy.run_path(str(Path(__file__).parents[3] / "notebooks/compare/_comparison.py"))
 answers, curves, scores, show = (COMPARISON[n] for n in ("answers", "curves", "scores", "show"))
+METHODS = ("raw", "cdf", "haar", "ti", "ri", "l", "krr", "rff")
 
 
 def drawn(values, seconds=1.0, discrepancy=0.0, peak=1.0):
@@ -25,12 +26,25 @@ def drawn(values, seconds=1.0, discrepancy=0.0, peak=1.0):
     ]
 
 
+def draw(trials, higher, names=None):
+    """The figure of these trials."""
+    names = names or {method: method for method, _ in trials}
+    answer = answers(trials, higher_is_better=higher)
+    return curves(scores(trials), answer, names, "risk", "discrepancy", log=not higher)
+
+
+def words(axes):
+    return {text.get_text() for text in axes.texts}
+
+
 def test_scores_are_means_with_their_standard_errors():
     trials = {("krr", 10): drawn([1.0, 2.0, 3.0], seconds=0.5, discrepancy=0.25, peak=7.0)}
     row = scores(trials).iloc[0]
     assert (row.method, row.n, row.score) == ("krr", 10, 2.0)
     assert row.se == pytest.approx(1 / np.sqrt(3))
     assert (row.discrepancy, row.fit_s, row.predict_s, row.peak_mb) == (0.25, 0.5, 0.5, 7.0)
+    with pytest.raises(ValueError, match="at least two"):
+        answers({("krr", 10): drawn([1.0])}, higher_is_better=False)
 
 
 def test_differences_are_paired_by_draw():
@@ -52,26 +66,15 @@ def test_a_method_with_a_much_larger_error_is_not_level_however_noisy():
     assert answers(trials, higher_is_better=False).iloc[0].quickest == "near"
 
 
-def test_below_a_tenth_of_a_second_all_are_equally_quick_and_the_best_is_taken():
+@pytest.mark.parametrize(
+    ("seconds", "quickest"), [([0.04, 0.02, 0.01], "best"), ([0.9, 0.02, 0.01], "next")]
+)
+def test_below_a_tenth_of_a_second_all_are_equally_quick_and_the_best_is_taken(seconds, quickest):
     draws = {"best": [90.0, 60.0], "next": [89.0, 61.0], "third": [87.0, 62.0]}
-    for seconds, quickest in (([0.04, 0.02, 0.01], "best"), ([0.9, 0.02, 0.01], "next")):
-        trials = {
-            (method, 10): drawn(scores, seconds=s)
-            for (method, scores), s in zip(draws.items(), seconds, strict=True)
-        }
-        row = answers(trials, higher_is_better=True).iloc[0]
-        assert (row.level, row.quickest) == ("next, third", quickest)
-
-
-def test_the_direction_of_the_score_matters():
-    trials = {("low", 30): drawn([1.0, 1.0]), ("high", 30): drawn([2.0, 2.0])}
-    assert answers(trials, higher_is_better=False).best[0] == "low"
-    assert answers(trials, higher_is_better=True).best[0] == "high"
-
-
-def test_one_draw_has_no_standard_error():
-    with pytest.raises(ValueError, match="at least two"):
-        answers({("krr", 10): drawn([1.0])}, higher_is_better=False)
+    timed = zip(draws.items(), seconds, strict=True)
+    trials = {(method, 10): drawn(values, seconds=s) for (method, values), s in timed}
+    row = answers(trials, higher_is_better=True).iloc[0]
+    assert (row.level, row.quickest) == ("next, third", quickest)
 
 
 def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
@@ -80,79 +83,50 @@ def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
         for method in ("cdf", "spec-avg-ridge")
         for n in (10, 100)
     }
-    names = {"cdf": "pooling", "spec-avg-ridge": "averaging"}
-    answer = answers(trials, higher_is_better=False)
-    figure = curves(scores(trials), answer, names, "risk", "discrepancy", log=True)
-    panels = figure.axes
+    panels = draw(trials, False, {"cdf": "pooling", "spec-avg-ridge": "averaging"}).axes
     assert [axis.get_ylabel() for axis in panels[:2]] == ["risk", "discrepancy"]
     for axis in panels:
         lines = [line for line in axis.lines if len(line.get_xdata()) == 2]
         assert len(lines) >= 2
         looks = {(line.get_color(), line.get_linestyle()) for line in lines}
         assert len({look for look in looks if look[1] != "None"}) == 2  # told apart
-    assert {text.get_text() for text in panels[0].texts} == {"pooling", "averaging"}
+    assert words(panels[0]) == {"pooling", "averaging"}
     assert panels[2].lines[0].get_ydata().tolist() == [4.0, 4.0]  # to fit and to predict
-    assert [axis.get_title() for axis in panels[:2]] == [
-        "Best at 100: pooling",
-        "Invariant to rounding: averaging",
-    ]
+    titles = [axis.get_title() for axis in panels[:2]]
+    assert titles == ["Best at 100: pooling", "Invariant to rounding: averaging"]
 
 
-def test_curves_of_many_methods_are_the_first_and_the_five_best():
-    methods = ["raw", "cdf", "haar", "ti", "ri", "l", "krr", "rff"]
-    trials = {(m, 10): drawn([i + 1.0, i + 2.0]) for i, m in enumerate(methods)}
-    for higher, kept in ((True, ["raw", *methods[3:]]), (False, methods[:6])):
-        answer = answers(trials, higher_is_better=higher)
-        figure = curves(scores(trials), answer, dict(zip(methods, methods, strict=True)), "s", "d",
-                        log=not higher)  # fmt: skip
-        assert {text.get_text() for text in figure.axes[0].texts} == set(kept)
+@pytest.mark.parametrize("higher", [True, False])
+def test_of_many_methods_the_first_the_five_best_and_what_a_title_names_are_drawn(higher):
+    trials = {(m, 10): drawn([i + 1.0, i + 2.0]) for i, m in enumerate(METHODS)}
+    kept = {"raw", *METHODS[3:]} if higher else {*METHODS[:6]}
+    assert words(draw(trials, higher).axes[0]) == kept
+    # however bad it is
+    much = -9.0 if higher else 9.0
+    trials = {(m, 10): drawn([1.0, 2.0], discrepancy=0.1) for m in METHODS}
+    trials["l", 10] = drawn([much, much + 1], discrepancy=1e-15)
+    figure = draw(trials, higher)
+    assert figure.axes[1].get_title().endswith(": l") and "l" in words(figure.axes[0])
 
 
-@pytest.mark.parametrize("log", [False, True])
-def test_what_a_title_names_is_drawn_however_bad_it_is(log):
-    methods = ["raw", "cdf", "haar", "ti", "ri", "l", "krr", "rff"]
-    worst, much = "l", 9.0 if log else -9.0
-    trials = {
-        (m, 10): drawn([1.0, 2.0], discrepancy=0.1)
-        if m != worst
-        else drawn([much, much + 1], discrepancy=1e-15)
-        for m in methods
-    }
-    answer = answers(trials, higher_is_better=not log)
-    names = dict(zip(methods, methods, strict=True))
-    figure = curves(scores(trials), answer, names, "s", "d", log=log)
-    assert figure.axes[1].get_title().endswith(f": {worst}")
-    assert worst in {text.get_text() for text in figure.axes[0].texts}
-
-
-@pytest.mark.parametrize("higher_is_better", [True, False])
-def test_show_emits_both_tables_and_the_figure(project, higher_is_better):
+@pytest.mark.parametrize("higher", [True, False])
+def test_show_emits_both_tables_and_the_figure(project, higher):
     project.papers.write_text('methods: {krr: ["#4d4d4d", o], cdf: ["#0072b2", "^"]}')
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
-    run = Run("compare/task", profile="full")
-    table = show(
-        run,
-        trials,
-        {"krr": "plain", "cdf": "pooling"},
-        score="success",
-        discrepancy="departure",
-        higher_is_better=higher_is_better,
-    )
-    assert table.equals(scores(trials))
+    run, names = Run("compare/task", profile="full"), {"krr": "plain", "cdf": "pooling"}
+    said = {"score": "success", "discrepancy": "departure", "higher_is_better": higher}
+    assert show(run, trials, names, **said).equals(scores(trials))
     answer = pd.read_csv(run.folder / "answers.csv").iloc[0]
-    assert answer.best == ("cdf" if higher_is_better else "krr")
+    assert answer.best == ("cdf" if higher else "krr")
     (figure,) = json.loads((run.folder / "results.json").read_text())["figures"]
     assert "success against training samples" in figure["alt"] and "pooling" in figure["alt"]
-    assert ("drawn there" in figure["caption"]) != higher_is_better
+    assert ("drawn there" in figure["caption"]) != higher
 
 
-def test_saved_tables_are_those_of_the_full_run_where_there_is_one(tmp_path, monkeypatch):
-    (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "claims.yml").write_text("")
-    monkeypatch.setenv("INVARIANCE_ROOT", str(tmp_path))
+def test_saved_tables_are_those_of_the_full_run_where_there_is_one(project):
     assert saved("compare/torus", "scores", "quick") is None
-    for folder, profile in (("build/quick", "quick"), ("figures", "full")):
-        place = tmp_path / folder / "compare" / "torus"
+    for folder, profile in ((project.build / "quick", "quick"), (project.figures, "full")):
+        place = folder / "compare/torus"
         place.mkdir(parents=True)
         (place / "results.json").write_text(json.dumps({"profile": profile}))
         assert saved("compare/torus", "answers", "quick") is None

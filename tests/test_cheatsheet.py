@@ -41,10 +41,8 @@ def test_the_sheet_is_read_whole():
     lines = [line for line in SHEET.splitlines() if line.startswith("| ")]
     assert len(ROWS) == len(lines) - len(re.findall(r"^\|---", SHEET, re.MULTILINE)) >= 55
     named = " ".join(code for _, code, _ in ROWS)
-    for name in (
-        *("CircleAction", "OnPoints", "OrthogonalMatrices", "SetKernel", "SetFeatures", "Wreath"),
-        *("Hyperkernel", "MatchingKernel", "graph_nodes", "DilatedCDF"),
-    ):
+    objects = "CircleAction OnPoints OrthogonalMatrices SetKernel SetFeatures Wreath Hyperkernel"
+    for name in (*objects.split(), "MatchingKernel", "graph_nodes", "DilatedCDF"):
         assert name in named or f"`{name}" in SHEET
     # a forge shows it: tables and text, no directives
     assert not re.search(r"^:::|^```\{|\{doc\}|\{ref\}", SHEET, re.MULTILINE)

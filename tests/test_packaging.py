@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
+README, MAKEFILE = ((ROOT / name).read_text() for name in ("README.md", "Makefile"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 REQUIREMENTS = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
@@ -32,13 +33,8 @@ def test_every_dependency_is_pinned_within_its_range(requirement):
 
 def brought_by(extras: set[str]) -> set[str]:
     """These extras, and those that they bring."""
-    asked = {
-        extra
-        for name in extras
-        for r in map(Requirement, EXTRAS[name])
-        if r.name == "invariance"
-        for extra in r.extras
-    }
+    ours = [r for name in extras for r in map(Requirement, EXTRAS[name]) if r.name == "invariance"]
+    asked = {extra for r in ours for extra in r.extras}
     return extras if asked <= extras else brought_by(extras | asked)
 
 
@@ -58,9 +54,8 @@ def test_conda_environment_installs_the_project_with_the_same_pins():
     assert python == "python" + PROJECT["requires-python"]
     assert pip[0] == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")
-    assert set(EXTRAS) - brought_by(set(extras)) == {"speed", "torch"}, (
-        "PyTorch is for those who ask for it"
-    )
+    # PyTorch is for those who ask for it
+    assert set(EXTRAS) - brought_by(set(extras)) == {"speed", "torch"}
     assert len(pip) == 2, "versions belong into constraints.txt alone"
 
 
@@ -71,15 +66,14 @@ def test_the_version_is_stated_once():
 
 
 def test_the_readme_names_every_extra():
-    said = re.search(r"The extras\s+are (.*?)\.\n", (ROOT / "README.md").read_text(), re.DOTALL)[1]
+    said = re.search(r"The extras\s+are (.*?)\.\n", README, re.DOTALL)[1]
     assert sorted(re.findall(r"`(\w+)`", said)) == sorted(EXTRAS)
 
 
 def test_what_a_newcomer_types_exists():
-    readme, makefile = (ROOT / "README.md").read_text(), (ROOT / "Makefile").read_text()
     for command in ("make report", "make test", "make full", "make lab"):
-        assert command in readme
-        assert re.search(rf"^{command.split()[1]}:", makefile, re.MULTILINE)
+        assert command in README
+        assert re.search(rf"^{command.split()[1]}:", MAKEFILE, re.MULTILINE)
     assert "make test" in (ROOT / ".ci" / "run").read_text()
 
 
@@ -88,20 +82,18 @@ def test_the_workflows_run_what_is_promised():
     promised = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
     assert workflows["tests"]["jobs"]["tests"]["strategy"]["matrix"]["python"] == promised
     said = "".join(p.read_text() for p in ROOT.glob(".github/workflows/*"))
-    makefile = (ROOT / "Makefile").read_text()
     for target in re.findall(r"run: make (\w+)", said):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+        assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), target
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
-    checked = re.search(r"^check:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1]
+    checked = re.search(r"^check:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
     for hook in hooks:
         tool = hook["entry"].split("/")[-1].split(" --")[0]
         assert f"$(BIN)/{tool}" in checked, tool
 
 
 def test_a_double_click_in_jupyterlab_opens_text_as_a_notebook(tmp_path, monkeypatch):
-    makefile = (ROOT / "Makefile").read_text()
-    place = re.search(r"^LAB_SETTINGS := (.*)$", makefile, re.MULTILINE)[1]
-    command = re.search(r"^\t\$\(BIN\)/(jupytext-config .*)$", makefile, re.MULTILINE)[1]
+    place = re.search(r"^LAB_SETTINGS := (.*)$", MAKEFILE, re.MULTILINE)[1]
+    command = re.search(r"^\t\$\(BIN\)/(jupytext-config .*)$", MAKEFILE, re.MULTILINE)[1]
     settings = Path(place.replace("$(VENV)", str(tmp_path)))
     words = command.replace("$(LAB_SETTINGS)", str(settings)).split()
     subprocess.run([Path(sys.executable).parent / words[0], *words[1:]], check=True)

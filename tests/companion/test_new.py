@@ -68,8 +68,8 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     assert "2 are not (1 violated, 1 inconclusive)" in board
     assert "agree" in invoke("check")
     invoke("report", "--profile", "quick", "--out", str(tmp_path / "site"))
-    pages = {path.relative_to(tmp_path / "site").as_posix(): path.read_text()
-             for path in (tmp_path / "site").rglob("*.html")}  # fmt: skip
+    site = tmp_path / "site"
+    pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html")}
     index, paper = pages["index.html"], pages["papers/doe2031.html"]
     assert "A companion to doe2031" in index and "At most 1e-12." in index
     assert all(word in paper for word in ("The paper", "matched", "violated", "inconclusive"))

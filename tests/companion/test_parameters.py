@@ -44,27 +44,17 @@ def test_values_from_the_command_line(annotation, text, value):
     assert parsed == value and type(parsed) is type(value)
 
 
+WRONG = {
+    "int": ["3.5", "true", "1:30", "010", "7" * 5000, ""],
+    "bool": ["1", "yes"],
+    "float": [".nan", "inf", "1e400"],
+    "list[int]": ["3", "[1, x]", "[1", "[" * 20000, "&a [*a]"],
+    "list[float]": ["[1, 1e400]"],
+}
+
+
 @pytest.mark.parametrize(
-    ("annotation", "text"),
-    [
-        ("int", "3.5"),
-        ("int", "true"),
-        ("bool", "1"),
-        ("list[int]", "3"),
-        ("list[int]", "[1, x]"),
-        ("list[int]", "[1"),
-        ("int", "1:30"),
-        ("int", "010"),
-        ("bool", "yes"),
-        ("int", "7" * 5000),
-        ("float", ".nan"),
-        ("float", "inf"),
-        ("float", "1e400"),
-        ("list[float]", "[1, 1e400]"),
-        ("list[int]", "[" * 20000),
-        ("list[int]", "&a [*a]"),
-        ("int", ""),
-    ],
+    ("annotation", "text"), [(kind, text) for kind, texts in WRONG.items() for text in texts]
 )
 def test_values_of_the_wrong_type_are_refused(annotation, text):
     with pytest.raises(ParameterError, match="parameter p: ") as caught:

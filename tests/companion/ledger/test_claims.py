@@ -24,22 +24,13 @@ def test_the_ledger_of_the_four_papers_loads():
     assert ledger["liu2022/table1-mnist"].margins == (4.5, 37.5)
 
 
-def test_printed_digits_survive(project):
+def test_printed_digits_survive_and_our_fields_are_there(project):
     ledger = load_ledger(project.ledger)
     assert ledger["demo/number"].printed == "98.90"
-    assert ledger["demo/number"].decimals == (2,)
-    assert ledger["demo/pair"].decimals == (2, 1)
-
-
-def test_our_fields(project):
-    claim = load_ledger(project.ledger)["demo/order"]
+    assert (ledger["demo/number"].decimals, ledger["demo/pair"].decimals) == ((2,), (2, 1))
+    claim = ledger["demo/order"]
     assert (claim.protocol, claim.note) == ("ten draws", "b is ours")
     assert claim.history[0].gave == "1 against 2" and claim.history[0].verdict == "violated"
-
-
-def test_unknown_id_suggests_close_ones(project):
-    with pytest.raises(LedgerError, match=r"demo/numbr.*Did you mean 'demo/number'"):
-        load_ledger(project.ledger)["demo/numbr"]
 
 
 @pytest.mark.parametrize(
@@ -54,10 +45,7 @@ def test_unknown_id_suggests_close_ones(project):
         ("{id: demo/a, kind: same, source: s, data: full, margin: -1}", "negative"),
         ("{id: demo/a, kind: same, source: s, data: full, margin: inf}", "'inf' is not a fin"),
         ("{id: demo/a, kind: same, source: s, data: full, margin: nan %}", "'nan %' is not a"),
-        (
-            "{id: demo/a, kind: order, source: s, data: full, protocol: [a]}",
-            "protocol: .* not text",
-        ),
+        ("{id: demo/a, kind: order, source: s, data: full, protocol: [a]}", "protocol: .* not t"),
         ("{id: demo/a, kind: order, source: s, data: full, history: [a]}", "history: expected"),
         ("{id: demo/a, kind: value, source: s, data: full, better: up, paper: 1}", "better: 'up'"),
         (

@@ -60,9 +60,16 @@ def board(project) -> str:
     return write_scoreboard(project)
 
 
-def test_the_files_show_what_ledger_and_results_give():
-    for path, text in scoreboard(Paths(ROOT)).items():
+def test_the_files_show_what_ledger_and_results_give_and_count_every_claim_once():
+    paths = Paths(ROOT)
+    for path, text in scoreboard(paths).items():
         assert path.read_text(encoding="utf-8") == text, "run `invariance scoreboard`"
+    readme = paths.readme.read_text().partition(BEGIN)[2].partition(END)[0]
+    cells = [line.strip("| ").split(" | ")[1:] for line in readme.splitlines() if "| " in line[:2]]
+    *papers, total = [[int(cell) for cell in row] for row in cells[1:]]
+    assert all(row[0] == sum(row[1:]) for row in papers)
+    assert [sum(column) for column in zip(*papers, strict=True)] == total
+    assert total[0] == len(load_ledger(paths.ledger))
 
 
 def test_the_page_of_figures_leads_somewhere_and_holds_no_markup_of_results():
@@ -77,10 +84,10 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     publish(project, "demo/a", "number", "pair", "order")
     publish(project, "demo/b", "bound")
     publish(project, "demo/c", "same", profile="quick")
-    (project.figures / "demo" / ".d.1").mkdir()
-    (project.figures / "demo" / ".d.1" / "results.json").write_text(
-        (project.figures / "demo/a/results.json").read_text().replace("demo/pair", "demo/same")
-    )
+    left = project.figures / "demo/.d.1/results.json"
+    left.parent.mkdir()
+    published = (project.figures / "demo/a/results.json").read_text()
+    left.write_text(published.replace("demo/pair", "demo/same"))
     lines = board(project).splitlines()
     assert lines[0].startswith("**2 of the 9 claims are reproduced**")
     assert "0 of 6 statements of theory, on generated data; 2 of 3 other printed" in lines[0]
@@ -158,20 +165,18 @@ def test_a_claim_that_moved_leaves_its_old_result_behind(project):
 
 
 def test_settings_are_part_of_the_protocol(project):
+    def reproduced(**changed) -> str:
+        if changed:
+            choice = replace(Choice(3.0, [1.0, 3.0], "loo", True, [0.5, 0.7], []), **changed)
+            write_settings(project.settings("demo/a"), "demo/a", {"width": choice})
+        return board(project)[2]
+
     publish(project, "demo/a", "number")
-    assert board(project).startswith("**1 of the 9")
-    choice = Choice(3.0, [1.0, 3.0], "leave-one-out", True, [0.5, 0.7], [])
-    write_settings(project.settings("demo/a"), "demo/a", {"width": choice})
-    assert board(project).startswith("**0 of the 9")
+    assert reproduced() == "1" and reproduced(by="leave-one-out") == "0"
     publish(project, "demo/a", "number")
-    assert board(project).startswith("**1 of the 9")
     # a last digit of a score changes nothing, another grid does
-    kept = {"width": replace(choice, scores=[0.5, 0.71])}
-    write_settings(project.settings("demo/a"), "demo/a", kept)
-    assert board(project).startswith("**1 of the 9")
-    other = {"width": replace(choice, grid=[2.0, 3.0])}
-    write_settings(project.settings("demo/a"), "demo/a", other)
-    assert board(project).startswith("**0 of the 9")
+    assert reproduced(by="leave-one-out", scores=[0.5, 0.71]) == "1"
+    assert reproduced(by="leave-one-out", grid=[2.0, 3.0]) == "0"
 
 
 def test_readme_links_lead_somewhere():
@@ -181,22 +186,11 @@ def test_readme_links_lead_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_every_claim_is_counted_once():
-    paths = Paths(ROOT)
-    readme = scoreboard(paths)[paths.readme].partition(BEGIN)[2].partition(END)[0]
-    rows = [line.strip("| ").split(" | ") for line in readme.splitlines()
-            if line.startswith("| ")][1:]  # fmt: skip
-    numbers = [[int(cell) for cell in row[1:]] for row in rows]
-    assert all(row[0] == sum(row[1:]) for row in numbers)
-    *papers, total = numbers
-    assert [sum(column) for column in zip(*papers, strict=True)] == total
-    assert total[0] == len(load_ledger(paths.ledger))
+def invoke(command: str):
+    return CliRunner().invoke(main, [command])
 
 
 def test_command_writes_it_and_check_misses_it(project):
-    def invoke(command: str):
-        return CliRunner().invoke(main, [command])
-
     assert invoke("check").exit_code == 0, "a project without a README has no scoreboard"
     project.readme.write_text("# A project\n")
     assert BEGIN in invoke("scoreboard").output and invoke("scoreboard").exit_code == 2
@@ -219,8 +213,7 @@ def test_command_writes_it_and_check_misses_it(project):
 def test_a_readme_that_is_no_text_is_named(project):
     """One byte of another encoding ended both commands in a traceback."""
     project.readme.write_bytes(f"caf\xa0\n{BEGIN}\n{END}\n".encode("latin-1"))
-    for command in ("scoreboard", "check"):
-        done = CliRunner().invoke(main, [command])
+    for done in map(invoke, ("scoreboard", "check")):
         assert isinstance(done.exception, SystemExit)
         assert "README.md is not UTF-8 text (byte 3 is 0xa0)" in done.output
 

@@ -1,5 +1,7 @@
 """First a notebook chooses, without test data; then it measures what it chose, with other seeds."""
 
+from dataclasses import replace
+
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -39,6 +41,9 @@ run.claim("demo/order", order="a > b", scores={"a": [len(data.data)] * 2, "b": [
 """
 
 
+CHOICES = {"width": Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
+
+
 @pytest.fixture(autouse=True)
 def door():
     before = withholding()
@@ -52,24 +57,20 @@ def chooser(project):
     faults = {"chooses": ("", ""), "looks": ("width = ", "data.test\nwidth = "),
               "stays": ("run.measure()", "")}  # fmt: skip
     for name, (before, after) in faults.items():
-        path = project.source(project.write(f"demo/{name}", CHOOSES, MEASURES,
-                                            parameters=PARAMETERS))  # fmt: skip
+        notebook = f"demo/{name}"
+        path = project.source(project.write(notebook, CHOOSES, MEASURES, parameters=PARAMETERS))
         # the small project's own Run would be a second one
-        text = path.read_text().replace(f'run = Run("demo/{name}", profile=profile, seed=seed)', "")
-        text = text.replace("demo/chooses", f"demo/{name}")
-        path.write_text(text.replace(before, after) if before else text)
+        text = path.read_text().replace(f'run = Run("{notebook}", profile=profile, seed=seed)', "")
+        path.write_text(text.replace("demo/chooses", notebook).replace(before, after, bool(before)))
     return project
 
 
-def run_cells(project, profile="full", seed=1):
-    cells = [c for c in project.source("demo/chooses").read_text().split("# %%") if "import" in c]
-    code = "\n".join(line for cell in cells for line in cell.splitlines())
-    scope = {"profile": profile, "seed": seed}
-    exec(code + MEASURES, scope)
-    return scope
-
-
 def test_choose_then_run(chooser):
+    """A quick stage leaves the settings alone."""
+    ended = CliRunner().invoke(main, ["choose", "demo/chooses", "--profile", "quick"])
+    assert ended.exit_code == 0, ended.output
+    assert not chooser.settings("demo/chooses").exists()
+    assert (chooser.choosing("demo/chooses", "quick") / "settings.yml").is_file()
     ended = CliRunner().invoke(main, ["choose"])
     assert ended.exit_code == 1 and "1 of 3 notebooks have chosen (full)" in ended.output
     assert "WithheldError" in ended.output and "run.measure()" in ended.output
@@ -81,21 +82,14 @@ def test_choose_then_run(chooser):
     assert written["seed"] == 0 and written["choices"]["width"]["chosen"] == 2.0
     # 1,200 training rows and no other were handed out
     assert written["choices"]["width"]["scores"][1] == pytest.approx(2 / 1200, rel=1e-4)
-    scope = run_cells(chooser)
+    scope = {"profile": "full", "seed": 1}
+    exec(f"from invariance.companion import Run\n{CHOOSES}\n{MEASURES}", scope)
     assert scope["width"] == 2.0 and len(scope["data"].data) == 1797
     assert consistency.problems(chooser) == []
 
 
-def test_a_quick_stage_leaves_the_settings_alone(chooser):
-    ended = CliRunner().invoke(main, ["choose", "demo/chooses", "--profile", "quick"])
-    assert ended.exit_code == 0, ended.output
-    assert not chooser.settings("demo/chooses").exists()
-    assert (chooser.choosing("demo/chooses", "quick") / "settings.yml").is_file()
-
-
 def test_only_a_notebook_that_chooses_can_choose(project):
-    project.write("demo/plain")
-    ended = CliRunner().invoke(main, ["choose", "demo/plain"])
+    ended = CliRunner().invoke(main, ["choose", project.write("demo/plain")])
     assert ended.exit_code == 2 and "demo/plain chooses nothing" in ended.output
 
 
@@ -103,8 +97,7 @@ def test_a_full_run_reads_and_does_not_choose(project):
     def never(_):
         raise AssertionError("a full run computed a score")
 
-    choices = {"width": Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
-    write_settings(project.settings("demo/a"), "demo/a", choices)
+    write_settings(project.settings("demo/a"), "demo/a", CHOICES)
     with pytest.raises(RecordError, match="seed 0 chose the settings"):
         Run("demo/a", profile="full", seed=0, chooses=True)
     with pytest.raises(RecordError, match="measure with other seeds"):
@@ -118,11 +111,10 @@ def test_a_full_run_reads_and_does_not_choose(project):
 
 
 def test_claims_carry_the_digest_of_protocol_and_settings(project):
-    choices = {"width": Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
     digests = []
     for path in (None, project.settings("demo/a")):
         if path:
-            write_settings(path, "demo/a", choices)
+            write_settings(path, "demo/a", CHOICES)
         run = Run("demo/a", profile="full", seeds=[1, 2], chooses=bool(path))
         assert (run.seed, run.seeds) == (1, (1, 2))
         run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
@@ -174,7 +166,7 @@ def test_choices_that_are_none(project, grid, more, message):
 def test_settings_that_are_not_what_their_scores_say_are_refused(project):
     path = project.settings("demo/a")
     assert read_settings(path) is None and settings_digest(None) == ""
-    write_settings(path, "demo/a", {"w": Choice(1.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])})
+    write_settings(path, "demo/a", {"w": replace(CHOICES["width"], chosen=1.0)})
     with pytest.raises(LedgerError, match="'w' is 1.0, which is not the best of its scores"):
         read_settings(path)
     assert any("no notebook chooses this" in said for said in consistency.problems(project))

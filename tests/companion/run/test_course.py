@@ -50,6 +50,7 @@ WRONG = {
 
 
 def test_the_plan_names_every_lesson_and_its_minutes():
+    assert len(WITHOUT_US) == 4 and "papermill" in WITHOUT_US[1]
     assert {name.partition("/")[2] for name in LESSONS} == WRONG.keys()
     plan = (PATHS.notebooks / "course/README.md").read_text()
     for name in LESSONS:
@@ -108,7 +109,3 @@ def test_a_lesson_runs_without_our_command_line(command, tmp_path):
     results = json.loads((folder / "results.json").read_text())
     assert len(results["figures"]) == 2
     assert results["parameters"]["n_beads"] == (16 if "-p n_beads 16" in command else 12)
-
-
-def test_four_ways_are_given():
-    assert len(WITHOUT_US) == 4 and "papermill" in WITHOUT_US[1]

@@ -158,6 +158,10 @@ class Glanced:
         return self.code if self.glances <= 0 else None
 
 
+def statuses(summary) -> dict[str, str]:
+    return {o.notebook: "kept" if o.resumed else o.status for o in summary.outcomes}
+
+
 class Kernel:
     """A fork that writes the outputs of the job that it is told of by a file."""
 

@@ -4,6 +4,7 @@
 them; ``INVARIANCE_CHAOS_SEED`` is another sequence.
 """
 
+import json
 import os
 import random
 import shutil
@@ -13,6 +14,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import suppress
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -85,50 +87,63 @@ def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos, monkeypat
     assert step > 20
 
 
-def _fails(chaos, project, harm) -> str:
-    """What is said of p/b when `harm` befalls its folder before a good end."""
+def _end(folder: Path, status: str, message: str) -> None:
+    outcome = {"status": status, "failure": None if status == "ok" else {"message": message}}
+    files.write_json(folder / ".work" / "outcome.json", outcome)
+
+
+def _vanish(folder: Path) -> None:
+    """Though the notebook goes on, writes what is left of its outputs and ends well."""
+    kept = {name: (folder / name).read_bytes() for name in ("executed.ipynb", "results.json")}
+    shutil.rmtree(folder)
+    for name, content in kept.items():
+        files.write_bytes(folder / name, content.replace(b'"figures"', b'"drawn"'))
+    _end(folder, "ok", "")
+
+
+def _print_a_lot(folder: Path, status: str) -> None:
+    os.truncate(folder / "executed.ipynb", 500 * 10**6)
+    _end(folder, status, "the notebook's output takes 500 MB, as it says itself")
+
+
+def _die_while_writing(folder: Path) -> int:
+    (folder / "executed.ipynb").write_bytes(b'{"cells": [')
+    (folder / ".work" / "outcome.json").write_bytes(b"[1]")
+    (folder / ".work" / "worker.log").write_text("out of luck")
+    return 3
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (_vanish, "was removed while it ran"),
+        (shutil.rmtree, "was removed while it ran"),
+        (partial(_print_a_lot, status="ok"), "output takes 500 MB"),
+        (partial(_print_a_lot, status="failed"), "output takes 500 MB"),
+        (_die_while_writing, "ended with code 3: out of luck"),
+    ],
+)
+def test_what_befalls_a_folder_is_a_failure_and_takes_nothing(chaos, project, harm, said):
+    """What is enormous, or half a notebook, is not kept."""
 
     class Harmed(Writer):
         def start(self, description, environment):
             process = super().start(description, environment)
-            harm(Path(description["folder"]))
+            process.code = harm(Path(description["folder"])) or 0
             return process
 
     chaos.resume()
     chaos.rewrite("p/b")
-    (outcome,) = run_notebooks(project, ["p/b"], profile="full", place=Harmed(chaos.write)).outcomes
-    assert outcome.status == "failed"
+    place = Harmed(chaos.write)
+    (outcome,) = run_notebooks(project, ["p/b"], profile="full", place=place).outcomes
+    status, problems = read_status(chaos.folder("p/b"), "p/b")
+    assert outcome.status == status["status"] == "failed" and problems == []
+    assert said in outcome.failure["message"]
     assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
+    kept = chaos.folder("p/b") / "failed/executed.ipynb"
+    assert not kept.exists() or json.loads(kept.read_bytes())["cells"]
     chaos.resume()
     chaos.assert_all_done()
-    return outcome.failure["message"]
-
-
-def test_a_folder_that_vanishes_midway_is_a_failure(chaos, project):
-    """Though the notebook goes on, writes what is left of its outputs and ends well."""
-
-    def vanish(folder: Path) -> None:
-        kept = {name: (folder / name).read_bytes() for name in ("executed.ipynb", "results.json")}
-        shutil.rmtree(folder)
-        for name, content in kept.items():
-            files.write_bytes(folder / name, content.replace(b'"figures"', b'"drawn"'))
-        files.write_json(folder / ".work" / "outcome.json", {"status": "ok", "failure": None})
-
-    assert "was removed while it ran" in _fails(chaos, project, vanish)
-    assert "was removed while it ran" in _fails(chaos, project, shutil.rmtree)
-
-
-@pytest.mark.parametrize("ending", ["ok", "failed"])
-def test_an_enormous_output_is_neither_read_nor_kept(chaos, project, ending):
-    def print_a_lot(folder: Path) -> None:
-        with open(folder / "executed.ipynb", "r+b") as file:
-            file.truncate(500 * 10**6)
-        failure = {"message": "the notebook's output takes 500 MB, as it says itself"}
-        outcome = {"status": ending, "failure": None if ending == "ok" else failure}
-        files.write_json(folder / ".work" / "outcome.json", outcome)
-
-    assert "output takes 500 MB" in _fails(chaos, project, print_a_lot)
-    assert not [p for p in chaos.folder("p/b").rglob("*.ipynb") if p.stat().st_size > 10**8]
 
 
 def _processes(project, sleep: str) -> list[psutil.Process]:
@@ -185,13 +200,11 @@ def test_a_runner_that_is_killed_takes_its_notebooks_along_and_the_next_sweeps_u
 @pytest.mark.chaos
 def test_random_kills_lose_nothing(chaos, project):
     sleep = f"{random.SystemRandom().randrange(10**8, 10**9)}.5"
-    environment = {**os.environ, "LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
-    told = Counter()
+    environment = os.environ | {"LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
+    line, told = [sys.executable, str(LIGHT), str(project.root)], Counter()
 
     def start() -> subprocess.Popen:
-        return subprocess.Popen(
-            [sys.executable, str(LIGHT), str(project.root)], env=environment, **_APART
-        )
+        return subprocess.Popen(line, env=environment, **_APART)
 
     def alone() -> None:
         end = time.monotonic() + 100
@@ -199,18 +212,18 @@ def test_random_kills_lose_nothing(chaos, project):
             assert time.monotonic() < end, [p.cmdline() for p in living]
             time.sleep(0.02)
 
-    def complete() -> None:
+    def complete() -> float:
+        """A run that is not disturbed, and its seconds."""
+        clock = time.monotonic()
         runner = start()
         output = runner.communicate(timeout=300)[0]
         assert runner.returncode == 0, output
+        seconds = time.monotonic() - clock
         alone()
         chaos.assert_all_done()
+        return seconds
 
-    clock = time.monotonic()
-    runner = start()
-    output = runner.communicate(timeout=300)[0]
-    assert runner.returncode == 0, output
-    whole = time.monotonic() - clock
+    whole = complete()
     complete()
     for _ in range(KILLS):
         changed = chaos.random.choice([["p/a"], ["p/b"], ["p/a", "p/b"], ["p/b", "p/reader"]])

@@ -1,6 +1,5 @@
 """A notebook runs after those whose results it reads, and alone if it says so."""
 
-import json
 import os
 import re
 import signal
@@ -18,7 +17,7 @@ from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.source import reads
 
-from .light import Writer
+from .light import Writer, statuses
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -57,12 +56,14 @@ def publish(project, notebook: str, **volatile) -> None:
     write_json(path, results({"notebook": notebook, "parameters": {"profile": "full"}}, **volatile))
 
 
+def run(project, place, *names: str, **options) -> dict[str, str]:
+    """How each of these notebooks ends (default: all)."""
+    names = names or tuple(project.all_notebooks())
+    return statuses(run_notebooks(project, names, place=place, **options))
+
+
 def header(*names: str) -> str:
     return f"#   invariance:\n#     reads: [{', '.join(names)}]\n"
-
-
-def statuses(summary) -> dict[str, str]:
-    return {o.notebook: "kept" if o.resumed else o.status for o in summary.outcomes}
 
 
 @pytest.mark.parametrize("slots", [1, 2, 4])
@@ -73,10 +74,8 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
     write(project, "p/d_first")
     write(project, "p/e_other")
     place = script(slots, failing=("p/c_fails",))
-    summary = run_notebooks(project, project.all_notebooks(), place=place)
-    assert statuses(summary) == dict.fromkeys(project.all_notebooks(), "ok") | {
-        "p/c_fails": "failed"
-    }
+    ended = run(project, place)
+    assert ended.pop("p/c_fails") == "failed" and [*ended.values()] == ["ok"] * 4
     order = {event: number for number, event in enumerate(place.events)}
     assert order["end", "p/c_fails"] < order["start", "p/b_middle"]
     assert order["end", "p/d_first"] < order["start", "p/b_middle"]
@@ -86,16 +85,15 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
 
 
 def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
-    spent = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": (),
+    known = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": (),
              "p/e_waited_for_others": (900, 0, 12.5)}  # fmt: skip
-    for name, seconds in spent.items():
+    for name, seconds in known.items():
         write(project, name)
         if seconds:
-            publish(
-                project, name, **dict(zip(("wall_s", "cached_s", "cpu_s"), seconds, strict=False))
-            )
+            spent = dict(zip(("wall_s", "cached_s", "cpu_s"), seconds, strict=False))
+            publish(project, name, **spent)
     place = script(1)
-    run_notebooks(project, project.all_notebooks(), profile="full", place=place)
+    run(project, place, profile="full")
     assert place.started == [
         "p/d_new", "p/c_mostly_kept", "p/b_long", "p/e_waited_for_others", "p/a_short",
     ]  # fmt: skip
@@ -104,7 +102,7 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
 def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):
     name = write(project, "p/a")
     text = project.source(name).read_text()
-    run_notebooks(project, [name], place=script(1))
+    run(project, script(1))
 
     class Stopped(Writer):
         """Control-C arrives as soon as something runs."""
@@ -115,15 +113,13 @@ def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project
             return process
 
     project.source(name).write_text(text + "# changed")
-    assert statuses(run_notebooks(project, [name], place=script(1, kind=Stopped))) == {
-        name: "interrupted"
-    }
-    assert statuses(run_notebooks(project, [name], resume=True, place=script(1))) == {name: "ok"}
+    assert run(project, script(1, kind=Stopped)) == {name: "interrupted"}
+    assert run(project, script(1), resume=True) == {name: "ok"}
     project.source(name).write_text(text)
-    run_notebooks(project, [name], place=script(1))
-    run_notebooks(project, [name], place=script(1, kind=Stopped))
-    assert project.status(name, "quick")["status"] == "interrupted"
-    assert statuses(run_notebooks(project, [name], resume=True, place=script(1))) == {name: "kept"}
+    run(project, script(1))
+    run(project, script(1, kind=Stopped))
+    assert project.status(name)["status"] == "interrupted"
+    assert run(project, script(1), resume=True) == {name: "kept"}
 
 
 ALONE = "#   invariance:\n#     alone: true\n"
@@ -136,8 +132,7 @@ def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project,
     write(project, "p/c_reader", header("p/a_timed"))
     others = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
     place = script(slots)
-    summary = run_notebooks(project, project.all_notebooks(), profile="full", place=place)
-    assert set(statuses(summary).values()) == {"ok"}
+    assert {*run(project, place, profile="full").values()} == {"ok"}
     for timed in ("p/a_timed", "p/b_timed"):
         start = place.events.index(("start", timed))
         assert place.events[start + 1] == ("end", timed)
@@ -148,8 +143,8 @@ def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project,
 def test_a_quick_run_leaves_no_core_idle_for_the_sake_of_a_clock(project):
     names = [write(project, name, ALONE) for name in ("p/a_timed", "p/b_timed")]
     place = script(2)
-    run_notebooks(project, names, place=place)
-    assert {event for event in place.events[:2]} == {("start", name) for name in names}
+    run(project, place)
+    assert {*place.events[:2]} == {("start", name) for name in names}
 
 
 def test_notebooks_together_take_no_more_memory_than_there_is(project):
@@ -159,8 +154,7 @@ def test_notebooks_together_take_no_more_memory_than_there_is(project):
         publish(project, name, wall_s=100 - seconds, peak_memory_mb=memory)
     place = script(3)
     place.memory_mb = 3000
-    summary = run_notebooks(project, list(needs), profile="full", place=place)
-    assert set(statuses(summary).values()) == {"ok"}
+    assert {*run(project, place, profile="full").values()} == {"ok"}
     running: list[str] = []
     most = 0
     for what, name in place.events:
@@ -188,8 +182,7 @@ def test_what_is_killed_beside_others_is_tried_once_more_alone(project, capfd):
             return process
 
     place = script(2, kind=Scarce)
-    summary = run_notebooks(project, project.all_notebooks(), place=place)
-    assert set(statuses(summary).values()) == {"ok"}
+    assert {*run(project, place).values()} == {"ok"}
     assert place.started == ["p/a_scarce", "p/b_beside", "p/c_third", "p/a_scarce"]
     assert place.events[-3:] == [
         ("end", "p/c_third"),
@@ -203,10 +196,10 @@ def test_what_is_not_run_is_not_waited_for(project):
     write(project, "p/a")
     write(project, "p/broken", header("p/nothing"))
     write(project, "p/reader", header("p/a", "p/broken"))
-    assert statuses(run_notebooks(project, ["p/reader"], place=script(1))) == {"p/reader": "ok"}
+    assert run(project, script(1), "p/reader") == {"p/reader": "ok"}
     # nor is what cannot run
-    summary = run_notebooks(project, ["p/reader", "p/broken"], place=script(1))
-    assert statuses(summary) == {"p/reader": "ok", "p/broken": "failed"}
+    ended = run(project, script(1), "p/reader", "p/broken")
+    assert ended == {"p/reader": "ok", "p/broken": "failed"}
 
 
 def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project):
@@ -215,13 +208,13 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
 
     def resumed() -> list[str]:
         place = script(2)
-        run_notebooks(project, names, place=place, resume=True)
+        run(project, place, resume=True)
         return place.started
 
     assert sorted(resumed()) == names
     assert resumed() == []
     # run again by itself: there may be other numbers in it
-    run_notebooks(project, ["p/a"], place=script(1))
+    run(project, script(1), "p/a")
     assert resumed() == ["p/reader"]
     assert resumed() == []
     # changed, hence run again, and the reader after it
@@ -237,7 +230,7 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
     write_json(published, {"claims": {}})
     assert resumed() == []
     # one that failed is tried again
-    run_notebooks(project, ["p/a"], place=script(1, failing=("p/a",)))
+    run(project, script(1, failing=("p/a",)), "p/a")
     assert resumed() == ["p/a", "p/reader"]
 
 
@@ -260,10 +253,9 @@ def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, mes
     with pytest.raises(NotebookError, match=message):
         reads(project, "p/wrong")
     assert any("p/wrong: " in problem for problem in consistency.problems(project))
-    summary = run_notebooks(project, ["p/wrong", "p/good"], place=script(1))
-    assert statuses(summary) == {"p/wrong": "failed", "p/good": "ok"}
-    status = json.loads((project.output("p/wrong", "quick") / "status.json").read_text())
-    assert re.search(message, status["failure"]["message"])
+    ended = run(project, script(1), "p/wrong", "p/good")
+    assert ended == {"p/wrong": "failed", "p/good": "ok"}
+    assert re.search(message, project.status("p/wrong")["failure"]["message"])
     assert "p/wrong" in CliRunner().invoke(main, ["check"]).output
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import unquote, urlsplit
 
-import matplotlib.pyplot as plt
 import pytest
 import yaml
+from matplotlib.figure import Figure
 
 from invariance.companion.files import AS_PRINTED, read_yaml
 from invariance.companion.ledger.claims import load_ledger
@@ -26,11 +26,8 @@ from invariance.evaluation.rates import RateFit
 ROOT = Path(__file__).parents[3]
 LEDGER = ROOT / "notebooks" / "claims.yml"
 
-BROWSER = [
-    f"--{name}"
-    for name in ("no-sandbox", "disable-gpu", "disable-dev-shm-usage", "no-first-run",
-                 "disable-background-networking", "disable-component-update", "disable-sync")
-]  # fmt: skip
+BROWSER = "--no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run --disable-sync"
+BROWSER += " --disable-background-networking --disable-component-update"
 
 NOTEBOOK = """\
 # %% [markdown]
@@ -126,11 +123,9 @@ def dead_links(pages: dict[Path, Page], site: Path) -> list[str]:
 
 @cache
 def picture() -> bytes:
-    figure, axes = plt.subplots(figsize=(4, 3))
-    axes.plot([1, 2, 3], [3, 1, 2])
-    content = to_png(figure)
-    plt.close(figure)
-    return content
+    figure = Figure(figsize=(4, 3))
+    figure.subplots().plot([1, 2, 3], [3, 1, 2])
+    return to_png(figure)
 
 
 def claim(verdict: str, ours: str, **more) -> dict:
@@ -225,7 +220,7 @@ def browser():
         pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
     api = pytest.importorskip("playwright.sync_api", reason="needs the extra `test`")
     with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER)
+        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER.split())
         yield chromium
         chromium.close()
 
@@ -257,7 +252,5 @@ def pages(small) -> dict[str, Page]:
 
 @pytest.fixture
 def project(tmp_path: Path, made_once) -> Paths:
-    shutil.copytree(
-        made_once("project", lambda folder: make_project(folder / "of")), tmp_path / "p"
-    )
-    return Paths(tmp_path / "p/of")
+    made = made_once("project", lambda folder: make_project(folder / "of"))
+    return Paths(shutil.copytree(made / "of", tmp_path / "p"))

@@ -63,6 +63,8 @@ def spoil(paths: Paths) -> dict[str, str]:
         for file, content in files.items():
             (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
     paths.source("raj2017/latin").write_bytes("# %% [markdown]\n# # Schölkopf".encode("latin-1"))
+    marked = paths.source("liu2022/few_samples")
+    marked.write_text(marked.read_text(), encoding="utf-8-sig")
     (folder.with_name("folder") / "accuracy.png").unlink()
     (folder.with_name("folder") / "accuracy.png").mkdir()
     folder.with_name("folder.html").mkdir()  # a folder named like a page

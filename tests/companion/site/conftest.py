@@ -225,6 +225,28 @@ def browser():
         chromium.close()
 
 
+def open_page(browser, **options):
+    """A page, and the list of what it complains of, asks for or pops up."""
+    context = browser.new_context(reduced_motion="reduce", **options)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
+    ours = ("file:", "data:", "blob:")
+    page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
+    return page, complaints
+
+
+@pytest.fixture(scope="module")
+def page(browser):
+    """One page for the tests that only read: none of them may complain."""
+    made, complaints = open_page(browser)
+    yield made
+    made.context.close()
+    assert complaints == []
+
+
 @pytest.fixture(scope="session")
 def small(made_once) -> SimpleNamespace:
     """The small project beside damaged and hostile notebooks: its site, problems, what they say."""

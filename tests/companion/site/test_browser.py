@@ -7,29 +7,9 @@ import pytest
 
 from invariance.companion.site.pdf import write_pdf
 
+from .conftest import open_page
+
 pytestmark = pytest.mark.browser
-
-
-def open_page(browser, **options):
-    """A page, and the list of what it complains of, asks for or pops up."""
-    context = browser.new_context(reduced_motion="reduce", **options)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.on("dialog", lambda dialog: (complaints.append(dialog.message), dialog.dismiss()))
-    ours = ("file:", "data:", "blob:")
-    page.on("request", lambda r: None if r.url.startswith(ours) else complaints.append(r.url))
-    return page, complaints
-
-
-@pytest.fixture(scope="module")
-def page(browser):
-    """One page for the tests that only read: none of them may complain."""
-    made, complaints = open_page(browser)
-    yield made
-    made.context.close()
-    assert complaints == []
 
 
 #: Pages of runs on this machine, damaged and hostile ones; all others are seen in `test_whole`.

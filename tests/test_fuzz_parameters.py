@@ -104,7 +104,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.draw_windowed_templates": {"width": 2.0},
     "linear.margin_loss": {"margins": [0.5, -1.0]},
     "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
-    "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None, "density": None},
+    "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},
     "spectral.sobolev_target": {"smoothness": 2.0},

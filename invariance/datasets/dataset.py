@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Seed, Whole, arguments, short
+from ..linear.classes import checked_labels
 
 _DOOR = "INVARIANCE_WITHHOLD_TESTS"
 
@@ -198,7 +199,7 @@ def balanced_sample(
     >>> balanced_sample([0, 1, 0, 1, 1], per_class=2, random_state=0).tolist()
     [2, 0, 4, 1]
     """
-    labels = _labels("balanced_sample", target)
+    labels = checked_labels("balanced_sample", "target", target)
     classes, counts = np.unique(labels, return_counts=True)
     if per_class < 1 or counts.min() < per_class:
         least = f"class {classes[counts.argmin()]} has {counts.min()} in {short(target)}"
@@ -206,16 +207,3 @@ def balanced_sample(
     rng = check_random_state(random_state)
     drawn = [rng.permutation(np.flatnonzero(labels == c))[:per_class] for c in classes]
     return np.concatenate(drawn)
-
-
-def _labels(owner: str, target: ArrayLike) -> NDArray[Any]:
-    """Labels as an array of shape (n,), of one type and without NaN, so that they can be sorted."""
-    try:
-        labels = np.asarray(target)
-        np.sort(labels)
-    except (ValueError, TypeError):  # ragged, or labels that cannot be compared
-        labels = np.array(None)
-    if labels.ndim != 1 or not labels.size or bool((labels != labels).any()):
-        due = "labels of one type, without NaN"
-        raise ParameterError(f"{owner} needs target to be {due}, got {short(target)}")
-    return labels

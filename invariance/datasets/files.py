@@ -1,7 +1,7 @@
 """Data files with checksums: found in a folder, in the cache, or downloaded; unpacked with a bound.
 
-A file is looked for under ``$INVARIANCE_DATA``, then in the cache (``$INVARIANCE_CACHE``, or the
-system's cache folder), then at its official address. Whatever is found must have one of the known
+A file is looked for under ``$INVARIANCE_DATA``, then in the cache (`cache_folder`), then at its
+official address. Whatever is found must have one of the known
 checksums, of its bytes or, where these vary, of what it unpacks to; nothing is read on trust, and
 whatever a header promises, no more than a bound is unpacked.
 """
@@ -14,7 +14,6 @@ import io
 import lzma
 import os
 import re
-import sys
 import tarfile
 import tempfile
 import zipfile
@@ -96,18 +95,12 @@ class Found:
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: ``$INVARIANCE_CACHE``, or where pooch has its own by default."""
+    """Where downloads are kept: ``$INVARIANCE_CACHE``, or ``~/.cache/invariance``."""
     if named := os.environ.get("INVARIANCE_CACHE"):
         return Path(named)
-    home = Path(os.path.expanduser("~"))
-    if home == Path("~"):  # nobody knows whose process this is
-        home = Path(tempfile.gettempdir())
-    if sys.platform == "win32":
-        local = os.environ.get("LOCALAPPDATA") or home / "AppData/Local"
-        return Path(local, "invariance", "invariance", "Cache")
-    if sys.platform == "darwin":
-        return home / "Library/Caches/invariance"
-    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache", "invariance")
+    home = os.path.expanduser("~")
+    home = tempfile.gettempdir() if home == "~" else home  # nobody knows whose process this is
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path(home, ".cache"), "invariance")
 
 
 def _folders() -> list[Path]:

@@ -105,10 +105,9 @@ def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
     if x.ndim != 1 or y.ndim not in (1, 2) or len(y) != len(x):
         due = "(points,) and (points,) or (points, repetitions)"
         raise ParameterError(f"x has shape {x.shape} and y {y.shape}: expected {due}")
-    if not (np.isfinite(x).all() and (x > 0).all()):
-        raise ParameterError(f"x must be positive and finite to have a logarithm, got {x.tolist()}")
-    if len(np.unique(x)) < 3:
-        raise ParameterError(f"a rate needs three distinct x, got {np.unique(x).tolist()}")
+    if len(np.unique(x)) < 3 or not (np.isfinite(x).all() and (x > 0).all()):
+        due = "three distinct x, positive and finite"
+        raise ParameterError(f"a rate needs {due}, got {x.tolist()}")
     check_finite("y", y)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     mean = y.reshape(len(x), -1).mean(axis=1)

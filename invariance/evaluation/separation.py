@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.arrays import check_array
-from ..core.parameters import Has, ParameterError, Seed, Whole, arguments
+from ..core.parameters import ParameterError, Seed, Whole, arguments
 from ..groups import Transformations
+from ..groups.base import GROUP
 from ..kernels import BestFit, Linear
 
 #: Of the points' largest norm: orbits that are nearer are not told apart from rounding.
@@ -46,12 +47,7 @@ class SeparationReport:
         )
 
 
-@arguments(
-    group=Has("a group, such as CyclicShifts(8)", "act", "sample"),
-    n_pairs=Whole(1),
-    n_steps=Whole(0),
-    random_state=Seed(),
-)
+@arguments(group=GROUP, n_pairs=Whole(1), n_steps=Whole(0), random_state=Seed())
 def separation_report(
     features: Any,
     group: Transformations,

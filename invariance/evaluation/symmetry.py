@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import permutations
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,10 +32,10 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from tqdm import tqdm
 
+from ..core import parameters as kinds
 from ..core.arrays import validate_data
-from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
+from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average, BestFit, Linear
@@ -110,7 +110,7 @@ class SymmetryTest:
         return "\n".join(map(str, self.gains))
 
 
-@stores_parameters
+@kinds.stores_parameters
 class Augmented(MetaEstimatorMixin, BaseEstimator):
     """Any estimator, fitted to points and to moved copies of them; it predicts as that does.
 
@@ -134,15 +134,14 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
     """
 
     estimator: Any
-    group: Transformations
+    group: Annotated[Transformations, GROUP]
     _: KW_ONLY
-    n_copies: int = 8
+    n_copies: Annotated[int, kinds.Whole(1)] = 8
     random_state: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Augmented:
+        kinds.check_parameters(self)
         points, targets = validate_data(self, X, y, multi_output=True)
-        kinds = {"group": GROUP, "n_copies": Whole(1)}
-        check_values("Augmented", kinds, {"group": self.group, "n_copies": self.n_copies})
         if self.group.order <= self.n_copies:  # the identity among them gives each point twice
             moved = self.group.act(self.group.elements(), points)
         else:
@@ -200,7 +199,6 @@ def symmetry_test(
     *,
     build: Callable[[Any, Transformations], Any] = built_in,
     cv: Any = 10,
-    verbose: int = 0,
 ) -> SymmetryTest:
     r"""Whether building a group into a model lowers its error on points that it has not seen.
 
@@ -241,7 +239,7 @@ def symmetry_test(
     models = [clone(model), *(build(model, one) for one in groups.values())]
     splits = _splits(cv, points, targets, is_classifier(model))
     errors = np.empty((len(models), len(splits)))
-    for i, (train, test) in enumerate(tqdm(splits, "folds", disable=not verbose)):
+    for i, (train, test) in enumerate(splits):
         for j, one in enumerate(models):
             found = clone(one).fit(points[train], targets[train]).predict(points[test])
             errors[j, i] = _error(found, targets[test], is_classifier(model))
@@ -272,7 +270,7 @@ def _error(found: NDArray[Any], y: NDArray[Any], classifier: bool) -> float:
 
 def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], classifier: bool) -> list[Any]:
     made = [check_cv(cv, y, classifier=classifier)]
-    if Whole(2).accepts(cv):
+    if kinds.Whole(2).accepts(cv):
         made = [type(made[0])(int(cv), shuffle=True, random_state=k) for k in range(_DRAWS)]
     splits = [split for one in made for split in one.split(X, y)]
     if len(splits) < 2:
@@ -331,7 +329,6 @@ def find_symmetry(
     margin: float = 0.0,
     build: Callable[[Any, Transformations], Any] = built_in,
     cv: Any = None,
-    verbose: int = 0,
 ) -> FoundSymmetry:
     """The largest of nested groups that the data support: each must do better than those inside.
 
@@ -370,12 +367,12 @@ def find_symmetry(
     ('shifts', 'shifts', 'refuted')
     """
     named = _named("find_symmetry", groups)
-    check_values("find_symmetry", {"margin": Number(0)}, {"margin": margin})
+    check_values("find_symmetry", {"margin": kinds.Number(0)}, {"margin": margin})
     points, targets = np.asarray(X), np.asarray(y)
     inside = _inside(named, points.shape[1:], parents)
     models = {_NOTHING: clone(model), **{name: build(model, named[name]) for name in inside}}
     splits = None if cv is None else _splits(cv, points, targets, is_classifier(model))
-    losses, n_train = _left_out(models, points, targets, splits, verbose)
+    losses, n_train = _left_out(models, points, targets, splits)
     return _decided(inside, losses, margin, 1 + len(targets) / n_train)
 
 
@@ -404,7 +401,7 @@ def _decided(
 
 
 def _left_out(
-    models: Mapping[str, Any], X: NDArray[Any], y: NDArray[Any], splits: Any, verbose: int
+    models: dict[str, Any], X: NDArray[Any], y: NDArray[Any], splits: Any
 ) -> tuple[dict[str, NDArray[Any]], float]:
     """Errors of points that a model did not learn from, by model, and how many it did learn from.
 
@@ -412,10 +409,10 @@ def _left_out(
     """
     losses = {}
     # The largest group first: where it is too large to average over, that is told at once.
-    for name, model in tqdm([*models.items()][::-1], "groups", disable=not verbose):
+    for name, model in reversed(models.items()):
         found = _without_each(model, X, y) if splits is None else _on_folds(model, X, y, splits)
         if found is None:  # then all models are compared on the same folds
-            return _left_out(models, X, y, _splits(10, X, y, is_classifier(model)), verbose)
+            return _left_out(models, X, y, _splits(10, X, y, is_classifier(model)))
         losses[name] = found
     n_train = [len(y)] if splits is None else [len(train) for train, _ in splits]
     return losses, float(np.mean(n_train))
@@ -428,10 +425,8 @@ def _without_each(model: Any, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] 
     held = getattr(last, "loo_decision_", None)
     if held is None:
         return None
-    if is_classifier(model):
-        column = held.argmax(axis=1) if held.shape[1] > 1 else (held[:, 0] > 0).astype(int)
-        held = last.classes_[column]
-    return _sizes(held.reshape(y.shape), y, is_classifier(model))
+    found = last._labels(held) if is_classifier(model) else held.reshape(y.shape)
+    return _sizes(found, y, is_classifier(model))
 
 
 def _on_folds(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDArray[Any]:

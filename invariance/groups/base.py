@@ -18,14 +18,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
-from ..core.parameters import (
-    ParameterError,
-    check_memory,
-    check_parameters,
-    check_values,
-    plain,
-    short,
-)
+from ..core.parameters import ParameterError, check_values, short
 
 Array = NDArray[Any]
 
@@ -119,8 +112,8 @@ class Transformations(BaseEstimator, ABC):
     #: What the constructor's arguments may be.
     _parameters: ClassVar[Mapping[str, kinds.Kind]] = {}
     #: What `then`, `on_each` and `on_columns` make: `products` puts its subclasses here.
-    _composition: ClassVar[Any]
-    _on_points: ClassVar[Any]
+    _composition: ClassVar[Callable[..., Transformations]]
+    _on_points: ClassVar[Callable[..., Transformations]]
     #: What to do where there are too many elements to list.
     _remedy: ClassVar[str] = (
         "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel "
@@ -234,12 +227,11 @@ class Transformations(BaseEstimator, ABC):
         self._check()
         owner = f"{type(self).__name__}.sample"
         check_values(owner, _DRAWS, {"n_samples": n_samples, "random_state": random_state})
-        check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
+        kinds.check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
         n, rng, listed = int(n_samples), check_random_state(random_state), self._listed()
         if listed is None:
             return self._sample(n, rng)
-        drawn: Array = listed[rng.choice(len(listed), n, p=self.weights())]
-        return drawn
+        return np.asarray(listed[rng.choice(len(listed), n, p=self.weights())])
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} needs a method _sample(n_samples, rng)")
@@ -251,18 +243,16 @@ class Transformations(BaseEstimator, ABC):
         infinite set has none (TypeError) and can only be sampled.
         """
         self._check()
-        finer = self.refined(1) if self._listed() is None else None
+        finer: Transformations | None = self.refined(1) if self._listed() is None else None
         if finer is not None:
-            rule: tuple[Array, Array] = finer.quadrature()
-            return rule
+            return finer.quadrature()
         elements, weights = self.elements(), self.weights()
         return elements, np.full(len(elements), 1 / len(elements)) if weights is None else weights
 
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""
         check_values(f"{type(self).__name__}.then", {"other": GROUP}, {"other": other})
-        made: Transformations = self._composition(self, other)
-        return made
+        return self._composition(self, other)
 
     def times(self, other: Transformations) -> Transformations:
         """The direct product with another group that acts on the same coordinates.
@@ -292,8 +282,7 @@ class Transformations(BaseEstimator, ABC):
             raise ParameterError(
                 f"{self!r} acts on any length: take OnPoints(group, n_coordinates)"
             )
-        made: Transformations = self._on_points(self, size, n_points=n_points)
-        return made
+        return self._on_points(self, size, n_points=n_points)
 
     def on_columns(self, columns: Any) -> Transformations:
         """The same on some columns of rows of any length; the others stay.
@@ -302,8 +291,7 @@ class Transformations(BaseEstimator, ABC):
         >>> SignFlips(2).on_columns([0, 2]).act([[-1, -2]], [[1.0, 2.0, 3.0, 4.0]])
         array([[[-1.,  2., -3.,  4.]]])
         """
-        made: Transformations = self._on_points(self, coordinates=columns)
-        return made
+        return self._on_points(self, coordinates=columns)
 
     @property
     def one_sided(self) -> bool:
@@ -318,7 +306,7 @@ class Transformations(BaseEstimator, ABC):
     def _check(self) -> None:
         """Refuse wrong parameters, once until one is set anew."""
         if "_checked" not in self.__dict__:
-            check_parameters(self)
+            kinds.check_parameters(self)
             self._check_together()
             self.__dict__["_checked"] = True
 
@@ -500,7 +488,7 @@ class Distinct:
 def numbers(owner: str, name: str, value: ArrayLike) -> Array:
     """An array of real numbers of any kind."""
     try:
-        array: Array = plain(np.asarray(value))
+        array: Array = kinds.plain(np.asarray(value))
     except (ValueError, TypeError):
         array = np.array(None)
     if array.dtype.kind not in "biuf" or np.ma.is_masked(value):

@@ -69,23 +69,23 @@ class CircleAction(_Angles):
     array([[ 5.,  0.,  1., -1.,  0.]])
     """
 
-    frequencies: Annotated[ArrayLike, Array(whole=True, least=0)]
+    frequencies: Annotated[ArrayLike, Array(1, whole=True, least=0)]
     density: Annotated[Density | None, DENSITY] = None
     _: KW_ONLY
     n_nodes: Annotated[int | None, Whole(1) | None] = None
 
     def _check_together(self) -> None:
-        frequencies = np.atleast_1d(np.asarray(self.frequencies))
+        frequencies = np.asarray(self.frequencies)
         places = np.flatnonzero(frequencies)
         pairs, given = places[: len(places) // 2 * 2].reshape(-1, 2), short(self.frequencies)
         beside = len(places) % 2 == 0 and np.all(np.diff(pairs) == 1)
-        if frequencies.ndim != 1 or not beside or np.any(np.diff(frequencies[pairs])):
-            raise ParameterError(f"frequencies must be a row, positive ones in pairs, got {given}")
+        if not beside or np.any(np.diff(frequencies[pairs])):
+            raise ParameterError(f"frequencies must be positive in pairs, or zero, got {given}")
 
     def as_circle(self) -> Floats:
         """The frequencies, an array of int."""
         self._check()
-        return np.atleast_1d(np.asarray(self.frequencies))
+        return np.asarray(self.frequencies)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]

@@ -38,15 +38,13 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
             f"matrices must be square, of shape (n, a, a) or (n, a^2), got {given.shape}: "
             f"{short(matrices)}; a single one is C[None]"
         )
-    n, shown = len(given), short(matrices)
-    for i, *entry in np.argwhere(~np.isfinite(given)).tolist():
-        broken = f"must be finite, but entry {tuple(entry)} is {given[i, *entry]}"
-        raise ParameterError(f"matrices: Coulomb matrix {i} of {n} {broken}; got {shown}")
-    gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
-    asymmetric = gaps > 1e-5 * np.abs(given).max(axis=(1, 2), initial=0)
-    for i in np.flatnonzero(asymmetric).tolist():
-        broken = f"is not symmetric, by {gaps[i]:.3g}; use (C + C.T) / 2 if that is rounding"
-        raise ParameterError(f"matrices: Coulomb matrix {i} of {n} {broken}; got {shown}")
+    with np.errstate(invalid="ignore"):
+        gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
+    fine = gaps <= 1e-5 * np.abs(given).max(axis=(1, 2), initial=0)  # not where NaN
+    if not fine.all():
+        which = f"matrix {fine.argmin()} of {len(given)}"
+        due = f"must be finite and symmetric, got {short(matrices)}"
+        raise ParameterError(f"matrices: Coulomb {which} {due}; (C + C.T) / 2 mends rounding")
     return given
 
 

@@ -9,19 +9,12 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import special, stats
+from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
-from ..core.parameters import (
-    ParameterError,
-    arguments,
-    check_memory,
-    check_parameters,
-    short,
-    stores_parameters,
-)
+from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 
 #: What may be given for a parameter ``density``.
 DENSITY = kinds.Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
@@ -46,15 +39,19 @@ class Density(BaseEstimator, ABC):
         check_parameters(self)
         return bool(getattr(self, self._centre[0]) == self._centre[1])
 
-    @arguments(size=kinds.Whole(0) | kinds.Array(1, whole=True, least=0), random_state=kinds.Seed())
+    @kinds.arguments(
+        size=kinds.Whole(0) | kinds.Array(1, whole=True, least=0), random_state=kinds.Seed()
+    )
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
         """Independent draws, float64, of the given shape."""
         check_parameters(self)
-        check_memory(f"{type(self).__name__}.sample", 8 * prod(np.ravel(size).tolist()), size=size)
+        kinds.check_memory(
+            f"{type(self).__name__}.sample", 8 * prod(np.ravel(size).tolist()), size=size
+        )
         rng = check_random_state(random_state)
         return np.asarray(self._distribution().rvs(size=size, random_state=rng))
 
-    @arguments(x=kinds.Array(empty=True))
+    @kinds.arguments(x=kinds.Array(empty=True))
     def pdf(self, x: ArrayLike) -> NDArray[Any]:
         """The density at each x."""
         check_parameters(self)
@@ -106,14 +103,6 @@ class VonMises(Density):
         if self.kappa == 0:
             return stats.uniform(-np.pi, 2 * np.pi)
         return stats.vonmises(self.kappa, loc=self.loc)
-
-    @arguments(orders=kinds.Array(whole=True))
-    def fourier_coefficients(self, orders: ArrayLike) -> NDArray[Any]:
-        """E[exp(i m x)] for integer orders m: I_m(kappa) / I_0(kappa) exp(i m loc)."""
-        check_parameters(self)
-        orders = np.asarray(orders)
-        ratio = special.ive(np.abs(orders), self.kappa) / special.ive(0, self.kappa)
-        return np.asarray(ratio * np.exp(1j * orders * self.loc))
 
 
 @stores_parameters

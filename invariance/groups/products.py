@@ -227,8 +227,7 @@ class Wreath(_Factors):
         table = moved.reshape(len(used), *lines.shape).transpose(0, 2, 1, 4, 3)
         places = self._places(outer)
         chosen = np.take_along_axis(which.reshape(m, r).T, places, axis=1)
-        result: NDArray[Any] = table[chosen, places].swapaxes(1, 2).reshape(r, n, -1)
-        return result
+        return np.asarray(table[chosen, places].swapaxes(1, 2).reshape(r, n, -1))
 
 
 @stores_parameters
@@ -255,12 +254,9 @@ class Composition(_Parts):
         one, two = self.first, self.second
         if None in (one.n_features, two.n_features) or one.n_features == two.n_features:
             return
-        less, more = sorted((one, two), key=lambda part: part.n_features or 0)
-        times, rest = divmod(more.n_features or 0, less.n_features or 1)
-        fits = f"{less!r}.on_columns(...)" if rest else f"{less!r}.on_each({times})"
         raise ParameterError(
             f"first={one!r} and second={two!r} have shapes {one.shape} and {two.shape}: both must "
-            f"act on the same points; {fits} acts on {more.n_features} numbers"
+            "act on the same points; .on_each(n_points) and .on_columns(columns) act on longer ones"
         )
 
     def _parts(self) -> Sequence[Any]:
@@ -287,8 +283,7 @@ class Composition(_Parts):
             return None
         there = self.second.act(two, self.first.act(one, X)[:, 0])
         back = self.first.act(one, self.second.act(two, X)[:, 0]).swapaxes(0, 1)
-        alike: NDArray[Any] = np.all(np.isclose(there, back, atol=1e-9), axis=2).T
-        return alike
+        return np.asarray(np.isclose(there, back, atol=1e-9).all(axis=2).T)
 
     def as_direct_product(self) -> Composition:
         """The direct product of the parts, which have to commute; what shifts comes last.
@@ -371,11 +366,6 @@ class Composition(_Parts):
         return np.asarray(moved)
 
 
-def _of_group(name: str) -> Any:
-    """What the ``group`` says or does, once the parameters are known to be right."""
-    return property(lambda self: self._check() or getattr(self.group, name))
-
-
 @stores_parameters
 class OnPoints(Transformations):
     """Any transformations of points, acting on all points of a set alike.
@@ -407,29 +397,14 @@ class OnPoints(Transformations):
     coordinates: Annotated[Sequence[int] | None, Array(1, whole=True, least=0) | None] = None
     n_points: Annotated[int | None, Whole(1) | None] = None
 
-    unitary = _of_group("unitary")
-    linear = _of_group("linear")
-    preserves_l1 = _of_group("preserves_l1")
-    is_group = _of_group("is_group")
-    symmetric = _of_group("symmetric")
-    one_sided = _of_group("one_sided")
-    generators = _of_group("generators")
-    identity = _of_group("identity")
-    compose = _of_group("compose")
-    inverse = _of_group("inverse")
-    order = _of_group("order")
-    elements = _of_group("elements")
-    weights = _of_group("weights")
-    quadrature = _of_group("quadrature")
-    relative_rule = _of_group("relative_rule")
-    _sample = _of_group("sample")
-    _check_elements = _of_group("_check_elements")
-
     @property
     def shape(self) -> tuple[int, ...] | None:
         if self.n_points is None or self.n_coordinates is None:
             return None
         return (self.n_points * self.n_coordinates,)
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+        return self.group.sample(n_samples, rng)
 
     def _moved(self, size: int) -> list[int]:
         """The coordinates that are moved, of points of a size."""
@@ -470,6 +445,19 @@ class OnPoints(Transformations):
         result[places] = self.group.act(elements, points[there][:, moved])
         return result.reshape(len(elements), *X.shape)
 
+
+def _of_group(name: str) -> Any:
+    """What the ``group`` says or does, once the parameters are known to be right."""
+    return property(lambda self: self._check() or getattr(self.group, name))
+
+
+# Elements, measure and properties are the group's.
+for _name in (
+    *("unitary", "linear", "preserves_l1", "is_group", "symmetric", "one_sided", "order"),
+    *("generators", "identity", "compose", "inverse", "elements", "weights", "quadrature"),
+    *("relative_rule", "_check_elements"),
+):
+    setattr(OnPoints, _name, _of_group(_name))
 
 Transformations._composition = Composition
 Transformations._on_points = OnPoints

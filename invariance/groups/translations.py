@@ -252,16 +252,12 @@ class TorusTranslations(CyclicProduct):
     """
 
     unitary = False
-    orders: Annotated[ArrayLike, kinds.Array(whole=True, least=1, most=2**31)]
+    orders: Annotated[ArrayLike, kinds.Array(1, whole=True, least=1, most=2**31)]
     period: Annotated[float, kinds.Number(1e-100, 1e100)] = 2.0
 
     def _periods(self) -> NDArray[Any]:
         self._check()
-        orders = np.atleast_1d(np.asarray(self.orders))
-        if orders.ndim != 1:
-            given = short(self.orders)
-            raise ParameterError(f"TorusTranslations needs orders to be one row, got {given}")
-        return orders.astype(np.int64)
+        return np.asarray(self.orders, dtype=np.int64)
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
-from ..core.parameters import check_parameters, check_values, stores_parameters
+from ..core.parameters import check_values, stores_parameters
 from .classes import OneVsRest, check_two_classes, signs
-from .ridge import check_scale, solve_ridges
+from .ridge import solve_ridges
 
 _FLOATS = (np.float64, np.float32)
 
@@ -69,9 +68,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> BlockRidgeClassifier:
         """Fit features of shape (N, p) to labels of shape (N,), with weights of shape (N,)."""
-        points, labels, weights = self._checked(X, y, sample_weight)
-        if not weights.any():
-            raise ValueError("sample_weight is zero for all points: nothing to fit")
+        points, labels, weights = self._checked(X, y, sample_weight, dtype=_FLOATS)
         self._start(points.shape[1], np.unique(labels[weights > 0]))
         for start in range(0, len(points), self.block_rows):
             rows = slice(start, start + self.block_rows)
@@ -87,7 +84,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     ) -> BlockRidgeClassifier:
         """Add a block of points; ``classes`` lists all labels at the first call."""
         first = not hasattr(self, "classes_")
-        points, labels, weights = self._checked(X, y, sample_weight, reset=first)
+        points, labels, weights = self._checked(X, y, sample_weight, dtype=_FLOATS, reset=first)
         if first:
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
@@ -96,14 +93,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._solved: tuple[NDArray, NDArray] | None = None
         self.alpha_ = float(self.alpha)
         return self
-
-    def _checked(self, X: ArrayLike, y: ArrayLike, weights: Any, **how: Any) -> tuple[NDArray, ...]:
-        check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=_FLOATS, **how)
-        check_classification_targets(labels)
-        check_scale(points)
-        how = {"dtype": float, "ensure_non_negative": True}
-        return points, labels, _check_sample_weight(weights, points, **how)
 
     def _start(self, p: int, classes: NDArray) -> None:
         check_two_classes(classes)

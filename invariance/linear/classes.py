@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
 
-from ..core.parameters import Has, OneOf
+from ..core.arrays import validate_data
+from ..core.parameters import Has, OneOf, ParameterError, check_parameters, short
+from .ridge import check_scale
 
 #: What may be given for a parameter ``class_weight``.
 CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weights", "keys")
 
 
+def checked_labels(owner: str, name: str, given: ArrayLike) -> NDArray:
+    """Labels as an array of shape (n,), which can be sorted: of one type, none missing."""
+    try:
+        labels = np.asarray(given)
+        np.sort(labels)
+    except (ValueError, TypeError):  # ragged, or labels that cannot be compared
+        labels = np.array(None)
+    if labels.ndim != 1 or not labels.size or np.ma.is_masked(given) or np.any(labels != labels):
+        due = "one label per row, all of one type, none masked or missing"
+        raise ParameterError(f"{owner} needs {name} to be {due}, got {short(given)}")
+    return labels
+
+
 def check_two_classes(classes: NDArray) -> None:
     """Refuse a single class."""
     if len(classes) < 2:
-        found = f"the one class {str(classes[0])!r}" if len(classes) else "none"
+        found = f"the one class {str(classes[0])!r}" if len(classes) else "none of positive weight"
         raise ValueError(f"classification needs labels of at least two classes, got {found}")
 
 
@@ -48,6 +67,15 @@ class OneVsRest(ClassifierMixin):
     Subclasses have ``classes_`` and ``_decide``, from points to scores of shape (n, n_classes), or
     (n, 1) for two classes.
     """
+
+    def _checked(self, X: ArrayLike, y: ArrayLike, weights: Any, **how: Any) -> tuple[NDArray, ...]:
+        """Points, labels and weights of a fit."""
+        check_parameters(self)
+        points, labels = validate_data(self, X, y, **how)
+        check_classification_targets(labels)
+        check_scale(points)
+        how = {"dtype": float, "ensure_non_negative": True}
+        return points, labels, _check_sample_weight(weights, points, **how)
 
     def _labels(self, decided: NDArray) -> NDArray:
         single = decided.shape[1] == 1

@@ -16,7 +16,7 @@ from scipy import linalg
 
 from ..core.arrays import as_floats, check_finite
 from ..core.parameters import Array, Flag, Number, ParameterError, arguments, short
-from .classes import check_two_classes, misclassification
+from .classes import check_two_classes, checked_labels, misclassification
 from .ridge import solve_ridges
 
 #: Factor from one alpha to the next that a search tries, and how many it tries at most.
@@ -83,15 +83,7 @@ def _checked(given: ArrayLike, rows: int, beside: str = "labels", value: Any = N
 
 def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
     """The numbers of the labels' classes, (n,), and targets 1 and -1 of shape (n, classes)."""
-    labels = np.asarray(given)
-    if np.ma.is_masked(given):
-        raise ParameterError(f"labels must not be masked, got {short(given)}: leave out their rows")
-    if labels.ndim != 1 or not labels.size:
-        raise ParameterError(f"expected one label per row, got labels of shape {labels.shape}")
-    if labels.dtype.kind == "f":
-        check_finite("labels", labels)
-    elif labels.dtype.kind == "O" and any(label is None or label != label for label in labels):
-        raise ParameterError("labels must not be None or NaN: drop the points without a label")
+    labels = checked_labels("one-vs-all least squares", "labels", given)
     classes, index = np.unique(labels, return_inverse=True)
     check_two_classes(classes)
     return index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)

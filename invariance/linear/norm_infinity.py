@@ -12,15 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
 from ..core.extras import need
-from ..core.parameters import ParameterError, arguments, check_parameters, short, stores_parameters
+from ..core.parameters import ParameterError, arguments, short, stores_parameters
 from .classes import OneVsRest, check_two_classes
-from .ridge import check_scale
 
 #: The hinge loss is a linear program, which simplex and interior points with crossover end on an
 #: exact vertex; the other two are cone programs.
@@ -99,14 +97,8 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         The empirical average is weighted by ``sample_weight`` and divided by its sum: with
         probabilities, and both labels of every point, the *expected* risk is minimised.
         """
-        check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=np.float64)
-        check_scale(points)
-        check_classification_targets(labels)
-        weights = _check_sample_weight(sample_weight, points, ensure_non_negative=True)
+        points, labels, weights = self._checked(X, y, sample_weight, dtype=np.float64)
         kept = weights > 0
-        if not kept.any():
-            raise ValueError("sample_weight is zero for all points: nothing to fit")
         self.classes_, codes = np.unique(labels[kept], return_inverse=True)
         check_two_classes(self.classes_)
         points, codes, weights = _merge(points[kept], codes, weights[kept])

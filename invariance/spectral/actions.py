@@ -162,7 +162,7 @@ class Actions:
         self.on_frame, self.others = [], []
         perms, signs = [], []
         for i, (matrix, shift) in enumerate(zip(*symmetry.maps, strict=True)):
-            action = basis.frame_action(k, matrix, shift)
+            action: Any = basis.frame_action(k, matrix, shift)
             if turns is not None:
                 action = _beside(action, turns[i])
             self.on_frame.append(action)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
@@ -16,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
-from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
+from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..linear.ridge import fit_ridge
 from ..theory import soleymani2025 as theory
@@ -77,9 +76,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
         :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
         decade.
-    density : callable, optional
-        Density of the points relative to the uniform probability measure, from points (n,
-        n_features) to positive values (n,). Every sample then counts by the density's inverse.
     outputs : group, optional
         How the columns of y turn where they are coordinates of vectors: its elements are written
         as those of ``group`` and act on rows of y. The fitted function is then exactly
@@ -125,7 +121,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     smoothness: Annotated[float | None, kinds.Positive() | None] = None
     estimator: Annotated[str, kinds.OneOf("mean", "centered", "least_squares", "ridge")] = "ridge"
     alphas: Annotated[ArrayLike | None, kinds.Array(ndim=1, above=0) | None] = None
-    density: Annotated[Callable | None, kinds.Has("a function of points", "__call__") | None] = None
     outputs: Annotated[Transformations | None, GROUP | None] = None
 
     def __sklearn_tags__(self):
@@ -142,7 +137,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, n_features)
-            Points of the manifold, uniform or of the given ``density``.
+            Points of the manifold, uniform; others weighted by the inverse of their density.
         y : array-like of shape (n,) or (n, t)
         sample_weight : array-like of shape (n,), optional
             A weight counts as so many copies of its sample.
@@ -163,8 +158,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         manifold.check_points(points)
         if (doubt := manifold.outside(points)) is not None:
             warnings.warn(doubt, UserWarning, stacklevel=2)
-        inverse = 1.0 if self.density is None else self._inverse_density(points)
-        used = np.repeat(weights * inverse, p)
+        used = np.repeat(weights, p)
 
         self.oracle_calls_ = OracleCalls()
         manifold, searched = self._truncated(manifold, total)
@@ -178,14 +172,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             solution = self._solve(features, targets, used, total)
         self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
-
-    def _inverse_density(self, X: NDArray) -> NDArray:
-        assert self.density is not None
-        values = np.asarray(self.density(X), dtype=float)
-        if values.shape != (len(X),) or not np.all(np.isfinite(values) & (values > 0)):
-            given = f"{short(self.density)} gave {short(values)}"
-            raise ParameterError(f"density must give one positive number per point, {given}")
-        return 1 / values
 
     # ------------------------------------------------------------------ the invariant functions
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
@@ -206,11 +192,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return manifold, manifold.degree is None
         if isinstance(self.cutoff, (int, float)):
             return manifold.truncate(cutoff=self.cutoff), False
-        if n_samples < 1:
-            raise ParameterError(
-                f"sample_weight sums to {n_samples:.3g}, no number of samples: weights count as so "
-                "many copies; multiply them, or give degree or cutoff"
-            )
         cutoff = theory.cutoff(n_samples, smoothness, d=d)
         return manifold.truncate(cutoff=cutoff, warn=False), False
 

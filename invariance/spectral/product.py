@@ -114,12 +114,12 @@ class Product(Basis):
     @cached_property
     def _tuples(self) -> list[list[tuple[int, ...]]]:
         """The tuples of factor eigenspaces that make up each kept eigenspace."""
-        return [t for _, t in self._blocks(float(self.degree))][: len(self.eigenspaces_)]
+        return [t for _, t in self._blocks(self.labels_[-1])]
 
     @cached_property
     def _parts(self) -> list[Basis]:
         """The factors, truncated as far as the kept eigenspaces need them."""
-        limit = float(self.degree)
+        limit = self.labels_[-1]
         return [clone(f).truncate(degree=_below(f, limit)[-1].label) for f in self.factors]
 
     # ------------------------------------------------------------------ evaluation

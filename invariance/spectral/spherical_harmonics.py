@@ -126,15 +126,12 @@ def _dihedral(degree: int, matrix: NDArray) -> sparse.csr_array | None:
     m = np.arange(degree + 1)
     power = np.array([1, 1j, -1, -1j])[(m * round(np.angle(unit) / (np.pi / 2))) % 4]
     power = power * whole[2, 2] ** (degree - m)
-    rows, columns, values = [], [], []
-    for k, (c, s) in enumerate(zip(power.real, power.imag, strict=True)):
-        flip = -1.0 if reflects else 1.0
-        # (c + is)(C + i flip S): the real part C' and the imaginary part S'.
-        pairs = [(degree + k, degree + k, c), (degree + k, degree - k, -flip * s)]
-        pairs += [(degree - k, degree + k, s), (degree - k, degree - k, flip * c)]
-        for row, column, value in pairs[:1] if k == 0 else pairs:
-            if value:
-                rows.append(row)
-                columns.append(column)
-                values.append(value)
-    return sparse.csr_array((values, (rows, columns)), (2 * degree + 1, 2 * degree + 1))
+    c, s, flip = power.real, power.imag, -1.0 if reflects else 1.0
+    # (c + is)(C + i flip S): the real part C' and the imaginary part S'.
+    values = np.concatenate([c, -flip * s[1:], s[1:], flip * c[1:]])
+    plus, minus = degree + m, (degree - m)[1:]
+    rows = np.concatenate([plus, plus[1:], minus, minus])
+    columns = np.concatenate([plus, minus, plus[1:], minus])
+    action = sparse.csr_array((values, (rows, columns)), (2 * degree + 1, 2 * degree + 1))
+    action.eliminate_zeros()
+    return action

@@ -50,11 +50,8 @@ def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32
         if not Array(1).accepts(wave):
             raise ParameterError(f"{due}, but recording {i} is {short(wave)}")
         surplus = len(wave) - n_samples
-        if surplus >= 0:
-            row[...] = wave[surplus // 2 : surplus // 2 + n_samples]
-        else:
-            start = -surplus // 2
-            row[start : start + len(wave)] = wave
+        middle, start = wave[max(0, surplus // 2) :][:n_samples], max(0, -surplus // 2)
+        row[start : start + len(middle)] = middle
     return rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,7 @@ def best_by_leave_one_out(
         return float(model.loo_errors_.min()), features, model
 
     # one at a time: each holds a matrix as large as that of the training points
-    _, features, model = reduce(
-        lambda best, one: one if one[0] < best[0] else best, map(fit, candidates)
-    )
+    _, features, model = min(map(fit, candidates), key=itemgetter(0))
     return lambda Z: model.predict(features.transform(Z))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,14 +99,14 @@ def separation_report(
         raise ParameterError(f"separation_report needs a unitary group, got {group!r}")
     rng = check_random_state(random_state)
     to_features: Callable[[Any], Any] = getattr(features, "transform", features)
-    first, second = np.triu_indices(len(points), 1)
-    some = rng.permutation(len(first))[: 20 * n_pairs]
-    pairs = np.stack([points[first[some]], points[second[some]]], axis=1)
-    ratios = _ratios(to_features, group, pairs)
-    found = []
+    one, other = np.triu_indices(len(points), 1)
+    some = rng.permutation(len(one))[: 20 * n_pairs]
+    pairs = np.stack([points[one[some]], points[other[some]]], axis=1)
+    ratios = partial(_ratios, to_features, group)
+    first, found = ratios(pairs), []
     for sign in (1.0, -1.0):
-        start = np.argsort(sign * np.where(np.isnan(ratios), sign * np.inf, ratios))[:n_pairs]
-        found.append(_search(to_features, group, pairs[start], sign, n_steps, rng))
+        start = np.argsort(sign * np.where(np.isnan(first), sign * np.inf, first))[:n_pairs]
+        found.append(_search(ratios, pairs[start], sign, n_steps, rng))
     (lower, worst), (upper, steepest) = found
     return SeparationReport(float(lower), float(upper), worst, steepest)
 
@@ -124,22 +125,17 @@ def _ratios(features: Callable[[Any], Any], group: Any, pairs: NDArray[Any]) -> 
 
 
 def _search(
-    features: Callable[[Any], Any],
-    group: Any,
-    pairs: NDArray[Any],
-    sign: float,
-    n_steps: int,
-    rng: np.random.RandomState,
+    ratios: Callable[[Any], Any], pairs: NDArray[Any], sign: float, n_steps: int, rng: Any
 ) -> tuple[float, NDArray[Any]]:
     """The smallest ratio times `sign` that random steps reach, of sizes that follow success."""
-    best = sign * _ratios(features, group, pairs)
+    best = sign * ratios(pairs)
     best[np.isnan(best)] = np.inf
     sizes = np.full(len(pairs), 0.3 * pairs.std())
     radius = np.linalg.norm(pairs, axis=2).max()  # bounded features are alike at infinity
     for _ in range(n_steps):
         moved = pairs + sizes[:, None, None] * rng.standard_normal(pairs.shape)
         moved *= np.minimum(1, radius / np.linalg.norm(moved, axis=2, keepdims=True))
-        values = sign * _ratios(features, group, moved)
+        values = sign * ratios(moved)
         better = values < best  # not where NaN
         pairs, best = np.where(better[:, None, None], moved, pairs), np.where(better, values, best)
         sizes *= np.where(better, 1.5, 0.9)

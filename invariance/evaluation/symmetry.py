@@ -161,11 +161,7 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
         return getattr(self.__dict__.get("estimator_", self.estimator), name)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        inner = self.estimator.__sklearn_tags__()
-        for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags"):
-            setattr(tags, name, getattr(inner, name))
-        return tags
+        return self.estimator.__sklearn_tags__()
 
 
 def built_in(model: Any, group: Transformations) -> Any:

@@ -128,9 +128,7 @@ def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool
     """
     draws = {method: np.array(some, dtype=float) for method, some in trials.items()}
     merits = {m: d[:, 0] if higher_is_better else -np.log(d[:, 0]) for m, d in draws.items()}
-    errors = {
-        m: 100 - d[:, 0].mean() if higher_is_better else d[:, 0].mean() for m, d in draws.items()
-    }
+    errors = {m: abs(100 * higher_is_better - d[:, 0].mean()) for m, d in draws.items()}
     seconds = {m: max(d[:, 2:4].sum(axis=1).mean(), NO_TIME) for m, d in draws.items()}
     best = max(draws, key=lambda m: merits[m].mean())
     level = [best]

@@ -25,7 +25,10 @@ _DRAWS = 1000
 
 
 @arguments(
-    n_trials=kinds.Whole(1, 10_000), random_state=kinds.Seed(), tolerance=kinds.Number(1e-14, 0.01)
+    group=GROUP,
+    n_trials=kinds.Whole(1, 10_000),
+    random_state=kinds.Seed(),
+    tolerance=kinds.Number(1e-14, 0.01),
 )
 def check_group(
     group: Transformations, n_trials: int = 10, *, random_state: Any = 0, tolerance: float = 1e-8
@@ -55,10 +58,6 @@ def check_group(
     >>> from invariance.groups import CyclicShifts
     >>> check_group(CyclicShifts(6))
     """
-    if isinstance(group, type) or not isinstance(group, Transformations):
-        name = getattr(group, "__name__", "")
-        got = f"the class {name}: pass {name}(...)" if name else short(group)
-        raise ParameterError(f"check_group takes an instance of Transformations, got {got}")
     check = _Check(group, check_random_state(random_state), tolerance, n_trials)
     check.action()
     if isinstance(group, Group):

@@ -124,10 +124,8 @@ class PitchSpeed(_PitchSpeed):
                 sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)
                 sound = sound[: 4 * n_samples]
                 surplus = len(sound) - n_samples
-                if surplus >= 0:
-                    result[...] = sound[surplus // 2 : surplus // 2 + n_samples]
-                else:
-                    result[-surplus // 2 : -surplus // 2 + len(sound)] = sound
+                middle, start = sound[max(0, surplus // 2) :][:n_samples], max(0, -surplus // 2)
+                result[start : start + len(middle)] = middle
         return moved
 
 

@@ -153,18 +153,18 @@ class Translations(Transformations):
 
     def _listed(self) -> NDArray[Any]:
         """All shifts, shape (r, 2), the horizontal one varying fastest."""
-        pairs, sizes, wrong = self._pairs(), np.array(self.shape[:2]), ""
+        pairs, sizes = self._pairs(), np.array(self.shape[:2])
         if self.boundary == "cyclic":
-            distinct = len(np.unique(pairs % sizes @ (sizes[1], 1)))
-            if distinct < len(pairs):
-                wrong = f"only {distinct} of {len(pairs)} shifts differ on"
-        elif (out := np.any(np.abs(pairs) >= sizes, axis=1)).any():
-            wrong = f"the shift {tuple(pairs[out][0].tolist())} moves all out of its frame on"
-        if wrong:
+            fit, wrong = (
+                len(np.unique(pairs % sizes @ (sizes[1], 1))) == len(pairs),
+                "are the same on",
+            )
+        else:
+            fit, wrong = bool((np.abs(pairs) < sizes).all()), "move all out of"
+        if not fit:
             given = short(self.max_shift if self.shifts is None else self.shifts)
-            image = f"{sizes[0]} x {sizes[1]} image"
-            remedy = "take a smaller max_shift or shifts"
-            raise ParameterError(f"{wrong} a {image}: {remedy}, got {given}")
+            image = f"a {sizes[0]} x {sizes[1]} image"
+            raise ParameterError(f"some shifts {wrong} {image}: take fewer or smaller, got {given}")
         return pairs
 
     def _cyclic(self) -> bool:

@@ -165,8 +165,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         return self
 
     def _solution(self) -> tuple[NDArray, NDArray]:
-        if not hasattr(self, "alpha_"):
-            raise AttributeError("BlockRidgeClassifier is not fitted yet")
+        check_is_fitted(self, "alpha_")
         if self._solved is None:
             self.solve(self.alpha_)
         return self._solved  # type: ignore[return-value]

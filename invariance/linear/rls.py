@@ -117,11 +117,8 @@ class _RegularisedLeastSquares(BaseEstimator):
     def _warn_indefinite(self, values: NDArray, tolerance: float) -> None:
         self.negative_share_ = float(-values[values < 0].sum() / np.abs(values).sum())
         count, share = int((values < -tolerance).sum()), 100 * self.negative_share_
-        size = (
-            f"{count} of {len(values)} eigenvalues are negative, {share:.2g} % of the sum of their "
-        )
-        size += f"absolute values, from {values.min():.2g} to a largest of {values.max():.2g}"
-        warn_indefinite(type(self).__name__, size)
+        size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
+        warn_indefinite(type(self).__name__, f"{size}, {share:.2g} % of the sum of absolute values")
 
     def _train_gram(self, X: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, float]:
         """The training points' Gram matrix, centred when there is an intercept, and its means."""
@@ -308,9 +305,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         return self
 
     def _loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
-        single = Y.shape[1] == 1
-        found, due = ((M > 0).ravel() if single else M.argmax(axis=1) for M in (decided, Y))
-        return misclassification(found != due, Y - decided, weights)
+        return misclassification(self._labels(decided) != self._labels(Y), Y - decided, weights)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.

@@ -192,6 +192,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return manifold, manifold.degree is None
         if isinstance(self.cutoff, (int, float)):
             return manifold.truncate(cutoff=self.cutoff), False
+        if n_samples < 1:
+            wrong = f"sample_weight sums to {n_samples:.3g}: weights count as so many copies"
+            raise ParameterError(f"{wrong}; multiply them, or give degree or cutoff")
         cutoff = theory.cutoff(n_samples, smoothness, d=d)
         return manifold.truncate(cutoff=cutoff, warn=False), False
 

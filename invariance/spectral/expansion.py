@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Flag, ParameterError, Positive, Seed, Whole, arguments
-from ..groups import Transformations
+from ..groups import LinearMaps, Transformations
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis, OracleCalls
 from .projection import invariant_subspace, project
@@ -71,17 +71,13 @@ class Expansion:
 
         Under the group and under the exchanges that the basis brings.
         """
-        worst, points = 0.0, np.asarray(X, dtype=float)
-        if group is not None:
-            how = {"outputs": outputs, "relative": relative, **options}
-            worst = float(np.max(invariance_discrepancy(self.predict, group, X, **how)))
-        for matrix, shift in zip(*self.basis.exchanges(), strict=True):
-            here, there = self.predict(points), self.predict(points @ matrix.T + shift)
-            size = float(np.abs(here).max()) if relative else 1.0
-            if outputs is not None and here.shape == points.shape:
-                here = here @ matrix.T
-            worst = max(worst, float(np.abs(here - there).max()) / (size or 1.0))
-        return worst
+        tried = [] if group is None else [(group, outputs)]
+        if len(swaps := self.basis.exchanges()[0]):
+            turned = outputs is not None and self.coefficients.shape[1:] == (swaps.shape[1],)
+            tried.append((LinearMaps(swaps), LinearMaps(swaps) if turned else None))
+        how: Any = {"relative": relative, **options}
+        gaps = (invariance_discrepancy(self.predict, g, X, outputs=o, **how) for g, o in tried)
+        return float(max(map(np.max, gaps), default=0.0))
 
 
 @arguments(basis=BASIS, smoothness=Positive(), random_state=Seed())

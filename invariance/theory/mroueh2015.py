@@ -252,19 +252,6 @@ def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbe
     return np.asarray((1 - share) * kernel + share * plain)[()]
 
 
-def theorem2_bins(eps: float, s: float = 1.0) -> int:
-    r"""Bins for a binning error of at most eps, :math:`n \ge s / \varepsilon_0`.
-
-    Theorem 2 prints :math:`1/\varepsilon_0` (the default here) and its proof derives
-    :math:`s/\varepsilon_0`: a right-hand Riemann sum of a product of distribution functions
-    overshoots by at most s/n, and by s/(2n) on average.
-
-    >>> theorem2_bins(0.1), theorem2_bins(0.1, s=1.2)
-    (10, 12)
-    """
-    return count(s / eps - 1e-12)
-
-
 def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.0) -> int:
     r"""Templates for a template error of at most eps on all pairs of N points,
 
@@ -314,8 +301,9 @@ def theorem2_errors(
 ) -> tuple[float, float, float]:
     r"""The three parts :math:`\varepsilon_0, \varepsilon_1, \varepsilon_2` for given sizes.
 
-    Inverse of `theorem2_bins` (as derived), `theorem2_templates` and `theorem2_elements`; an
-    infinite size makes its part zero. The sum bounds
+    Inverse of `theorem2_templates` and `theorem2_elements`; an infinite size makes its part zero. A
+    right-hand Riemann sum of a product of distribution functions overshoots by at most s/n, where
+    theorem 2 prints 1/n, and by s/(2n) on average. The sum of the parts bounds
     :math:`|\langle\Phi(x_i),\Phi(x_j)\rangle - K_s(x_i,x_j)|` on all pairs with probability at
     least 1 - 2 delta (eq. 5).
 
@@ -342,7 +330,7 @@ def corollary1_sizes(
     part = eps0 / 3
     templates = theorem2_templates(part, n_points, delta=delta, s=s)
     elements = theorem2_elements(part, n_points, n_templates=templates, delta=delta, s=s)
-    return theorem2_bins(part), templates, elements
+    return count(1 / part - 1e-12), templates, elements
 
 
 def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArray, NDArray]:

@@ -233,7 +233,7 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     G = theory.theorem2_elements(eps, n_points, n_templates=m, delta=delta, s=s)
     assert G - 1 <= C2 / eps**2 * np.log(n_points * m / delta)
     # And sizes and errors are inverse to each other.
-    n = theory.theorem2_bins(eps, s)
+    n = np.ceil(s / eps - 1e-12)
     for part in theory.theorem2_errors(n, m, n_elements=G, n_points=n_points, delta=delta, s=s):
         assert part <= eps * (1 + 1e-9)
     fewer = theory.theorem2_errors(n, m - 1, n_elements=G - 1, n_points=n_points, delta=delta, s=s)
@@ -250,7 +250,7 @@ def test_theorem_2_holds_in_simulation():
     m = theory.theorem2_templates(part, N, delta=delta, s=s)
     r = theory.theorem2_elements(part, N, n_templates=m, delta=delta, s=s)
     for seed in range(5):
-        n = theory.theorem2_bins(part, s)
+        n = int(np.ceil(s / part - 1e-12))
         Z = sampled(group, m, eps=eps, n_bins=n, n_transforms=r, seed=seed).fit_transform(X)
         assert np.abs(Z @ Z.T - kernel).max() <= 3 * part
         low, high = theory.corollary1_sandwich(16, eps, eps0=3 * part)

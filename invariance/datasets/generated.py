@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Positive, Seed, Whole, arguments
@@ -60,8 +61,6 @@ def make_textures(
     >>> textures.data.shape, textures.n_train
     ((30, 32, 32, 3), 20)
     """
-    from scipy import ndimage
-
     noise = check_random_state(random_state).standard_normal((n_samples, 32, 32, 3))
     labels = np.arange(n_samples) % 2
     for label, widths in enumerate([(1.5, 1.5), (length, width)]):

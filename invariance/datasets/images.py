@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from .catalogue import CATALOGUE
 from .dataset import Dataset
@@ -109,7 +110,6 @@ def load_digits_images() -> Dataset:
     >>> digits.data.shape, digits.n_train
     ((1797, 28, 28), 1200)
     """
-    from scipy import ndimage
     from sklearn.datasets import load_digits
 
     digits = load_digits()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import io
 from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Seed, Whole, arguments
@@ -22,8 +23,6 @@ def load_qm7(download_if_missing: bool = True) -> Dataset:
         shipped with the data. ``positions`` (7165, 23, 3) in Bohr and ``charges`` (7165, 23), in
         the order of the atoms, which is not that of the sorted rows.
     """
-    from scipy import io
-
     entry = CATALOGUE["qm7"]
     found = entry.fetched(download_if_missing)
     (file,) = found.values()

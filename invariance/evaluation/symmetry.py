@@ -5,16 +5,13 @@ good one is preferred in 2.8 % of samples of 40 points and in 2.4 % of 150. Of d
 its example, "shifts" is found to lower the error in 93 %, "signs" to raise it in all.
 
 `find_symmetry` asks it of nested groups, each beside its parents, the largest groups inside it. Of
-errors :math:`\ell_i` of n points left out, :math:`d_i = (1 + m)\, \ell_i^{\text{parent}} - \ell_i`
-with a margin m has a mean that is compared with Student's t at variance
-:math:`\max(2 s^2, s^2 + 4 \bar\ell\, |\bar d|) / n`. The first is Nadeau and Bengio's: of two fits
-that differ by noise, half the variance lies in the covariances. The second is the variance if the
-symmetry were broken by as much as it gains; without it, fits that differ in one direction only pass
-too often. A group is tested once all inside it have passed, at level 0.05 / w, w the most groups
-left of which none is inside another: by the sequential rejection principle (Goeman and Solari 2010)
-the chance of any false rejection is at most 0.05, because the smallest of the groups whose null
-hypothesis holds are such a set. On a chain nothing is lost, and without any order it is Holm's
-method.
+errors :math:`\ell_i` of n points left out, the mean of
+:math:`d_i = (1 + m)\, \ell_i^{\text{parent}} - \ell_i`, with a margin m, is compared with Student's
+t at variance :math:`\max(2 s^2, s^2 + 4 \bar\ell\, |\bar d|) / n`: Nadeau and Bengio's, or that of
+a symmetry broken by as much as it gains, without which fits that differ in one direction only pass
+too often. A group is tested once all inside it have passed, at level 0.05 / w, w the most
+groups left of which none is inside another: the chance of any false rejection is at most 0.05
+(sequential rejection, Goeman and Solari 2010). Without any order that is Holm's method.
 """
 
 from __future__ import annotations
@@ -161,7 +158,11 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
         return getattr(self.__dict__.get("estimator_", self.estimator), name)
 
     def __sklearn_tags__(self) -> Any:
-        return self.estimator.__sklearn_tags__()
+        tags = super().__sklearn_tags__()
+        inner = self.estimator.__sklearn_tags__()
+        for name in ("estimator_type", "target_tags", "classifier_tags", "regressor_tags"):
+            setattr(tags, name, getattr(inner, name))
+        return tags
 
 
 def built_in(model: Any, group: Transformations) -> Any:
@@ -329,11 +330,11 @@ def find_symmetry(
     """The largest of nested groups that the data support: each must do better than those inside.
 
     A group is "supported" where its model has a lower error on points left out (absolute, or per
-    cent of wrong labels) than those of its parents, the largest groups inside it, which are
-    supported too; "refuted" where its error is higher than that of some group inside. With
-    probability 0.95 none is called supported that does not lower the expected error, and with 0.95
-    none refuted that does not raise it. A symmetry that is broken by less than it helps lowers the
-    error as well, and no test can tell it from an exact one. How it is done: see the module.
+    cent of wrong labels) than those of its parents, which are supported too; "refuted" where its
+    error is higher than that of some group inside. With probability 0.95 none is called supported
+    that does not lower the expected error, and with 0.95 none refuted that does not raise it. A
+    symmetry that is broken by less than it helps lowers the error too: no test tells it from an
+    exact one. How it is done: see the module.
 
     Parameters
     ----------
@@ -347,7 +348,7 @@ def find_symmetry(
         points, where groups are unitary.
     margin : float
         By what share of the parent's error a group may do worse. At zero, one that frees it of few
-        directions can hardly be seen to help, however many the points.
+        directions can hardly be seen to help.
     build, cv : as in `symmetry_test`
 
     Examples

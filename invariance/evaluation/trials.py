@@ -115,12 +115,11 @@ def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool
     """The best method, those level with it, and the quickest of them.
 
     A method is *level* with the best one when the mean of their differences, paired by draw, lies
-    within two of its standard errors and its error is at most `LEVEL` times as large. Risks, which
-    are positive and skewed, are compared by their logarithms. Among these methods the quickest (fit
-    and prediction) is the answer; of those below `NO_TIME`, which count as equally quick, the best.
+    within two of its standard errors and its error is at most `LEVEL` times as large. Of those
+    below `NO_TIME`, which count as equally quick (fit and prediction), the best is the quickest.
 
     There are at least two draws of each method, in the same order for all of them. Where higher is
-    better, scores are accuracies in per cent; otherwise they are risks.
+    better, scores are accuracies in per cent; otherwise risks, compared by their logarithms.
 
     >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
     >>> best_method({"slow": slow, "fast": fast}, higher_is_better=True).quickest

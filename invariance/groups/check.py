@@ -20,33 +20,25 @@ from .base import GROUP, FiniteGroup, Group, Transformations, closure
 _LISTED, _ENTRIES = 2000, 2**22
 #: Probability, over the seeds, that a correct `sample` is called wrong.
 _FALSE_ALARM = 1e-6
+#: Random elements tried for each property that is not checked on all of them.
+_TRIALS = 10
 #: Least number of draws from a set that is listed; half of those from one that is not.
 _DRAWS = 1000
 
 
-@arguments(
-    group=GROUP,
-    n_trials=kinds.Whole(1, 10_000),
-    random_state=kinds.Seed(),
-    tolerance=kinds.Number(1e-14, 0.01),
-)
-def check_group(
-    group: Transformations, n_trials: int = 10, *, random_state: Any = 0, tolerance: float = 1e-8
-) -> None:
+@arguments(group=GROUP, random_state=kinds.Seed(), tolerance=kinds.Number(1e-14, 0.01))
+def check_group(group: Transformations, *, random_state: Any = 0, tolerance: float = 1e-8) -> None:
     """Check axioms, action, unitarity, order and measure.
 
     A set of at most 2,000 elements is checked on every one of them, and a group on the products of
     each with the generators; a larger set on random elements. How often each listed element is
-    drawn is compared with `weights`; of a larger group with its Haar measure at least half of 2,000
-    draws must differ. Over the seeds a correct `sample` fails with probability at most 1e-6. Points
-    are normal vectors: an action on angles or symmetric matrices only cannot be checked.
+    drawn is compared with `weights`; of a larger group half of 2,000 draws must differ. A correct
+    `sample` fails with probability at most 1e-6. Points are normal vectors.
 
     Parameters
     ----------
     group : Transformations
         A `Group` is held to the axioms; any other set only to its shape and its claims.
-    n_trials : int
-        Random elements tried for each property that is not checked on all of them.
     tolerance : float
         Largest difference, relative to the points' norm, that counts as rounding.
 
@@ -58,10 +50,10 @@ def check_group(
     >>> from invariance.groups import CyclicShifts
     >>> check_group(CyclicShifts(6))
     """
-    check = _Check(group, check_random_state(random_state), tolerance, n_trials)
+    check = _Check(group, check_random_state(random_state), tolerance)
     check.action()
     if isinstance(group, Group):
-        check.axioms(n_trials)
+        check.axioms()
     if check.whole:
         check.frequencies()
     elif isinstance(group, Group) and group.symmetric and getattr(group, "density", None) is None:
@@ -75,13 +67,13 @@ class _Check:
     do to a point, by three random coordinates of gx: ``alike`` numbers the first that acts so.
     """
 
-    def __init__(self, group: Any, rng: np.random.RandomState, tolerance: float, n_trials: int):
+    def __init__(self, group: Any, rng: np.random.RandomState, tolerance: float):
         self.group, self.rng, self.tolerance = group, rng, tolerance
         # 60 entries are rows of points of up to six coordinates, where any length will do.
         self.X = rng.standard_normal((3, group.n_features or 60))
         self.scale = np.linalg.norm(self.X, axis=1).max()
         self.whole = group.order <= min(_LISTED, _ENTRIES // self.X.shape[1])
-        self.tried = self.elements(n_trials)
+        self.tried = self.elements()
         width = self.images(self.tried[:1], self.X).shape[2]
         self.directions = rng.standard_normal((width, 3)) / np.sqrt(width)
         self.tree = cKDTree(self.images(self.tried, self.X[:1])[:, 0] @ self.directions)
@@ -98,7 +90,7 @@ class _Check:
         if not gaps[worst] <= self.tolerance:
             self.fail(f"{what} by {gaps[worst]:.2g}", *(b[worst % len(b)] for b in batches))
 
-    def elements(self, n_trials: int) -> NDArray[Any]:
+    def elements(self) -> NDArray[Any]:
         """All of them, as many as order says, or some draws, the same ones for the same seed."""
         group, order = self.group, self.group.order
         if self.whole and isinstance(group, FiniteGroup):
@@ -108,7 +100,7 @@ class _Check:
             except ValueError as error:
                 self.fail(f"order says {order}, but {error} (each in one way of writing?)")
             self.given = len(made)
-        tried = group.elements() if self.whole else group.sample(n_trials, self.rng)
+        tried = group.elements() if self.whole else group.sample(_TRIALS, self.rng)
         if self.whole and len(tried) != order:
             self.fail(f"order says {order}, but elements() lists {len(tried)}")
         if not np.array_equal(group.sample(4, 7), group.sample(4, 7)):
@@ -154,7 +146,7 @@ class _Check:
             inner, due = moved @ moved.swapaxes(1, 2) / self.scale, X @ X.T / self.scale
             self.agree("unitary is claimed, but <gx, gz> differs from <x, z>", inner, due, g)
 
-    def axioms(self, n_trials: int) -> None:
+    def axioms(self) -> None:
         """For each element, and its products with the generators or a few draws."""
         group, g, x, images = self.group, self.tried, self.X[:1], self.images
         law, e, n = "action: (gh)x = g(hx) fails", group.identity(), len(self.tried)
@@ -174,7 +166,7 @@ class _Check:
             self.agree(law, images(group.compose(g, h), x), nested, g, h)
             self.agree(law, images(hg, x), images(h, moved[:, 0]).swapaxes(0, 1), h, g)
             self.find(hg, lacks)
-        a, b = g[self.rng.randint(n, size=(2, n_trials))]
+        a, b = g[self.rng.randint(n, size=(2, _TRIALS))]
         self.agree(law, images(group.compose(a, b), x), self.each(a, images(b, x)), a, b)
         if generated and self.given < n:
             self.fail(f"order says {n}, but the generators give only {self.given} elements")

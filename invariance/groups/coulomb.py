@@ -51,8 +51,7 @@ def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
 def sort_coulomb(matrices: ArrayLike) -> NDArray[Any]:
     """Atoms in the order of falling Euclidean row norm, shape (n, a, a).
 
-    The sorted matrix is the same for every numbering of the atoms (up to tied norms), but it is
-    not continuous in the molecule: two atoms change places where their norms cross.
+    The same for every numbering of the atoms up to tied norms, but not continuous in the molecule.
 
     >>> sort_coulomb([[[1.0, 2.0], [2.0, 5.0]]])
     array([[[5., 2.],
@@ -124,9 +123,8 @@ class SortedNoise(Transformations):
     r"""Random atom orders near the sorted one: sort by row norms with noise added.
 
     Montavon et al. 2012 draw ``epsilon ~ N(0, noise^2 I)`` and put the atoms in the order of
-    falling :math:`\lVert C_i \rVert + \epsilon_i`: only atoms whose norms are alike are mixed. An
-    element is one draw of epsilon. Two numberings of one molecule have the same law; elements are
-    not linear, so that points must be transformed and never templates (`unitary` is False).
+    falling :math:`\lVert C_i \rVert + \epsilon_i`. An element is one draw of epsilon. It does not
+    act linearly, so that points must be transformed and never templates (`unitary` is False).
 
     Parameters
     ----------

@@ -59,9 +59,8 @@ class Rotations(_Interpolated):
     """Rotations of an image about its centre, by interpolation, in a fixed frame with zero fill.
 
     An element is an angle in radians, counter-clockwise as displayed (row 0 on top). The result is
-    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``. Except
-    for quarter turns of a square, these maps are neither unitary nor closed under composition (see
-    `departure_from_unitary`).
+    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``: but for
+    quarter turns of a square neither unitary nor closed under composition.
 
     Parameters
     ----------

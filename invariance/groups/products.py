@@ -234,8 +234,7 @@ class Wreath(_Factors):
 class Composition(_Parts):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
-    In general not a group even where both parts are (shifts and rotations of a pixel frame do not
-    commute). Finite groups whose generators commute on random points make a group.
+    A group where both parts are and their generators commute on random points.
 
     >>> from invariance.groups import CyclicShifts, Negation, SignFlips
     >>> both = CyclicShifts(4).then(SignFlips(4))

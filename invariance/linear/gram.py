@@ -236,11 +236,11 @@ class CholeskyRLS:
 def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) -> CholeskyRLS:
     r"""One-vs-all regularised least squares, alpha by a search of the leave-one-out error.
 
-    `RLSClassifier` diagonalises the Gram matrix, which gives the whole path. A Cholesky factor
-    gives one alpha for a tenth of the price: with :math:`A = K + n \alpha I`,
-    :math:`y_i - f_{-i}(x_i) = (A^{-1} y)_i / (A^{-1})_{ii}`. From ``start`` the search moves
-    by factors of :math:`\sqrt{10}` while the leave-one-out error falls, so it wants a start near
-    the minimum: ``alpha / scale`` of a smaller sample, or of another draw.
+    A Cholesky factor gives one alpha for a tenth of the price of the eigenvectors, which give the
+    whole path: with :math:`A = K + n \alpha I`,
+    :math:`y_i - f_{-i}(x_i) = (A^{-1} y)_i / (A^{-1})_{ii}`. From ``start`` the search moves by
+    factors of :math:`\sqrt{10}` while the error falls: start near ``alpha / scale`` of a smaller
+    sample, or of another draw.
 
     Parameters
     ----------
@@ -300,9 +300,8 @@ def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float]:
             f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"
         )
     largest = _largest_eigenvalue(centred)
-    # The constant vector has eigenvalue zero, to rounding. Its inverse would drown the others where
-    # the penalty is small, so it gets the largest eigenvalue instead; `_left_out` takes out again
-    # what it then adds to the inverse, because the intercept is not penalised.
+    # The inverse of the constant vector's eigenvalue, zero, would drown the others: it gets the
+    # largest instead, and `_left_out` takes out again what that adds to the inverse.
     centred += largest / len(gram)
     return centred, largest
 

@@ -134,8 +134,7 @@ def solve_ridges(
     r"""Solutions of :math:`(K + r) x = y` for each ridge r; NaN where K + r has no Cholesky factor.
 
     With :math:`M = (K + s)^{-1}` from one factor, :math:`(K + r)^{-1} y = (1 + (r - s) M)^{-1} M y`
-    for all r near s, by block conjugate gradients in one Krylov space for all r. That takes less
-    time than a factor for each r where the matrix is large.
+    for all r near s, by block conjugate gradients in one Krylov space for all r.
 
     Parameters
     ----------

@@ -201,9 +201,8 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     One eigendecomposition, of the p x p covariance or of the n x n Gram matrix, whichever is
     smaller, gives the leave-one-out error of every alpha: what refitting without the point gives,
     in the feature space that all points fix. Negative eigenvalues of an indefinite kernel are
-    clipped, with an `IndefiniteWarning`: of the (centred) Gram matrix :math:`V \Lambda V^T` the
-    space is that of the eigenvectors :math:`V_+` of positive eigenvalues, where training points
-    have coordinates :math:`V_+ \Lambda_+^{1/2}` and on which new points are projected.
+    clipped, with an `IndefiniteWarning`: new points are projected onto the eigenvectors of positive
+    eigenvalues.
 
     Parameters
     ----------

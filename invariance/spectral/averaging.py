@@ -41,9 +41,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     out (Soleymani et al. 2025, algorithm 1). Only the coefficients of an orthonormal basis of the
     invariant functions are computed, which is the same.
 
-    By default the invariant coefficients come from ridge regression, its penalty and the cutoff
-    from leave-one-out, to which the variance of the coefficients is added. The paper's own choices
-    are ``estimator="mean", cutoff="theorem"``.
+    By default they come from ridge regression, penalty and cutoff from leave-one-out, to which the
+    variance of the coefficients is added. The paper's: ``estimator="mean", cutoff="theorem"``.
 
     Parameters
     ----------
@@ -59,18 +58,16 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     cutoff : float or "theorem", optional
         Or else the number D of eigenfunctions, rounded down to whole eigenspaces with a warning.
         "theorem" is :math:`D = n^{1/(1+\alpha)}` with :math:`\alpha = 2s/d`. When neither is
-        given, "ridge" chooses the cutoff by leave-one-out, among the first 10,000 eigenfunctions
-        (2,000 where generators do more than permute and sign a frame) that bring at most 500
-        invariant functions, and no more than samples; other estimators take "theorem".
+        given, "ridge" chooses by leave-one-out among at most `SEARCHED` eigenfunctions and
+        `SEARCHED_INVARIANT` invariant ones; other estimators take "theorem".
     smoothness : float, optional
         The Sobolev exponent s; default s = d/2 + 1. If given it also shapes the penalty of "ridge".
     estimator : {"ridge", "mean", "centered", "least_squares"}
         "ridge": least squares within the invariant subspace, with a penalty chosen by
         leave-one-out, on :math:`\sum_\lambda D_\lambda^\alpha |f_\lambda|^2` when ``smoothness``
         is given and on :math:`|f|^2` otherwise. "mean": as published, :math:`\tilde f = \frac1n
-        \sum_i y_i \phi(x_i)` (eq. 1). "centered": the same after subtracting the mean of y, which
-        otherwise leaks into every coefficient. "least_squares": without a penalty. Any other
-        learner, such as ``LassoCV()`` or a classifier, can be fitted to the values of the
+        \sum_i y_i \phi(x_i)` (eq. 1). "centered": the same after subtracting the mean of y.
+        "least_squares": without a penalty. Any other learner can be fitted to the values of the
         invariant functions, ``model.basis_.combine(X, model.vectors_)``.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
@@ -99,8 +96,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     Raises
     ------
     ParameterError
-        For points off the manifold, a group that does not act on it, both ``degree`` and
-        ``cutoff``, or "least_squares" with more invariant functions than samples.
+        For points off the manifold, a group that does not act on it, or "least_squares" with more
+        invariant functions than samples.
 
     >>> from invariance.groups import Permutations
     >>> from invariance.spectral import Sphere, SpectralAveraging
@@ -173,7 +170,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
         return self
 
-    # ------------------------------------------------------------------ the invariant functions
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
         """The basis, and whether its cutoff remains to be chosen by leave-one-out."""
         if self.degree is not None and self.cutoff is not None:
@@ -259,7 +255,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             return np.ones(len(counts))
         return counts ** (-theory.alpha(self.smoothness, self.basis_.manifold_dimension) / 2)
 
-    # ------------------------------------------------------------------ their coefficients
     def _solve_ridge(
         self, features: NDArray, targets: NDArray, weights: NDArray, searched: bool
     ) -> NDArray:
@@ -303,7 +298,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         gaps = weights[:, None] * (targets - free @ offset)
         return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
 
-    # ------------------------------------------------------------------ the fitted function
     @property
     def expansion_(self) -> Expansion:
         """The fitted function."""

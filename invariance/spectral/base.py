@@ -109,7 +109,6 @@ class Basis(BaseEstimator, ABC):
         check_parameters(self)
         return int(self.n_features)
 
-    # ------------------------------------------------------------------ the spectrum
     @abstractmethod
     def spectrum(self) -> Iterator[Eigenspace]:
         """All eigenspaces in ascending order, from formulas: no function is enumerated."""
@@ -183,7 +182,6 @@ class Basis(BaseEstimator, ABC):
         """Where each kept eigenspace stands among the columns of `evaluate`."""
         return [slice(int(a), int(b)) for a, b in pairwise([0, *self.counts_])]
 
-    # ------------------------------------------------------------------ evaluation (oracle one)
     @abstractmethod
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         """Points drawn independently from the uniform measure, shape (n_samples, n_features)."""
@@ -283,7 +281,6 @@ class Basis(BaseEstimator, ABC):
             values[start : start + step] = made(some, chosen).T
         return values
 
-    # ------------------------------------------------------------------ actions (oracle two)
     @abstractmethod
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
         """F with ``psi(A x + t) = F psi(x)`` for eigenspace k's frame; sparse or dense."""

@@ -1,8 +1,4 @@
-"""What spectral averaging is compared with: kernels of the manifolds.
-
-Averaging a kernel over a group, exactly or over random elements, is `invariance.kernels.Average`.
-Coordinates in a canonical order are scikit-learn's ``FunctionTransformer(np.sort)``.
-"""
+"""What spectral averaging is compared with: kernels of the manifolds."""
 
 from __future__ import annotations
 

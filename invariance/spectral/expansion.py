@@ -14,7 +14,7 @@ from ..core.parameters import Array, Flag, ParameterError, Positive, Seed, Whole
 from ..groups import LinearMaps, Transformations
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, GROUP, Basis, OracleCalls
-from .projection import invariant_subspace, project
+from .projection import invariant_subspace
 
 #: At most this many points are handed to a function at once.
 CHUNK = 20_000
@@ -26,10 +26,9 @@ class Expansion:
 
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
-    >>> f = Expansion(Torus(1, degree=1), np.array([0.0, 1.0, 1.0]))
-    >>> g = f.invariant(SignFlips(1))
-    >>> g.predict([[0.3]]) == g.predict([[-0.3]])
-    array([ True])
+    >>> f = Expansion(Torus(1, degree=1), np.array([0.0, 1.0, 0.0]))     # sqrt2 cos
+    >>> f.discrepancy([[0.3]], SignFlips(1))
+    0.0
     """
 
     basis: Basis
@@ -46,17 +45,6 @@ class Expansion:
         columns = self.coefficients.reshape(len(self.coefficients), -1)
         values = self.basis.combine(X, columns, calls=calls)
         return values.reshape(-1, *self.coefficients.shape[1:])
-
-    def invariant(
-        self,
-        group: Transformations | None,
-        *,
-        method: str = "auto",
-        outputs: Transformations | None = None,
-    ) -> Expansion:
-        """The nearest invariant (with ``outputs``, equivariant) expansion; see `project`."""
-        found = project(self.coefficients, self.basis, group, method=method, outputs=outputs)
-        return Expansion(self.basis, found)
 
     def discrepancy(
         self,

@@ -76,7 +76,6 @@ class Product(Basis):
     def volume(self) -> float:
         return prod(f.volume for f in self.factors)
 
-    # ------------------------------------------------------------------ the spectrum
     def _blocks(self, limit: float) -> list[tuple[float, list[tuple[int, ...]]]]:
         """Eigenvalues up to ``limit``, each with the tuples of factor eigenspaces it comes from."""
         spectra = [[space.eigenvalue for space in _below(f, limit)] for f in self.factors]
@@ -122,7 +121,6 @@ class Product(Basis):
         limit = self.labels_[-1]
         return [clone(f).truncate(degree=_below(f, limit)[-1].label) for f in self.factors]
 
-    # ------------------------------------------------------------------ evaluation
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         rng = check_random_state(random_state)
         return np.concatenate([f.sample(n_samples, rng) for f in self.factors], axis=1)
@@ -187,7 +185,6 @@ class Product(Basis):
     def _values_cost(self, n_chosen: int) -> int:
         return 2 * n_chosen + sum(f._values_cost(int(f._edges[-1])) for f in self._parts)
 
-    # ------------------------------------------------------------------ actions
     def exchanges(self) -> Maps:
         """The swap of the first two factors and the cycle of all, where they are exchangeable."""
         d, number = self._d, len(self.factors)

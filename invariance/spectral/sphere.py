@@ -1,13 +1,12 @@
 """`Sphere`: harmonic polynomials in any dimension, written in normalised monomials.
 
-On homogeneous polynomials of degree k take the frame
-``psi_a = sqrt(kappa_k / a!) x^a``, ``kappa_k = d (d+2) ... (d+2k-2)``.
-Declaring it orthonormal is (up to the constant) Fischer's inner product <p, q> = p(d/dx) q. Every
-orthogonal matrix preserves it, and on *harmonic* polynomials it equals the inner product of
-L2(sphere, uniform probability). So harmonic polynomials are the orthogonal complement of
-|x|^2 times the polynomials two degrees lower, no Gram matrix of moments has to be inverted, and
-the matrices B_k have orthonormal rows. Sign flips split the monomials by the parities of their
-exponents into small blocks, and blocks with equally many odd exponents are copies of each other.
+On homogeneous polynomials of degree k take the frame ``psi_a = sqrt(kappa_k / a!) x^a``,
+``kappa_k = d (d+2) ... (d+2k-2)``. Declaring it orthonormal is, up to the constant, Fischer's inner
+product <p, q> = p(d/dx) q, which every orthogonal matrix preserves, and which on *harmonic*
+polynomials equals that of L2(sphere, uniform probability). So these are the orthogonal complement
+of |x|^2 times the polynomials two degrees lower, and the B_k have orthonormal rows. Sign flips
+split the monomials by the parities of their exponents into small blocks, and blocks with equally
+many odd exponents are copies of each other.
 
 Monomials cancel where the degree is high, as terms grow like 2^(k/2). So S^2 takes
 `spherical_harmonics` from degree `HARMONICS_FROM` on, and other spheres end at `MONOMIALS_TO`.
@@ -38,7 +37,7 @@ from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 HARMONICS_FROM = 9
 
 #: Other spheres go up to this degree: sum_l phi_l(x) phi_l(y) is then right to 3e-10 of its largest
-#: value on S^1, to 1e-11 on S^3, to less on others, and thirty times worse ten degrees on.
+#: value on S^1, to 1e-11 and less on others, and thirty times worse ten degrees on.
 MONOMIALS_TO = 40
 
 #: S^2 goes up to this degree, where sum_l phi_l(x)^2 is right to 2e-11.

@@ -22,8 +22,6 @@ from scipy.special import gammaln
 from ..core.parameters import ParameterError
 from . import Numbers, count
 
-# ---------------------------------------------------------------- Theorem 1: the sandwich
-
 
 def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     r"""Mean distance between orbits (theorem 1),
@@ -87,15 +85,14 @@ def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDAr
 def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
     r"""Distance of the kernel from its limit, exactly: :math:`K_s - (s - d_G)`.
 
-    The proof bounds two quantities of eq. (8) that chi-square distributions give in closed form.
-    With :math:`\bar F_k` the upper tail of :math:`\chi^2_k`,
+    With :math:`\bar F_k` the upper tail of :math:`\chi^2_k`, eq. (8) in closed form is
 
     .. math:: K_s - (s - d_G) = d_G \bar F_{d+1}(d(1+\varepsilon))
               - s \bar F_d(d(1+\varepsilon)) .
 
-    The first term is the proof's :math:`I_2`: it is never negative, so the first term of delta2
-    is not needed. Affine in ``distance``, d_G, so that the two ends of its range, 0 and
-    :math:`2R/\sqrt{2 \pi d}`, decide whether the sandwich holds for every pair of points.
+    The first term is never negative, so the first term of delta2 is not needed. Affine in
+    ``distance``, d_G: the two ends of its range, 0 and :math:`2R/\sqrt{2 \pi d}`, decide whether
+    the sandwich holds for every pair of points.
 
     >>> float(theorem1_gap(0.1, d=50, eps=0.5).round(4))
     -0.0173
@@ -187,9 +184,6 @@ def clark_max_moments(
     return mean, squares + (mean_x + mean_y) * a * density - mean**2
 
 
-# ---------------------------------------------------------------- Theorem 2: how many are enough
-
-
 def cdf_products(projections: Numbers, s: float) -> NDArray:
     r"""Exact threshold integrals of one template, the :math:`\hat X_j` of theorem 2's proof,
 
@@ -198,9 +192,8 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
               \langle z, g_{i'} t\rangle) ,
 
     for every pair of points, from projections ``<x, g_i t>`` within [-s, s] of shape (n_points,
-    \|G\|). The empirical distribution functions are constant between the sorted projections of all
-    points, so that one weighted matrix product integrates all pairs at once: the limit of
-    infinitely many bins.
+    \|G\|): the limit of infinitely many bins. The distribution functions are constant between the
+    sorted projections, so that one weighted matrix product integrates all pairs.
 
     >>> cdf_products([[0.0, 1.0], [0.5, 0.5]], s=2.0)
     array([[1.25, 1.25],
@@ -237,16 +230,14 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
 def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbers) -> NDArray:
     r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
 
-    Section 2 states :math:`\lim_n E_{t,g} \langle\Phi(x),\Phi(z)\rangle = K_s(x, z)`. Both feature
-    vectors use the same sampled elements, so a share :math:`1/|G|` of the double sum pairs each
-    element with itself and contributes the kernel of the trivial group:
+    Section 2 states :math:`K_s(x, z)`. But both feature vectors use the same sampled elements, so
+    that a share :math:`1/|G|` of the double sum pairs each element with itself:
 
     .. math:: E_{t,g} \langle\Phi(x),\Phi(z)\rangle =
               \Bigl(1 - \frac{1}{|G|}\Bigr) K_s(x, z) + \frac{1}{|G|} K_s^{\{e\}}(x, z) .
 
-    The identity of section 2 is the limit of large :math:`|G|`. (Nothing is lost when a finite
-    group is enumerated instead of sampled.) ``kernel`` and ``plain``, of equal shape, are K_s of
-    the group and of the trivial group; ``n_elements`` may be several, which broadcast with them.
+    ``kernel`` and ``plain`` are K_s of the group and of the trivial group. Nothing is lost where a
+    finite group is listed instead of sampled.
     """
     share = 1 / n_elements
     return np.asarray((1 - share) * kernel + share * plain)[()]
@@ -342,9 +333,6 @@ def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArr
     """
     low, high = theorem1_sandwich(d, eps)
     return low - eps0, high + eps0
-
-
-# ---------------------------------------------------------------- Theorem 3: the excess risk
 
 
 def loss_constants(loss: str, largest: float) -> tuple[float, float]:

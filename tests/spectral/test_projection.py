@@ -133,14 +133,14 @@ def test_random_permutation_groups(group, seed):
 
 def test_large_blocks_are_refused(monkeypatch):
     basis, group = S.Sphere(4, degree=4), G.Permutations(4)
-    monkeypatch.setattr(S.null_space, "LARGEST_BLOCK", 4)
+    monkeypatch.setattr(S.projection, "LARGEST_BLOCK", 4)
     with pytest.raises(ValueError, match=r"mix \d+ functions of eigenspace"):
         S.project(np.ones(basis.n_functions_), basis, group, method="null_space")
 
 
 def test_blocks_of_a_large_eigenspace_are_cut_out_of_the_sparse_matrix(monkeypatch):
     basis, group = S.Torus(9, degree=4), G.TorusTranslations([3] + 8 * [1])
-    monkeypatch.setattr(S.null_space, "LARGEST_BLOCK", 100)
+    monkeypatch.setattr(S.projection, "LARGEST_BLOCK", 100)
     assert max(basis.dimensions_) > 2000
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     first = np.concatenate([basis.frequencies(k)[:, 0] for k in range(len(basis.labels_))])

@@ -166,8 +166,8 @@ POINTS = [
 ]
 FREQUENCIES = [
     *((bad, "frequencies must") for bad in ([1], [1, 1, 1], [1, 2], [1, 0, 1])),
-    ([-1, -1], "frequencies to be an array of whole numbers >= 0, at least one, got .-1,"),
-    ([0.5, 0.5], "frequencies to be an array of whole numbers >= 0, at least one, got .0.5,"),
+    ([-1, -1], "frequencies to be a sequence of whole numbers >= 0, at least one, got .-1,"),
+    ([0.5, 0.5], "frequencies to be a sequence of whole numbers >= 0, at least one, got .0.5,"),
 ]
 MATRICES = [
     (np.ones((2, 3, 4)), r"must be square, of shape \(n, a, a\) .* got \(2, 3, 4\)"),

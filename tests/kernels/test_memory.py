@@ -54,7 +54,7 @@ CASES = {
         "Average(Gaussian(0.1), CircleAction([0] * 10 + [1, 1] * 20, n_nodes=16)), 2000, 50",
         "Average(Gaussian(0.1), SignFlips(20)), 2000, 20",
         "Average(Gaussian(0.1), Rotations(sh, degrees=[0, 5]), side='both'), 700, 784",
-        "BestFit(Locality(sh, 7), Translations(sh, max_shift=1)), 200, 784",
+        "BestFit(Locality(sh, 7), Translations(sh, max_shift=1)), 120, 784",
         "Locality(sh, 7), 400, 784",
         "Locality(sh, 7, powers=(2, 2, 2)), 200, 784",
         "TangentDistance(sh), 1000, 784",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from invariance.companion.errors import NotebookError, OutputError
-from invariance.companion.files import replace_folder, write_bytes, write_json
+from invariance.companion.files import ensure_writable, replace_folder, write_bytes, write_json
 from invariance.companion.imports import closure, digest
 from invariance.companion.paths import Paths
 
@@ -35,7 +35,8 @@ def test_the_old_folder_stays_when_the_new_one_cannot_come(tmp_path):
     (final / "old").touch()
     with pytest.raises(OutputError):
         replace_folder(tmp_path / "missing", final)
-    assert (final / "old").exists()
+    ensure_writable(final)  # leaves nothing
+    assert [path.name for path in final.iterdir()] == ["old"]
 
 
 def test_imports_are_followed_through_the_package(tmp_path):

@@ -72,12 +72,13 @@ def test_the_files_show_what_ledger_and_results_give_and_count_every_claim_once(
     assert total[0] == len(load_ledger(paths.ledger))
 
 
-def test_the_page_of_figures_leads_somewhere_and_holds_no_markup_of_results():
-    page = ROOT / "figures/README.md"
-    text = page.read_text(encoding="utf-8")
-    assert "<script" not in text and text.count("![") > 100
-    for address in re.findall(r"\]\(([^)\s]+)\)", text):
-        assert address.startswith("https://") or (page.parent / address).exists(), address
+@pytest.mark.parametrize("page", ["README.md", "figures/README.md"])
+def test_pages_of_a_forge_lead_somewhere_and_hold_no_markup_of_results(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https:|#)([^)\s]+)\)", text)
+    assert len(links) > 8 and "<script" not in text
+    assert page == "README.md" or text.count("![") > 100
+    assert [link for link in links if not (ROOT / page).parent.joinpath(link).exists()] == []
 
 
 def test_counts_by_verdict_and_explains_what_fell_short(project):
@@ -177,13 +178,6 @@ def test_settings_are_part_of_the_protocol(project):
     # a last digit of a score changes nothing, another grid does
     assert reproduced(by="leave-one-out", scores=[0.5, 0.71]) == "1"
     assert reproduced(by="leave-one-out", grid=[2.0, 3.0]) == "0"
-
-
-def test_readme_links_lead_somewhere():
-    readme = Paths(ROOT).readme.read_text(encoding="utf-8")
-    links = re.findall(r"\]\((?!https?:|#)([^)\s]+)\)", readme)
-    assert len(links) > 8
-    assert [link for link in links if not (ROOT / link).exists()] == []
 
 
 def invoke(command: str):

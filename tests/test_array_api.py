@@ -113,6 +113,10 @@ def test_cdf_features_count_the_same_projections(
     assert gap.max() < 1.01 * unit and np.mean(gap > 0.01 * unit) < 2e-3
 
 
+TWO, THREE = (G.Rotations((6, 8), degrees=degrees) for degrees in ([0, 20], [-20, 0, 20]))
+BOTH_MOVES = TWO.then(G.Translations((6, 8), max_shift=1))
+LOSING = G.Translations((6, 8), max_shift=2, boundary="zero")
+QUARTERS = G.Rotations((4, 4, 3), degrees=range(0, 360, 45))
 KERNELS = {
     "linear": K.Linear(),
     "polynomial": K.Polynomial(degree=4, gamma=0.02),
@@ -123,38 +127,20 @@ KERNELS = {
     "locality, three layers": K.Locality((6, 8), (3, 5), powers=(2, 2, 2)),
     "locality, mixed": K.Locality((4, 4), 3, powers=(2, 2), channels=3, mixed=True),
     "best fit, shifts": K.BestFit(K.Polynomial(4, 0.02), G.Translations((6, 8), max_shift=2)),
-    "best fit, shifts that lose pixels": K.BestFit(
-        K.Gaussian(0.2), G.Translations((6, 8), max_shift=2, boundary="zero")
-    ),
-    "best fit, rotations": K.BestFit(
-        K.Polynomial(3, 0.02), G.Rotations((6, 8), degrees=[-20, 0, 20])
-    ),
-    "best fit, rotations then shifts": K.BestFit(
-        K.Gaussian(0.1),
-        G.Rotations((6, 8), degrees=[0, 20]).then(G.Translations((6, 8), max_shift=1)),
-    ),
-    "best fit, locality": K.BestFit(
-        K.Locality((6, 8), 3, powers=(2, 2)),
-        G.Rotations((6, 8), degrees=[0, 20]).then(G.Translations((6, 8), max_shift=1)),
-    ),
+    "best fit, shifts that lose pixels": K.BestFit(K.Gaussian(0.2), LOSING),
+    "best fit, rotations": K.BestFit(K.Polynomial(3, 0.02), THREE),
+    "best fit, rotations then shifts": K.BestFit(K.Gaussian(0.1), BOTH_MOVES),
+    "best fit, locality": K.BestFit(K.Locality((6, 8), 3, powers=(2, 2)), BOTH_MOVES),
     "best fit, definition": K.BestFit(K.Gaussian(0.2), G.CyclicShifts(48), method="definition"),
-    "best fit, first side": K.BestFit(
-        K.Linear(), G.Rotations((6, 8), degrees=[0, 20]), side="first"
-    ),
+    "best fit, first side": K.BestFit(K.Linear(), TWO, side="first"),
     "best fit, drawn": K.BestFit(K.Gaussian(0.1), G.Permutations(48), n_transforms=7),
     "average, shifts": K.Average(K.Gaussian(0.1), G.CyclicShifts(48)),
     "average, normalised": K.Average(K.Gaussian(0.1), G.CyclicShifts(48), normalize=True),
-    "average, rotations": K.Average(
-        K.Linear(), G.Rotations((6, 8), degrees=[-20, 0, 20]), side="second"
-    ),
-    "average, first side": K.Average(
-        K.Gaussian(0.1), G.Rotations((6, 8), degrees=[0, 20]), side="first"
-    ),
+    "average, rotations": K.Average(K.Linear(), THREE, side="second"),
+    "average, first side": K.Average(K.Gaussian(0.1), TWO, side="first"),
     "average, angular": K.Average(K.Gaussian(0.1), G.CircleAction(np.repeat(np.arange(24), 2))),
     "average, sign changes": K.Average(K.Gaussian(0.1), G.SignFlips(48)),
-    "average, quarter turns": K.Average(
-        K.Gaussian(0.1), G.Rotations((4, 4, 3), degrees=range(0, 360, 45)), side="second"
-    ),
+    "average, quarter turns": K.Average(K.Gaussian(0.1), QUARTERS, side="second"),
 }
 
 
@@ -243,10 +229,7 @@ def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torc
 #: One for each way to an extreme, with the way that is taken without a gradient.
 EXTREMES = {
     "shifts": (G.CyclicShifts(6), "correlation"),
-    "shifts that lose points": (
-        G.Translations((1, 6), max_shift=2, boundary="zero"),
-        "correlation",
-    ),
+    "shifts that lose points": (G.Translations((1, 6), 2, boundary="zero"), "correlation"),
     "sorting": (G.Permutations(6), "closed form"),
     "absolute values": (G.SignFlips(6), "closed form"),
     "both": (G.SignedPermutations(4), "closed form"),

@@ -24,13 +24,10 @@ def written(project):
     return write
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["It reaches 91.3 points.", "A share of 12 % is lost.", "It errs by 7 ± 2.", "To 3e-4 it is."],
-)
-def test_a_typed_result_is_found(written, text):
-    (found,) = written(text)
-    assert found.split()[0] in text
+def test_a_typed_result_is_found(written):
+    for text in ("It is 91.3 points.", "A share of 12 % is lost.", "Errs by 7 ± 2.", "To 3e-4."):
+        (found,) = written(text)
+        assert found.split()[0] in text
 
 
 @pytest.mark.parametrize(

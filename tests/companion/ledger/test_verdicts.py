@@ -55,13 +55,11 @@ def test_value(value, se, expected):
     assert "98.90" in result.reason
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(98.9, "matched"), (99.5, "differs"), (98.3, "differs")]
-)
-def test_a_comparator_outside_the_margin_differs(value, expected):
+def test_a_comparator_outside_the_margin_differs():
     comparator = replace(NUMBER, better="neither")
-    assert verdict(comparator, value=value, se=0.01).verdict == expected
-    assert verdict(comparator, value=value, se=0.3).verdict == "inconclusive"
+    for value, expected in ((98.9, "matched"), (99.5, "differs"), (98.3, "differs")):
+        assert verdict(comparator, value=value, se=0.01).verdict == expected
+        assert verdict(comparator, value=value, se=0.3).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize(

@@ -78,11 +78,11 @@ def _on_a_dark_page(colour):
     return np.clip(2 * weights @ inverted - inverted, 0, 1)
 
 
-@pytest.mark.parametrize("method", style.methods())
-def test_every_colour_stands_out_from_white_and_from_a_dark_page(method):
-    for shade in (style.colour(method), *style.shades(method, 5)):
-        assert style.contrast(shade) >= 3, shade
-        assert style.contrast(_on_a_dark_page(shade), _on_a_dark_page("white")) >= 3, shade
+def test_every_colour_stands_out_from_white_and_from_a_dark_page():
+    for method in style.methods():
+        for shade in (style.colour(method), *style.shades(method, 5)):
+            assert style.contrast(shade) >= 3, (method, shade)
+            assert style.contrast(_on_a_dark_page(shade), _on_a_dark_page("white")) >= 3, method
 
 
 def test_labels_stand_at_the_ends_of_their_lines_and_apart():

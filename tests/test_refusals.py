@@ -365,7 +365,7 @@ DENSE, FREE = ortho_group.rvs(40, random_state=0), {"degree": 5, "estimator": "l
 AVERAGING = [
     (S.SpectralAveraging(S.Sphere(4)), "have 4 coordinates"),
     (S.SpectralAveraging(S.Sphere(3), G.Permutations(4)), "acts on 4 coordinates"),
-    (S.SpectralAveraging(S.Sphere(3), degree=1, cutoff=4), "degree or cutoff, not both"),
+    (S.SpectralAveraging(S.Sphere(3), degree=1, cutoff=4), "either degree or cutoff"),
     (
         S.SpectralAveraging(S.Sphere(3), **FREE),
         "keeps 36 invariant functions .* than the 20 samples",

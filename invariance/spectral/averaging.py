@@ -16,11 +16,11 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
-from ..groups import Transformations
+from ..groups.base import GROUP, Transformations
 from ..linear.ridge import fit_ridge
 from ..theory import soleymani2025 as theory
 from .actions import Actions, Symmetry
-from .base import BASIS, GROUP, Basis, OracleCalls, block_diagonal
+from .base import BASIS, Basis, OracleCalls, block_diagonal
 from .expansion import Expansion
 from .projection import invariant_vectors
 from .torus import Torus
@@ -172,9 +172,6 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
         """The basis, and whether its cutoff remains to be chosen by leave-one-out."""
-        if self.degree is not None and self.cutoff is not None:
-            given = f"degree={self.degree!r}, cutoff={self.cutoff!r}"
-            raise ParameterError(f"give degree or cutoff, not both ({given})")
         d = manifold.manifold_dimension
         smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
         if smoothness <= d / 2:
@@ -183,7 +180,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
             warnings.warn(f"{says}: the theorem does not cover it", UserWarning, stacklevel=3)
         if self.degree is not None:
-            return manifold.truncate(degree=self.degree), False
+            return manifold.truncate(self.degree, self.cutoff), False
         if self.cutoff is None and (manifold.degree is not None or self.estimator == "ridge"):
             return manifold, manifold.degree is None
         if isinstance(self.cutoff, (int, float)):

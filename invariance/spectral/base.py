@@ -27,9 +27,8 @@ from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, check_values, short
 from ..groups import Transformations
 
-#: What may be given for the parameters ``basis`` and ``group``.
+#: What may be given for a parameter ``basis``.
 BASIS = kinds.Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate", "combine")
-GROUP = kinds.Has("a group, such as Permutations(3)", "act", "sample")
 
 #: The maps ``x -> A x + t`` of some elements: matrices (r, d, d) and shifts (r, d).
 Maps: TypeAlias = tuple[NDArray, NDArray]

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Flag, ParameterError, Positive, Seed, Whole, arguments
-from ..groups import LinearMaps, Transformations
+from ..groups import LinearMaps
+from ..groups.base import GROUP, Transformations
 from ..theory.soleymani2025 import alpha
-from .base import BASIS, GROUP, Basis, OracleCalls
+from .base import BASIS, Basis, OracleCalls
 from .projection import invariant_subspace
 
 #: At most this many points are handed to a function at once.

@@ -22,9 +22,9 @@ from scipy.sparse.csgraph import connected_components
 
 from ..core.extras import need
 from ..core.parameters import Array, Has, Kind, OneOf, ParameterError, Whole, arguments, short
-from ..groups import FiniteGroup, Transformations
+from ..groups.base import GROUP, FiniteGroup, Transformations
 from .actions import Actions, Symmetry
-from .base import BASIS, GROUP, Basis, OracleCalls
+from .base import BASIS, Basis, OracleCalls
 
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 

@@ -159,12 +159,10 @@ class Torus(Basis):
                 )
         return rounded, maps[1]
 
-    def _index(self, k: int) -> RowIndex:
-        return _frequency_index(self._d, self._squared_norm(self.labels_[k]))
-
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         perm, signs = _lattice_map(matrix)
-        m, index = self.frequencies(k), self._index(k)
+        m, level = self.frequencies(k), self._squared_norm(self.labels_[k])
+        index = _frequency_index(self._d, level)
         moved = np.zeros_like(m)
         moved[:, perm] = m
         values = np.prod(np.where((m < 0) & (signs < 0), -1.0, 1.0), axis=1)

@@ -27,15 +27,10 @@ import pandas as pd
 from _groups import both_sides, four_groups, sphere, turns
 from _groups import kernel_by_definition as kernel_of_gaussians
 
+from invariance import groups
 from invariance.companion import Run, colour, family, mean_se, panel, rows
 from invariance.features import GroupCDF
-from invariance.groups import (
-    CyclicShifts,
-    OrthogonalMatrices,
-    Permutations,
-    SignFlips,
-    Transformations,
-)
+from invariance.groups import CyclicShifts, Permutations, SignFlips, Transformations
 from invariance.kernels import CDF, Average
 from invariance.theory import mroueh2015 as theory
 
@@ -93,7 +88,7 @@ def kernel_by_definition(group, X, templates, weights):
 
 
 planar = {
-    "identity": OrthogonalMatrices([np.eye(2)]),
+    "identity": groups.OrthogonalMatrices([np.eye(2)]),
     "sign flips": SignFlips(2),
     "turns by 60°": turns(6, 2),
 }

@@ -165,7 +165,6 @@ def sample(problem, N, rng):
             return rows, y
 
 
-# %%
 COLUMNS = ["loss", "draw", "N", "excess", "statistical", "gap", "Tikhonov"]
 
 

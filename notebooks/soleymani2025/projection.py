@@ -33,13 +33,7 @@ from scipy.stats import ortho_group
 
 from invariance import groups, spectral
 from invariance.companion import Run, look
-from invariance.groups import (
-    CyclicShifts,
-    Permutations,
-    SignedPermutations,
-    SignFlips,
-    TorusTranslations,
-)
+from invariance.groups import CyclicShifts, Permutations, SignedPermutations, SignFlips
 from invariance.spectral import Circle, SpectralAveraging, Sphere, Torus, project
 from invariance.theory import soleymani2025 as theory
 
@@ -77,8 +71,8 @@ CASES = {
     "sphere 3, antipodes": (Sphere(4, degree=5), groups.Negation()),
     "torus 4, sign flips": (Torus(4, degree=of(4, 7)), SignFlips(4)),
     "torus 4, S_4": (Torus(4, degree=of(3, 6)), Permutations(4)),
-    "torus 2, translations 3 x 4": (Torus(2, degree=of(9, 20)), TorusTranslations([3, 4])),
-    "circle, rotations": (Circle(degree=20), TorusTranslations([order], period=2 * np.pi)),
+    "torus 2, translations 3 x 4": (Torus(2, degree=of(9, 20)), groups.TorusTranslations([3, 4])),
+    "circle, rotations": (Circle(degree=20), groups.TorusTranslations([order], period=2 * np.pi)),
     "sphere 2 x torus 2": (
         spectral.Product([Sphere(3), Torus(2)], degree=of(20, 30)),
         groups.DirectProduct([CyclicShifts(3), SignFlips(2)]),

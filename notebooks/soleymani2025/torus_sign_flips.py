@@ -19,13 +19,9 @@
 # with the von Mises kernel $k(x, y) = \exp\big(\eta \sum_i \cos \pi (x_i - y_i)\big)$ is not
 # invariant, spectral averaging is, and both are said to reach the same order of test error.
 #
-# | left open by the paper | here |
-# |---|---|
-# | sample size $n$ | 1,000 (quick: 200) |
-# | bandwidth $\eta$ | 0.1 in the figures, chosen or varied in the claims |
-# | noise | none |
-# | grids of $\lambda$ and $D$ | powers of $\sqrt{10}$; whole eigenspaces |
-# | supremum in the discrepancy | 100 test points times all 1,024 flips |
+# The paper leaves open the sample size (here 1,000), the bandwidth $\eta$ (0.1 in the figures, chosen
+# or varied in the claims), noise (none), the grids of $\lambda$ (powers of $\sqrt{10}$) and $D$ (whole
+# eigenspaces), and where the discrepancy is sought (100 test points times all 1,024 flips).
 #
 # Stated: $d = 10$, 100 test points, seeds 1 to 10. The period of the torus is 2, the eigenvalue of
 # a product of cosines of frequencies $\ell$ is $\pi^2 \sum \ell_i^2$, and every nonzero frequency

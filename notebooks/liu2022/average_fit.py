@@ -122,8 +122,7 @@ run.claim(
 #
 # "This yields a poor classifier since it only leverages the average brightness level" holds for
 # the linear kernel. A polynomial average keeps correlations of pixels (translation averages of
-# monomials). So we compare, on digits cyclically translated by a random amount: average fit and
-# best fit, with linear and with polynomial base kernels.
+# monomials). So we compare average fit and best fit on cyclically translated digits.
 
 # %%
 X, y = load_digits(return_X_y=True)

@@ -78,8 +78,7 @@ y_train = y[rows[:N_TRAIN]]
 # %% [markdown]
 # ## The plain definition
 #
-# One kernel evaluation per transformation, in double precision, and the running maximum. For locality,
-# window by window, as in the authors' scripts.
+# One kernel evaluation per transformation, in double precision, and the running maximum.
 
 
 # %%
@@ -254,7 +253,6 @@ with threadpool_limits(1, "blas"):
             SVC(kernel="precomputed").fit(kernel(train, train), y_train)
             spent[name][k] = time.process_time() - start
 
-# %%
 singles, combined = ("L", "TI", "RI"), ("L-TI", "L-RI", "TI-RI", "L-TI-RI")
 counted = {"SVM": 784, "L": 784 * 9**2, "TI": 784 * 11**2, "RI": 784 * 20}
 counted |= {"L-TI": 784 * 7**2 * 15**2, "L-RI": 784 * 3**2 * 11}

@@ -56,8 +56,7 @@ machines = {
 # ## Margins
 #
 # All three decision functions are linear on either side of the axis of symmetry, so a sample's
-# distance from the boundary is $|f(x)| / |\nabla f(x)|$, unless a piece on the other side is nearer; we
-# check against a fine walk along the boundary.
+# distance from the boundary is $|f(x)| / |\nabla f(x)|$, as we check by a fine walk along the boundary.
 
 
 # %%
@@ -122,11 +121,10 @@ run.figure(fig, "example2", caption="The paper's Figure 1(a). Open: translated s
 # %% [markdown]
 # ## Other kernels
 #
-# "For other kernels (e.g., polynomial kernels) ... the TI best-fit kernel will still provide a
-# larger margin." With one sample of each class the support-vector machine has a closed form,
-# $f(x) = a\,(K(x, x_2) - K(x, x_1)) + b$ with $f(x_2) = 1 = -f(x_1)$, and that holds for the
-# average-fit kernel, which is augmentation (notebook `average_fit`), as for the best-fit one. We
-# look for the boundary along 180 directions from each sample.
+# "For other kernels (e.g., polynomial kernels) ... the TI best-fit kernel will still provide a larger
+# margin." With one sample of each class the support-vector machine has a closed form, $f(x) =
+# a\,(K(x, x_2) - K(x, x_1)) + b$ with $f(x_2) = 1 = -f(x_1)$, and that holds for the average-fit
+# kernel, which is augmentation (notebook `average_fit`), as for the best-fit one.
 
 # %%
 angles = 2 * np.pi * np.arange(DIRECTIONS) / DIRECTIONS

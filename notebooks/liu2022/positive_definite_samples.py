@@ -126,9 +126,8 @@ def over_draws(name, part, start=seed):
 # %% [markdown]
 # ## Translated digits
 #
-# On the 64 × 64 canvas, with shifts of $-32 .. 28$ in steps of 4 as in the paper's code. The
-# paper's text adds noise $N(0, 0.1^2)$ to every pixel, its public code does not. Noise makes
-# images less alike, and a Gram matrix more definite.
+# On the 64 × 64 canvas, with shifts of $-32 .. 28$ in steps of 4 as in the paper's code. The paper's
+# text adds noise $N(0, 0.1^2)$ to every pixel, its public code does not.
 
 
 # %%
@@ -369,7 +368,7 @@ run.claim(
 # ## Beyond the limit
 #
 # What happens to an SVM once the matrix is indefinite? We repair it in three ways: clipping
-# negative eigenvalues, shifting all of them, or extending the largest positive definite part (Nyström).
+# negative eigenvalues, shifting all of them, or extending the largest definite part (Nyström).
 
 # %%
 X, y, _ = pool(names[0])

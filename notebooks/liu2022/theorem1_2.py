@@ -55,8 +55,7 @@ KINDS = ("linear", "2", "8", "rbf")
 #
 # We measure the largest relative violation of both over random images, for the three base kernels of
 # the paper. Its experiments use other sets: 121 or 225 of the 784 translations, and rotations by
-# interpolation. Those are not groups, and the lemma does not cover them. How far do they depart? Smooth
-# blobs, turned by 7 degrees before they are compared, show it.
+# interpolation. Those are not groups: how far do smooth blobs, turned by 7 degrees, depart?
 
 # %%
 group = CyclicTranslations((12, 12))

@@ -68,7 +68,7 @@ stand_in = f"scikit-learn's bundled digits on a {canvas} x {canvas} canvas" if r
 # Translated: offsets uniform over all places. Rotated: a whole degree, uniform on $-180..179$, by
 # cubic splines, the frame grown to fit and centred on the canvas; 6 and 9 are left out. The paper
 # adds Gaussian noise of standard deviation 0.1: to every pixel of a translated digit, and to the
-# blank area around a rotated one. Every repetition draws anew.
+# blank area around a rotated one. Repetitions draw anew.
 
 
 # %%
@@ -314,9 +314,8 @@ for kind, (both, known, local, plain) in METHODS.items():
         )
 
 # %% [markdown]
-# *Every kernel.* "Whether they are original datasets or transformed datasets": locality,
-# invariance and both above the plain machine here, and all seven kernels on the original digits and
-# letters, split by split as `few_samples` measured them.
+# *Every kernel.* "Whether they are original datasets or transformed datasets": locality, invariance
+# and both above the plain machine here, and all kernels on the originals (`few_samples`).
 
 # %%
 order, scores = [], {}
@@ -338,8 +337,7 @@ if table is not None:
 # %% [markdown]
 # *Against the network.* In many cases the machines with invariance should be above the network; the
 # gain of locality with invariance should fall as images are added; and accuracies should vary less
-# over repetitions than the network's. At the smallest size the network should be twice as good as
-# chance.
+# over repetitions than the network's. At first the network should be twice as good as chance.
 
 
 # %%

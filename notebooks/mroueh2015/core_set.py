@@ -112,9 +112,9 @@ run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=
 # The experiment: points of $\mathbb R^5$ under all 120 permutations. The core set holds the sorted
 # points. The label depends, with noise, on the gap between the two largest coordinates, which is a
 # *linear* function on the core set, and anything but linear off it. Four learners, all regularised
-# least squares with a Gaussian kernel and $\lambda$ by leave-one-out: the averaged kernel and the plain
-# one on the core set, the plain kernel with each training point joined by eight permuted copies, and
-# the plain kernel on points drawn from all of $\mathcal X$.
+# least squares with a Gaussian kernel and $\lambda$ by leave-one-out: the averaged kernel and the
+# plain one on the core set, the plain kernel with eight permuted copies of each point, and the plain
+# kernel on points of all of $\mathcal X$.
 
 # %%
 permutations = Permutations(5)
@@ -273,5 +273,4 @@ run.claim(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run mroueh2015/core_set -p copies 40`: how many of the 119 other copies does augmentation
-# need? Or `-p sharpness 5`, with labels that are mostly noise.
+# `invariance run mroueh2015/core_set -p copies 40`: how many copies are enough? Or `-p sharpness 5`.

@@ -218,9 +218,6 @@ run.table(
 )
 
 # %% [markdown]
-# A tile of projections is binned while it is in cache, by one histogram and one cumulative sum; the
-# definition pays for 101 comparisons of each projection.
-#
 # ## Try it
 #
 # `invariance run mroueh2015/cost -p n_bins 200`: what do bins cost? Or `-p angles 3`.

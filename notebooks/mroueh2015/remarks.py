@@ -107,7 +107,6 @@ for d, listed in ((2, planar), (3, spatial)):
         table[-1]["delta2 of Gaussian templates"] = float(theory.theorem1_delta2(d, 0.5))
 run.table(pd.DataFrame(table).round(4), "sphere", caption="Theorem 1 for templates on the sphere.")
 
-# %%
 delta = 0.05
 
 
@@ -365,8 +364,7 @@ run.figure(fig, "local", caption="Averages over wider and wider windows of rotat
 # %% [markdown]
 # ## Remark 3.3: points of any norm
 #
-# With $|x| \le R$ and $s = R(1 + \varepsilon)$ equation (4) scales both slacks by $R$. Norms are drawn
-# uniformly up to $R$, with one point of norm $R$ itself.
+# With $|x| \le R$ and $s = R(1 + \varepsilon)$ equation (4) scales both slacks by $R$.
 
 # %%
 parts = []

@@ -417,8 +417,7 @@ run.claim(
 )
 
 # %% [markdown]
-# The features themselves show it: two elements of a group of 24 rotations, two opposite points,
-# which lie in one orbit but are as far apart as points can be.
+# The features themselves show it, for rotations and two opposite points, which lie in one orbit.
 
 # %%
 circle, d, eps = turns(turns_in_circle, 4), 4, 0.6

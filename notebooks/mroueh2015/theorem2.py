@@ -13,8 +13,7 @@
 #
 # *Mroueh, Voinea and Poggio (2015), theorem 2, corollary 1 and remark 2.*
 #
-# The features of theorem 1 have the right inner product in expectation. Theorem 2 says how fast one
-# draw of them gets there, uniformly on N points: with
+# Theorem 2 says how fast one draw of theorem 1's features gets to the kernel, on all N points: with
 #
 # $$ n \ge \frac{1}{\varepsilon_0}, \qquad
 #    m \ge \frac{C_1}{\varepsilon_1^2} \log\frac{N}{\delta_1}, \qquad
@@ -50,7 +49,7 @@ run = Run("mroueh2015/theorem2", profile=profile, seed=seed, dimension=dimension
 # ## Points, groups, slack
 #
 # Unit vectors in $\mathbb R^8$ under four groups, with $\varepsilon = 0.2$, so that $s = 1.2$.
-# Rejected templates count zero, as in the paper.
+# Rejected templates count zero.
 
 # %% tags=["settings"]
 quick = run.quick
@@ -153,8 +152,7 @@ run.claim(
 
 # %% [markdown]
 # The theorem prints $n \ge 1/\varepsilon_0$, its proof derives $n \ge s/\varepsilon_0$ (and writes
-# the Riemann weights as $2s/n$ on the way, where $s/n$ is meant). In practice the printed number
-# of bins is enough: the overshoot is half the bound.
+# the Riemann weights as $2s/n$ on the way, where $s/n$ is meant). The printed number is enough.
 #
 # ## Templates alone
 #
@@ -557,5 +555,4 @@ run.claim(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run mroueh2015/theorem2 -p dimension 16`: the kernel varies less, and so do the errors. Or
-# `-p epsilon 0.6`, with which fewer templates are rejected.
+# `invariance run mroueh2015/theorem2 -p dimension 16`: the kernel varies less. Or `-p epsilon 0.6`.

@@ -69,8 +69,7 @@ trials, repetitions = (10, 30) if quick else (40, 190)
 # ## A problem whose best risk is known
 #
 # **The core set** is a finite set of sorted unit vectors of $\mathbb R^4$, equally likely; $G$ is
-# all 24 permutations, and $\mathcal X = G\mathcal X_0$. Every expectation over $\mathcal X$ is
-# then a finite sum: no test set, no test error.
+# all 24 permutations, and $\mathcal X = G\mathcal X_0$. Every expectation is then a finite sum.
 #
 # **The target** is $f^\star = C\,\bigl(K_s(\cdot, x_1) - K_s(\cdot, x_2)\bigr)$, in closed form.
 # By lemma 1's own argument it has $w/p = C\,(\psi(x_1, t, \tau) - \psi(x_2, t, \tau)) \in [-C,
@@ -79,8 +78,7 @@ trials, repetitions = (10, 30) if quick else (40, 190)
 # **The labels** make $f^\star$ the best function of all, hence the best of $\mathcal F_p$:
 #
 # - square loss $(1 - u)^2$: $P(y = 1 \mid x) = (1 + f^\star(x))/2$, best risk $E[1 - f^{\star 2}]$;
-# - logistic loss $\log(1 + e^{-u})$: $P(y = 1 \mid x) = 1/(1 + e^{-f^\star(x)})$, best the
-#   mean entropy;
+# - logistic loss $\log(1 + e^{-u})$: $P(y = 1 \mid x) = 1/(1 + e^{-f^\star(x)})$, best risk entropy;
 # - hinge loss $\max(0, 1 - u)$: $y = \mathrm{sign} f^\star(x)$ on the half of the core set where
 #   $|f^\star| \ge 1$, best risk 0.
 
@@ -406,8 +404,6 @@ by_N = np.array(
     [[generalisation_gap(c, N) for c in rng.multinomial(N, cells, repetitions)] for N in Ns]
 )
 
-
-# %%
 wavy = 0.4 * np.sign(np.sin(12 * (core[:, -1] - core[:, -2]) + 5 * core[:, 0])) / len(core)
 uniform = np.full(len(listed), 1 / len(listed))
 
@@ -462,5 +458,4 @@ run.claim(
 #
 # ## Try it
 #
-# `invariance run mroueh2015/theorem3 -p margin 0.2`: a smaller class, a smaller bound. Or `-p epsilon
-# 0.9`.
+# `invariance run mroueh2015/theorem3 -p margin 0.2`: a smaller class and bound. Or `-p epsilon 0.9`.

@@ -123,8 +123,7 @@ def cdf_table(n_bins, n_templates, draw):
 haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
 
 # %% [markdown]
-# **Raw** is the sequence itself. **Bag-of-words** counts letters. It is invariant too, but a linear
-# function of counts cannot say "contains both targets".
+# **Raw** is the sequence itself, **bag-of-words** counts its letters.
 #
 # Templates are drawn afresh in every repetition, together with the training sample.
 
@@ -169,8 +168,7 @@ def accuracy(model, table, train, test):
 # %% [markdown]
 # ## Figures 1 and 5: accuracy against training samples
 #
-# Regularised least squares picks $\lambda$ by leave-one-out on the training sample; the test set is
-# everything that was not drawn for training.
+# Regularised least squares picks $\lambda$ by leave-one-out; all other sequences are tested on.
 
 
 # %%

@@ -97,7 +97,7 @@ run.claim("raj2017/eq3-embedding", difference=np.array(differences), tolerance=1
 # injective". Hard cases are orbits with equal mean and covariance, which a linear or a quadratic
 # kernel cannot tell apart: of shifts, two sequences with the same spectrum and other phases; of
 # permutations, two vectors with the same sum and the same sum of squares; of rotations of two planes,
-# one twice as fast, the same radii and another phase.
+# the same radii and another phase.
 #
 # The squared distance of two embeddings is $k_{q,G}(x, x) + k_{q,G}(x', x') - 2 k_{q,G}(x, x')$.
 
@@ -232,8 +232,7 @@ run.claim("raj2017/eq3-limits", difference=np.array(limits), tolerance=1e-10)
 # %% [markdown]
 # ## Six and nine
 #
-# Full invariance is too much of a good thing: a six turned upside down *is* a nine. Two
-# experiments, with the exact kernel of rotations:
+# Full invariance is too much of a good thing: a six turned upside down *is* a nine. Two experiments:
 #
 # 1. **A six or the same six upside down?** The two have one orbit, so a global kernel gives both the
 #    same row of the Gram matrix and must be at chance.

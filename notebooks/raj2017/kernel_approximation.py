@@ -129,5 +129,5 @@ run.claim("raj2017/fig1", order=orders, scores=scores, paired=True, data=stand_i
 #
 # ## Try it
 #
-# `invariance run raj2017/kernel_approximation -p noise 20`: a less local law needs more. Or `-p
-# numberings [2,70]`.
+# `invariance run raj2017/kernel_approximation -p noise 20`: a less local law. Or `-p numberings
+# [2,70]`.

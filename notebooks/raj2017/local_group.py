@@ -213,5 +213,4 @@ run.say(
 #
 # ## Try it
 #
-# `invariance run raj2017/local_group -p translation_widths [1,2,3]`, or `-p kappas [300,0.1]`: which
-# do you choose?
+# `invariance run raj2017/local_group -p translation_widths [1,2,3]`, or `-p kappas [300,0.1]`.

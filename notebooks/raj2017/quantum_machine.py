@@ -450,8 +450,7 @@ for name, (grid, errors) in OTHERS.items():
 # ## Measured
 #
 # From here on there are test energies. Each row is fitted five times, to four folds, with the
-# parameters chosen for the fifth. Everything that is drawn is drawn twelve times at full size, two
-# comparators, random Coulomb and GICDF, three times.
+# parameters chosen for the fifth. Everything is drawn twelve times, random Coulomb and GICDF thrice.
 
 # %%
 run.measure()

@@ -49,14 +49,12 @@ dimensions, draws = ((16, 64), 20) if quick else ((16, 64, 256, 1024), 60)
 # %% [markdown]
 # ## Linear in r and in s, and templates transformed once
 #
-# Permutations of 64 coordinates, whose action copies numbers and for which there is no fast
-# implementation: what is counted is the construction itself,
+# Permutations of 64 coordinates have no fast way, so that the construction itself is counted,
 #
 # $$ r\, C_f:\ \tfrac1r \sum_i \cos \langle \omega_k, g_i x\rangle \ \text{of 100 points},
 #    \qquad r s\, C_g:\ g_i \omega_k \ \text{for all } i, k, $$
 #
-# each under valgrind, without start-up and preparation. A counter inside the action says how many
-# vectors it had to move for more and more points.
+# each under valgrind. A counter inside the action says how many vectors it moved.
 
 # %%
 WORK = f"""

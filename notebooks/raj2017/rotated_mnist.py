@@ -48,8 +48,7 @@ run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, kappa=kappa, ch
 # The full profile has the paper's 12,000 training images, 7,000 templates in the first layer and
 # 17,000 in the second. It tests on 10,000 images of each of several sets where the paper tests on
 # the 50,000 of one: rows without a group on three sets, the local ones on 25 others. The paper gives no
-# number of templates for GICDF; we take as many as fit into memory. The quick profile turns
-# scikit-learn's small digits.
+# number of templates for GICDF; we take as many as fit into memory.
 
 # %% tags=["settings"]
 METHODS = ("lgika-rf", "lgika-nystrom", "lgika-pixels", "rf", "nystrom")
@@ -85,8 +84,7 @@ KAPPAS, CV_BANDWIDTHS = (0.0, kappa, 1.0, 5.0, 25.0), (2, 4, 8, 16, 32)
 # the training images of one more set, and none of these is tested on later.
 #
 # Pixels turned by an angle have to be interpolated, which blurs. In polar Fourier coefficients
-# (`AngularBasis`) a rotation multiplies each coefficient by a phase: it is exactly unitary, which
-# is what the paper asks of an action in section 2.2.1.
+# (`AngularBasis`) a rotation multiplies each coefficient by a phase: it is exactly unitary.
 
 # %%
 digits = dict(zip(("images", "labels"), load_digits_images().train, strict=True))
@@ -477,8 +475,7 @@ run.figure(
 #
 # The order: every row in the angular basis above every row without a group, above GICDF and above the
 # printed Z2-CNN and TI-RBM. The printed RC-RBM lies above the paper's own rows of one layer, so it is
-# compared with the rows of two layers. "Close to P4-CNN" is judged by the local row that is best held
-# out.
+# compared with the rows of two layers. "Close to P4-CNN": the local row that is best held out.
 
 # %%
 NOTE = "the paper's own set is not published; each rebuilt one has other images and other angles"

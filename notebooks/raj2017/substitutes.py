@@ -45,8 +45,7 @@ sizes = 2 ** np.arange(4, 8 if run.quick else 11)  # templates
 # $$\int_G k(gx, t)\, q(g)\, d\nu(g) = \int_G k(x, g^{-1} t)\, q(g)\, d\nu(g)
 # = \int_G k(x, gt)\, q(g)\, d\nu(g) ,$$
 #
-# and the Nyström kernel $C W^{-1} C^\top$ of these sums with it. The last step needs the symmetry
-# of $q$: a skewed density stands beside the others.
+# and the Nyström kernel $C W^{-1} C^\top$ of these sums with it. The last step needs a symmetric $q$.
 
 
 # %%

@@ -177,8 +177,7 @@ run.table(
 )
 
 # %% [markdown]
-# The kernel lies in $[0, 1]$, so a bound below one can fail; this one does not come close. Sharper,
-# with measured constants:
+# The kernel lies in $[0, 1]$, so a bound below one can fail. Sharper, with measured constants:
 #
 # $$ s \ge C_2 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}, \qquad
 #    r \ge C_1 \frac{d}{\varepsilon^2} \log\frac{\mathrm{diam}}{\delta}
@@ -266,5 +265,4 @@ run.figure(fig, "constants", caption=f"Means and two standard errors over {2 * t
 # %% [markdown]
 # ## Try it
 #
-# `invariance run raj2017/theorem31 -p sigma 0.3`: a narrower kernel asks for more templates. Or
-# `-p kappa 50`, a density that hardly moves a point.
+# `invariance run raj2017/theorem31 -p sigma 0.3`: a narrower kernel. Or `-p kappa 50`.

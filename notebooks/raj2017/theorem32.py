@@ -115,7 +115,6 @@ for j, n in enumerate(Ns):
         seen = np.tensordot(counts[:population] - counts[population:], each, (0, 1)) / n
         by_samples[j, i] = C * abs((np.abs(seen) - np.sign(seen) * mu).sum(axis=0).mean())
 
-# %%
 orders, rs = np.arange(-30, 31), np.array([8, 16, 32, 64, 128, 256, 512])
 size, direction = np.linalg.norm(omega, axis=1), np.arctan2(omega[:, 1], omega[:, 0])
 bessel = np.array(

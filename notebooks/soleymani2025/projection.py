@@ -298,13 +298,11 @@ run.say(
 # %% [markdown]
 # ## Any primary estimator
 #
-# Section 5 takes coefficients $\tilde f$ from "any primary estimator" and projects them. Pythagoras
-# says what that buys in every draw: for an invariant target
+# Section 5 projects coefficients $\tilde f$ of "any primary estimator". For an invariant target
 #
 # $$ |f^\star - \tilde f|^2 = |f^\star - P \tilde f|^2 + |\tilde f - P \tilde f|^2 . $$
 #
-# Four estimators that know nothing of the group: the mean, least squares, ridge, and kernel ridge
-# regression with the Sobolev kernel, truncated.
+# Four estimators: the mean, least squares, ridge, and truncated Sobolev kernel ridge regression.
 
 
 # %%

@@ -256,8 +256,6 @@ caption = f"n = {POINTS}. Sampled averages use {DRAWS} random permutations on bo
 run.figure(figure, "comparison", caption=caption)
 
 # %% [markdown]
-# Sorting is the one serious competitor, where there is a sort.
-#
 # ## Try it
 #
 # `invariance run soleymani2025/sphere_permutations -p degree 2`: fewer functions, and a bias.

@@ -142,8 +142,7 @@ results = [risks(k, REPETITIONS, LARGEST, noise, seed) for k in range(len(CASES)
 # Two primary estimates: the empirical mean $\tilde f = \frac1n \sum_i y_i \phi(x_i)$ of the paper,
 # and least squares within the invariant subspace. Beside them kernel ridge regression with the
 # Sobolev kernel $K = \sum_\lambda D_\lambda^{-\alpha} \sum_l \phi_{\lambda l} \otimes \phi_{\lambda
-# l}$ and penalty $\propto n^{-\alpha/(1+\alpha)}$, which knows nothing of the group. The black line
-# is the bound of eq. (43), with its own constants,
+# l}$ and penalty $\propto n^{-\alpha/(1+\alpha)}$, without the group. The black line is eq. (43),
 #
 # $$R \le \frac{D}{n}\big(\sigma^2 + |f^\star|_\infty^2\big) + D^{-\alpha} |f^\star|_{H^s}^2 .$$
 
@@ -337,8 +336,6 @@ for k, n in ((1, 20_000), (1, 60_000), (3, 30_000)):
 run.claim("soleymani2025/remarkC.4-sparse", order=order, scores=scores, paired=True)
 
 # %% [markdown]
-# What it all costs is measured in `soleymani2025/cost`.
-#
 # ## Try it
 #
 # `invariance run soleymani2025/theorem1 -p noise 2.0`: rates and the best cutoff stay, errors grow.

@@ -188,8 +188,7 @@ caption = f"The paper prints a curve and no values; n = {SAMPLES}, $\\eta$ = {et
 run.figure(figure, "figure1", caption=caption)
 
 # %% [markdown]
-# Is that change a small one? On draws that no run has used, it stands beside the root mean square
-# of the test error, at the penalty where that error is least.
+# Is that a small change? On fresh draws, beside the least root mean square test error:
 
 # %%
 fresh = [errors_and_gaps(case, SAMPLES, noise, eta) for case in FRESH]
@@ -217,8 +216,7 @@ run.claim(
 
 # %% [markdown]
 # Averaging exactly over all 1,024 flips is *not* expensive for this kernel: it factorises, $\prod_i
-# \frac12 \big(k_i(x_i - y_i) + k_i(x_i + y_i)\big)$, at cost $d$ and not $2^d$. In
-# `soleymani2025/sphere_permutations` nothing factorises.
+# \frac12 \big(k_i(x_i - y_i) + k_i(x_i + y_i)\big)$, at cost $d$ and not $2^d$.
 #
 # ## Figure 2: test error
 #

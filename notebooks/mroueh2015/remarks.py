@@ -12,8 +12,8 @@
 # *Mroueh, Voinea and Poggio (2015).*
 #
 # Theorem 1 is stated for Gaussian templates, points of norm one and a whole group. The remarks say
-# that none of it is needed. Remark 1 turns out to hold with *better* constants. Remark 3.2, on a part
-# of a group, is true of other distances than it prints.
+# that none of it is needed. Remark 1 holds with *better* constants; remark 3.2, on a part of a group,
+# with other distances than it prints.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

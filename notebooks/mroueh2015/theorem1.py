@@ -145,8 +145,8 @@ caption = f"Bars of two standard errors; the {n_templates:,} templates serve all
 run.figure(fig, "kernel", caption=caption)
 
 # %% [markdown]
-# The printed limit $s - d_G$ overestimates $K_s$ at small $d$: the share of templates lost to the
-# rejection, $1 - F_d$, lowers the kernel by up to $s(1 - F_d)$.
+# The printed limit $s - d_G$ overestimates $K_s$ at small $d$: the rejection lowers the kernel by up
+# to $s(1 - F_d)$.
 #
 # ## The sandwich, equation (3)
 #
@@ -274,8 +274,7 @@ run.claim("mroueh2015/eq15-truncation", trials=parts)
 #    (s - \text{mean}_{g, g'} \max(\langle x, gt \rangle, \langle z, g't \rangle))\bigr] , $$
 #
 # and falls as the first power of the probability of a rejection, which lemma 3 bounds by
-# $e^{-d\varepsilon^2/8}$. We draw templates, keep the rejected ones, and fit the measured distance
-# against the exact probability of the chi-square law.
+# $e^{-d\varepsilon^2/8}$. We fit the measured distance against the exact probability.
 
 
 # %%

@@ -19,8 +19,7 @@
 # $$O\!\left( \left( \frac{1}{\sqrt N} + \frac{1}{\sqrt s} + \frac{1}{\sqrt r} \right)
 # L C \sqrt{\log \tfrac1\delta} \right)$$
 #
-# worse than the best function of $\mathcal{F}_p$. We let each of $N$, $s$ and $r$ grow while the
-# other two are as good as infinite, and look at the exponents.
+# worse than the best function of $\mathcal{F}_p$. We let each of $N$, $s$ and $r$ grow alone.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -23,9 +23,8 @@
 # or varied in the claims), noise (none), the grids of $\lambda$ (powers of $\sqrt{10}$) and $D$ (whole
 # eigenspaces), and where the discrepancy is sought (100 test points times all 1,024 flips).
 #
-# Stated: $d = 10$, 100 test points, seeds 1 to 10. The period of the torus is 2, the eigenvalue of
-# a product of cosines of frequencies $\ell$ is $\pi^2 \sum \ell_i^2$, and every nonzero frequency
-# brings a factor $\sqrt2$ that the paper's formula lacks.
+# Stated: 100 test points, seeds 1 to 10. Every nonzero frequency of a product of cosines brings a
+# factor $\sqrt2$ that the paper's formula lacks.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

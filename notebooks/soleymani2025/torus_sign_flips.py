@@ -187,7 +187,7 @@ caption = f"The paper prints a curve and no values; n = {SAMPLES}, $\\eta$ = {et
 run.figure(figure, "figure1", caption=caption)
 
 # %% [markdown]
-# Is that a small change? On fresh draws, beside the least root mean square test error:
+# Is that a small change? On fresh draws it stands beside the least root mean square test error.
 
 # %%
 fresh = [errors_and_gaps(case, SAMPLES, noise, eta) for case in FRESH]

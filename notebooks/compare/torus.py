@@ -41,7 +41,7 @@ from invariance.companion import Run
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
-from invariance.groups import SignedPermutationGroup, SignFlips, check_group
+from invariance.groups import SignFlips
 from invariance.kernels import Average, BestFit, Gaussian
 from invariance.linear import RLSRegressor
 from invariance.spectral import SpectralAveraging, Torus, invariance_discrepancy
@@ -56,41 +56,9 @@ DRAWS, FEATURES = (8, 500) if FULL else (2, 100)
 DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2]
 
 
-# %% [markdown]
-# The flips as they act on cosines and sines: one class.
-
-
 # %%
-class FlippedSines(SignedPermutationGroup):
-    """Sign flips of n angles, acting on (cos, ..., cos, sin, ..., sin)."""
-
-    def __init__(self, n):
-        self.n = n
-
-    def _degree(self):
-        return 2 * self.n
-
-    @property
-    def order(self):
-        return 2**self.n
-
-    def _lines(self, signed):
-        """Flips of the angles as signed permutations of cosines and sines."""
-        cosines = np.broadcast_to(np.arange(1, self.n + 1), signed.shape)
-        return np.concatenate([cosines, signed + self.n * np.sign(signed)], axis=1)
-
-    def generators(self):
-        return self._lines(SignFlips(self.n).generators())
-
-    def elements(self):
-        return self._lines(SignFlips(self.n).elements())
-
-    def sample(self, n_samples, random_state=None):
-        return self._lines(SignFlips(self.n).sample(n_samples, random_state))
-
-
-flips, on_space, torus = SignFlips(DIMENSION), FlippedSines(DIMENSION), Torus(DIMENSION)
-check_group(on_space)
+flips, torus = SignFlips(DIMENSION), Torus(DIMENSION)
+on_space = flips.on_columns(range(DIMENSION, 2 * DIMENSION))  # the sines alone
 
 
 def in_space(X):

@@ -30,7 +30,7 @@ from sklearn.svm import SVC
 
 from invariance.companion import Run, panel
 from invariance.features import OrbitFourier
-from invariance.groups import CyclicShifts, FiniteGroup, check_group
+from invariance.groups import CyclicShifts, FiniteGroup, GeneratedPermutations, check_group
 from invariance.kernels import Average, BestFit, Gaussian
 
 run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
@@ -230,22 +230,12 @@ print(f"transformed: {features.side_}; largest change under reflection and rotat
 
 
 # %%
-class Mirror(Dihedral):
-    """The identity and the reflection."""
-
-    @property
-    def order(self):
-        return 2
-
-    def generators(self):
-        return np.array([[1, 0]])
-
-
 class DihedralInParts(Dihedral):
     """The same group, which says what it is made of."""
 
     def chain(self):
-        return [Mirror(self.n_sensors), CyclicShifts(self.n_sensors)]
+        mirror = -np.arange(self.n_sensors) % self.n_sensors
+        return [GeneratedPermutations([mirror.tolist()]), CyclicShifts(self.n_sensors)]
 
 
 X_large = np.random.default_rng(seed).standard_normal((50, 256))

@@ -230,10 +230,9 @@ run.table(
 #
 # Tahmasebi and Jegelka (2023) consider kernel ridge regression of an invariant function of
 # smoothness $s$ on a manifold $M$ of dimension $d$. In our words: of the eigenfunctions up to
-# some eigenvalue, one in $|G|$ is invariant, so there are $|G|$ times fewer coefficients to
-# estimate, and the best risk with $n$ samples is that of $|G| n$ samples without the group. Under a
-# continuous group the number of invariant functions grows like that of a space of lower dimension,
-# $\dim(M / G)$, and the exponent itself improves,
+# some eigenvalue, one in $|G|$ is invariant, so the best risk with $n$ samples is that of $|G| n$
+# samples without the group. Under a continuous group the number of invariant functions grows like
+# that of a space of lower dimension, $\dim(M / G)$, and the exponent itself improves,
 #
 # $$ \text{risk} \sim \Big(\frac{\sigma^2 \operatorname{vol}(M / G)}{n}\Big)^{s / (s + d / 2)},
 # \qquad d = \dim(M / G) . $$
@@ -248,8 +247,8 @@ run.table(
 # $\log |G|$ through the origin. Intervals: two standard errors by the jackknife over draws of
 # target and sample. They shall be no wider than ± 0.1; the table says how many draws that takes.
 #
-# Theory speaks of many samples. What it says at these $n$ is computed as well: bias and variance of
-# ridge regression, with the energies of the targets and the number of invariant functions.
+# What theory says at these $n$ is computed as well: bias and variance of ridge regression, with the
+# energies of the targets and the number of invariant functions.
 
 # %%
 TURN = 2 * np.pi
@@ -319,10 +318,11 @@ def expected(name, orders, sizes, energies):
 
 
 # %%
-def at_best(found):
+def at_best(draws):
     """Risks (draws, orders, sizes) at the penalty of least mean risk."""
-    best = found.mean(axis=0).argmin(axis=-1)
-    return np.stack([np.take_along_axis(one, best[..., None], -1)[..., 0] for one in found])
+    found = np.array([risk for risk, _ in draws])
+    best = found.mean(axis=0).argmin(axis=-1)[None, ..., None]
+    return np.take_along_axis(found, best, axis=-1)[..., 0]
 
 
 def log_gains(mean):
@@ -356,16 +356,13 @@ finite = {
 }
 rows, drawn = [], {}
 for name, draws in finite.items():
-    risk = at_best(np.array([one for one, _ in draws]))
+    risk = at_best(draws)
     exponent = jackknife(gain_exponent, risk)
     factors = np.exp(log_gains(risk.mean(axis=0)))
     drawn[name] = risk, factors, exponent
     stated = gain_exponent(expected(name, ORDERS, SIZES, draws[0][1]))
-    row = {"manifold": name} | {
-        f"gain of {m}": " and ".join(f"{v:.1f}" for v in factors[i])
-        for i, m in enumerate(ORDERS)
-        if m > 1
-    }
+    gains = dict(zip(ORDERS, ([f"{v:.1f}" for v in some] for some in factors), strict=True))
+    row = {"manifold": name} | {f"gain of {m}": " and ".join(gains[m]) for m in ORDERS[1:]}
     rows.append(row | beside_theory(exponent.mean, 2 * exponent.se, 1, stated))
 run.table(
     rows,
@@ -406,16 +403,16 @@ run.figure(
 # %% [markdown]
 # ## A continuous group: a lower dimension
 #
-# Torus and sphere under the circle of all translations along one side, or all turns about one
-# axis ($m = 64$ is more than the kept functions can tell from all). What is left is a function of
-# one variable. The exponent should grow from $s / (s + 1)$ to $s / (s + 1/2)$.
+# Torus and sphere under all translations along one side, or all turns about one axis ($m = 64$ is
+# more than the kept functions can tell from all). The exponent should grow from $s / (s + 1)$ to
+# $s / (s + 1/2)$.
 
 # %%
 s, WIDE = SMOOTHNESS["torus"], SIZES[:-1]
 rates = []
 for name in ("torus", "sphere"):
     draws = [risks(name, [1, 64], WIDE, r, noise, seed + 1000) for r in range(GAIN_DRAWS)]
-    risk = at_best(np.array([one for one, _ in draws]))
+    risk = at_best(draws)
     stated = expected(name, [1, 64], WIDE, draws[0][1])
     for i, d in enumerate((2, 1)):
         fit, here = fit_rate(WIDE, risk[:, i].T), fit_rate(WIDE, stated[i])

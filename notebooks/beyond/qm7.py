@@ -55,10 +55,9 @@ AIMS = {"MAE": (1.3, 1.0), "RMSE": (2.2, 1.8)}  # kcal/mol, set beforehand
 # %% [markdown]
 # ## The data and the protocol
 #
-# QM7, its five folds, errors in kcal/mol. For each test fold, descriptor, bandwidth, weight of the
-# neighbours and penalty are chosen by the error on the four other folds, each predicted by a model
-# that saw neither it nor the test fold, on 150 molecules of every fold (`invariance choose`).
-# A linear fit of atom counts to the training molecules comes first; the kernel learns the rest.
+# QM7, its five folds, errors in kcal/mol. For each test fold, every setting is chosen by the error
+# on the four other folds, each predicted by a model that saw neither it nor the test fold, on 150
+# molecules of every fold. A linear fit of atom counts comes first; the kernel learns the rest.
 
 
 # %%
@@ -95,8 +94,7 @@ def atoms_of(n):
 # %% [markdown]
 # ## The kernel and its ingredients
 #
-# *Surroundings*: `atom_environments` describes an atom by smooth histograms of its distances to
-# each element and of its triangles with each pair of elements. *Neighbours*: a second copy of these
+# *Surroundings*: `atom_environments`, as in `compare/atoms`. *Neighbours*: a second copy of these
 # numbers, averaged over the atom's neighbours with weights $e^{-(r / 1.6\,\text{Å})^2}$, tells how
 # these are surrounded in turn. Rotations change neither.
 
@@ -119,16 +117,11 @@ def environments(n, cutoff, width, neighbours):
 
 
 def gram(n, descriptor, neighbours, gammas):
-    """Set kernels of several widths, each at a mean diagonal of one, added up.
-
-    In double precision: rounding in single is larger than the penalties that are chosen.
-    """
+    """Set kernels of several widths, each at a mean diagonal of one, averaged."""
+    # rounding in single precision is larger than the penalties that are chosen
     atoms = environments(n, *descriptor, neighbours).astype(float)
-    total = 0.0
-    for gamma in gammas:
-        K = SetKernel(Gaussian(gamma), "sum", labelled=True)(atoms)
-        total = total + K / np.mean(np.diag(K))
-    return total / len(gammas)
+    grams = (SetKernel(Gaussian(gamma), "sum", labelled=True)(atoms) for gamma in gammas)
+    return sum(K / np.mean(np.diag(K)) for K in grams) / len(gammas)
 
 
 def fit_and_predict(K, Z, y, train, test, alpha):
@@ -285,13 +278,13 @@ run.say(
 # %%
 last = np.abs(errors[STEPS[-1]])
 worst = np.sort(last, axis=None)[::-1]
-share = np.square(worst[: len(worst) // 500]).sum() / np.square(worst).sum()
+n = len(worst) // 500
 run.say(
     "The worst {n} of {total:,} molecules make up {share:.0%} of the squared error; the median "
     "error is {median:.2f} kcal/mol.",
-    n=len(worst) // 500,
+    n=n,
     total=len(worst),
-    share=share,
+    share=np.square(worst[:n]).sum() / np.square(worst).sum(),
     median=np.median(worst),
 )
 

@@ -31,13 +31,12 @@
 #   tenth of its variance outside its invariants. Points are uniform, noise is normal with standard
 #   deviation 0.5, and every draw has its own function.
 # - The model is `RLSRegressor` on the eigenfunctions; with a group, on its invariant functions. Its
-#   penalty comes from leave-one-out, as everything does: no point is kept for anything else.
+#   penalty comes from leave-one-out.
 # - Ring: 1,000 draws at each of five sizes, for each of three planted groups. The other lattices: 100
 #   draws at two sizes. *Recovery* is the share of draws whose answer is the planted group. *False
 #   inclusion* is the share in which any group is supported that changes the planted function.
-# - The margin is 5 % (of the absolute error); none is the other curve. Both were settled before, with
-#   the variance in the module of `find_symmetry`, in trials on fifty draws of degree three from other
-#   seeds.
+# - The margin is 5 % (of the absolute error); none is the other curve. Both were settled before, in
+#   trials on fifty draws of degree three from other seeds.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -273,9 +272,8 @@ strict = [rates("ring", "C6", searches("ring", "C6", n, SOME, {"margin": 0.0})) 
 # ## What spectral averaging says
 #
 # With values $y = \Phi c + \varepsilon$ at n points, normal noise, and more points than functions, least
-# squares gives $\hat c$, and the projection $P_G$ on the invariants of G is linear. The share of the
-# estimate that is outside, $|\hat c - P_G \hat c|^2 / |\hat c|^2$, is noise alone if f is invariant;
-# beside the noise it is
+# squares gives $\hat c$. The share of the estimate outside the invariants of G,
+# $|\hat c - P_G \hat c|^2 / |\hat c|^2$, is noise alone if f is invariant; beside the noise it is
 #
 # $$F_G = \frac{(\mathrm{RSS}_G - \mathrm{RSS}) / (D - r_G)}{\mathrm{RSS} / (n - D)}
 # \sim F(D - r_G,\ n - D) ,$$

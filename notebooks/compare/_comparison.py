@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from invariance.companion import Run, Score, label_ends, look, mean_se, panel
+from invariance.companion import Run, label_ends, look, panel
 from invariance.evaluation.trials import Trial, best_method
 
 #: Relative discrepancies below this are rounding.
@@ -25,14 +25,11 @@ Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
 def scores(trials: Trials) -> pd.DataFrame:
     """Means over draws, one row per method and number of samples; ``se`` is that of the score."""
-    rows = []
-    for (method, n), draws in trials.items():
-        values = np.array(draws, dtype=float)
-        score = Score(*mean_se(values[:, 0]))
-        row = {"method": method, "n": n, "score": score.mean, "se": score.se}
-        means = zip(("discrepancy", "fit_s", "predict_s"), values[:, 1:4].mean(axis=0), strict=True)
-        rows.append(row | dict(means) | {"peak_mb": np.nanmax(values[:, 4])})
-    return pd.DataFrame(rows)
+    rows = [{"method": m, "n": n} | t._asdict() for (m, n), draws in trials.items() for t in draws]
+    found = pd.DataFrame(rows).groupby(["method", "n"], sort=False)
+    table = found.mean().assign(peak_mb=found["peak_mb"].max())
+    table.insert(1, "se", found["score"].sem())
+    return table.reset_index()
 
 
 def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
@@ -77,14 +74,12 @@ def curves(
     labels["seconds"] = "fit and predict (CPU seconds)"
     titles = _findings(last, answer.iloc[-1], names, sizes[-1], log)
     for axis, (column, label), title in zip(axes, labels.items(), titles, strict=True):
-        drawn = {}
+        drawn, least = {}, 1e-17 if log and column == "discrepancy" else -np.inf
         for method, dash in zip(shown, dashes, strict=True):
             rows = table[table["method"] == method]
             how = {"x": rows["n"].to_numpy(), "linestyle": dash}
             how |= {"error": rows["se"].to_numpy()} if column == "score" else {}
-            least = 1e-17 if log and column == "discrepancy" else -np.inf
-            values = rows[column].to_numpy().clip(least)
-            drawn[fill(names[method], 22)] = (method, values, how)
+            drawn[fill(names[method], 22)] = (method, rows[column].to_numpy().clip(least), how)
         scale = "xy" if log or column == "seconds" else "x"
         words = {"xlabel": across, "ylabel": fill(label, 36), "title": fill(title, 40)}
         panel(axis, sizes, drawn, log=scale, ends=None, **words)

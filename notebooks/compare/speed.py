@@ -254,10 +254,9 @@ def locality_by_windows(X, Z):
     """(1 + beta sum_w (1 + alpha <x_w, z_w>)^2)^4 with 7 x 7 windows, window by window."""
     padded = [np.pad(A.reshape(-1, 28, 28), ((0, 0), (3, 3), (3, 3))) for A in (X, Z)]
     total = np.zeros((len(X), len(Z)))
-    for row in range(28):
-        for column in range(28):
-            x, z = (p[:, row : row + 7, column : column + 7].reshape(len(p), -1) for p in padded)
-            total += (1 + x @ z.T / 49) ** 2
+    for i, j in np.ndindex(28, 28):
+        x, z = (p[:, i : i + 7, j : j + 7].reshape(len(p), -1) for p in padded)
+        total += (1 + x @ z.T / 49) ** 2
     return (1 + total / 28) ** 4
 
 

@@ -46,9 +46,8 @@ AIM = 80.0
 # ## Data and protocol
 #
 # 50,000 photographs to learn from and 10,000 to be tested on, each centred and divided by its
-# standard deviation. The threshold and whether to take square roots are chosen on training images,
-# with few templates. The penalty is part of every fit: a tenth of its training images chooses it,
-# and is then learnt from too.
+# standard deviation. Threshold and square roots are chosen on training images, with few templates;
+# the penalty by a tenth of the training images of each fit, which is then learnt from too.
 
 
 # %%

@@ -88,9 +88,9 @@ for load in LOADERS.values():
 # ## Copies and coefficients
 #
 # `deform_images` shears, scales, turns, shifts and bends each image a little, differently every
-# time. There are as many copies as make 4,000 images with the originals: 39 of each of a hundred,
-# three of each of a thousand. `Scattering` has windows of four pixels and two layers of moduli of
-# wavelets. Both descriptions go to unit norm, a Gaussian kernel and ridge regression.
+# time, until there are 4,000 images with the originals. `Scattering` has windows of four pixels and
+# two layers of moduli of wavelets. Both descriptions go to unit norm, a Gaussian kernel and ridge
+# regression.
 
 # %%
 DESCRIPTIONS = ("pixels", "scattering")
@@ -253,14 +253,14 @@ run.figure(
     caption="Mean and two standard errors over training samples. Dashes: the aims set beforehand.",
 )
 for name, found in results.items():
-    best = mean_se(found[:, 0, 3, 0])
+    best, se = mean_se(found[:, 0, 3, 0])
     run.say(
         "From {n} images of {data} scattering with copies reads {best:.1f} ± {se:.1f} % of the "
         "test images, pixels alone {plain:.1f} %.",
         n=SIZES[0],
         data=TITLES[name],
-        best=best.mean,
-        se=best.se,
+        best=best,
+        se=se,
         plain=found[:, 0, 0, 0].mean(),
     )
 

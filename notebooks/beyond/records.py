@@ -107,8 +107,7 @@ run.table(
 # %% [markdown]
 # ## Upright training, tests at any angle
 #
-# Digits to learn from stand upright; those of the test set are turned by any angle. The average over
-# the circle is exact (`AngularBasis`), so no turned image is needed in training.
+# The average over the circle is exact (`AngularBasis`): no turned image is needed in training.
 
 # %%
 digits = load_digits_images() if QUICK else load_mnist()

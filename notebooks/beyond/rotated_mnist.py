@@ -47,9 +47,9 @@ AIM = 99.0
 # %% [markdown]
 # ## Data and protocol
 #
-# Rotated MNIST as `raj2017/rotated_mnist` rebuilds it: 12,000 turned images to learn from, and
-# 10,000 others to be tested on. Everything is chosen on the training images of one set, by leaving
-# out one at a time, and measured on three further sets, whose test images hold none of these.
+# Rotated MNIST as `raj2017/rotated_mnist` rebuilds it: 12,000 turned images to learn from, 10,000
+# to be tested on. Everything is chosen on the training images of one set, by leave-one-out, and
+# measured on three further sets, whose test images hold none of these.
 
 
 # %%
@@ -157,8 +157,7 @@ def weighted(layers, frequencies, weight):
 # ## The kernel, and choosing
 #
 # The kernel is $\int e^{-\gamma |x - g_\theta z|^2} d\theta / 2 \pi$, `Average(Gaussian(gamma),
-# circle)`, and the learner is ridge regression. The weight of the second layer, the bandwidth and
-# the penalty go by leave-one-out on training images (`left_out_with_copies`).
+# circle)`. Weight of the second layer, bandwidth and penalty go by `left_out_with_copies`.
 
 # %%
 ALPHAS = [3e-7, 1e-6, 3e-6]

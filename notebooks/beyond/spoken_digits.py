@@ -89,10 +89,9 @@ def waveforms():
 # ## Three steps
 #
 # *One length*: the frames of the word itself, stretched to forty. *Levels*: from each band its mean
-# over the word is subtracted, which takes out what is the same throughout: the microphone and the
-# colour of the voice, but also much of a vowel. *Orbit*: the group of changes of pitch and speed,
-# which on a log-mel spectrogram are displacements along frequency and stretches of time, in the
-# kernels of the papers,
+# over the word is subtracted: the microphone and the colour of the voice, but also much of a vowel.
+# *Orbit*: changes of pitch and speed, which on a log-mel spectrogram are displacements along
+# frequency and stretches of time, in the kernels of the papers,
 #
 # $$ \max_g k(x, g z) \quad\text{or}\quad \tfrac{1}{|G|}\textstyle\sum_g k(x, g z), \qquad
 # k(x, z) = e^{-\gamma |x - z|^2} , $$
@@ -246,8 +245,7 @@ run.table(
     "accuracy",
     caption="Test accuracy by the speaker left out, mean and standard error over speakers. Each of "
     "the first three rows adds to the one above; the next two are alternatives, on the second or "
-    "third, whichever the other speakers prefer, and so does the last row. Known speakers: the "
-    "authors' split, mean over the six choices.",
+    "third, as the other speakers prefer. Known speakers: the authors' split.",
 )
 
 # %%

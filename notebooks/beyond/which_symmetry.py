@@ -125,8 +125,8 @@ BASES = dict.fromkeys(GROUPS, Torus(6, degree=2)) | {"sphere": Sphere(3, degree=
 
 
 # %% [markdown]
-# A group's invariants $V_G$ are what `invariant_subspace` finds in every eigenspace. The group H is
-# inside G where the invariants of G are among those of H.
+# A group's invariants are what `invariant_subspace` finds; H is inside G where the invariants of G
+# are among those of H.
 
 
 # %%
@@ -221,9 +221,8 @@ for k, inside in INSIDE["ring"].items():
     box = {"boxstyle": "round", "fc": "white", "ec": colour(SHADES[row["verdict"]]), "lw": 2}
     axis.text(*PLACES[k], words, ha="center", va="center", bbox=box)
 axis.texts[0].set_bbox({"boxstyle": "round", "fc": "white", "ec": colour("bound")})
-axis.set(
-    xlim=(-0.8, 2.8), ylim=(-0.4, 3.4), title=f"{shown} points, C6 planted, found: {found.best}"
-)
+axis.set(xlim=(-0.8, 2.8), ylim=(-0.4, 3.4))
+axis.set_title(f"{shown} points, C6 planted, found: {found.best}")
 axis.set_axis_off()
 run.figure(
     fig,
@@ -235,7 +234,7 @@ run.figure(
 # %% [markdown]
 # ## A thousand samples
 #
-# Every draw is a search of its own. A group is wrong where it is not inside the planted one.
+# A group is wrong where it is not inside the planted one.
 
 
 # %%
@@ -362,10 +361,8 @@ curves = {
     "5 % margin": ("haar", np.transpose([found[0] for found in ring["C6"]])),
     "no margin": ("average-fit", np.transpose([found[0] for found in strict])),
 }
-by_f = np.full((SOME, len(SIZES)), np.nan)
-for n, found in zip(LONG, spectral["C6"], strict=True):
-    by_f[:, SIZES.index(n)] = [100 * (best == "C6") for _, best, _ in found]
-curves["F test"] = ("spec-avg", by_f, {"ls": ":"})
+by_f = [[100 * (best == "C6") for _, best, _ in found] for found in spectral["C6"]]
+curves["F test"] = ("spec-avg", np.transpose(by_f), {"ls": ":", "x": LONG})
 most = [found[0].mean() for found in ring["C6"]]
 panel(
     axes[0],

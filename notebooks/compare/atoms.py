@@ -145,7 +145,6 @@ def arrays(data):
 folds = load().folds
 run.uses_data(load())
 
-
 # %% [markdown]
 # ## Choosing
 #

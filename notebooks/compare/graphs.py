@@ -67,8 +67,7 @@ GAMMAS, PENALTIES = np.logspace(-2.5, -0.5, 5), [1.0, 10.0, 100.0, 1000.0]
 # %% [markdown]
 # ## Kernels of graphs
 #
-# Each method is a list of Gram matrices of all graphs, one a setting; the settings are chosen on
-# training graphs alone. Descriptors are scaled by the training graphs' nodes.
+# Each method is a list of Gram matrices, one a setting, chosen on training graphs alone.
 
 
 # %%

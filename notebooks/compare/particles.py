@@ -23,8 +23,7 @@
 # *sample* of the group; more elements make it better and slower.
 #
 # The protocol: normal noise of a tenth of the energy's standard deviation, mean squared error at
-# 300 further points in units of its variance, discrepancy relative to the largest value, CPU
-# seconds of fitting, choice of parameters included, and of predicting those points.
+# 300 further points in units of its variance; discrepancy and times as in `compare/torus`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -51,8 +50,7 @@ PARTICLES = (2, 3, 4, 5, 6) if FULL else (2, 3)
 SIZE, DRAWS, TEST, NOISE = (200, 10, 300, 0.1) if FULL else (40, 2, 60, 0.1)
 SAMPLED = {"local": 10, "average-fit": 40} if FULL else {"local": 30}  # elements averaged over
 GAMMAS = (0.1, 0.3, 1.0) if FULL else (0.3, 1.0)
-# The highest eigenvalue kept, by what it costs: about a second of work at most.
-DEGREES = {2: 40, 3: 24 if FULL else 12, 4: 14, 5: 14, 6: 12}
+DEGREES = {2: 40, 3: 24 if FULL else 12, 4: 14, 5: 14, 6: 12}  # eigenvalues, for a second's work
 
 
 # %%
@@ -141,10 +139,9 @@ def compare(method, M, repetition):
 # %% [markdown]
 # ## Results
 #
-# A sample of an infinite group does not make a function invariant, however many elements it has;
-# the projection does, to rounding. What it costs grows with the eigenspaces, and these grow fast
-# with the number of particles, while the invariant functions among them stay few. From where the
-# cutoff has to be low, the error is that of the functions left out and no longer that of the noise.
+# A sample of an infinite group does not make a function invariant; the projection does, to
+# rounding. Its cost grows with the eigenspaces, and these grow fast with the number of particles.
+# Where the cutoff has to be low, the error is that of the functions left out.
 
 # %%
 table = show(
@@ -161,10 +158,9 @@ assert table.set_index("method").loc["spec-avg-ridge", "discrepancy"].max() < 1e
 # %% [markdown]
 # ## Forces
 #
-# The force on each particle is a vector that turns with the whole, $F(g x) = g F(x)$, and changes
-# places with its particle. Such functions are the invariants of pairs of an eigenfunction and an
-# output, so that the same projection finds them: `outputs` says how the values turn. The plain
-# kernel has to learn what a rotation does.
+# The force on each particle is a vector that turns with the whole, $F(g x) = g F(x)$. Such functions
+# are the invariants of pairs of an eigenfunction and an output, and the same projection finds them:
+# `outputs` says how the values turn. The plain kernel has to learn what a rotation does.
 
 
 # %%

@@ -32,7 +32,6 @@ profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
-import importlib
 import time
 from functools import partial
 
@@ -43,6 +42,7 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from invariance.companion import Run, look
+from invariance.core.extras import need
 from invariance.datasets import load_digits_images
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.features.scattering import Scattering
@@ -70,17 +70,15 @@ elements, GAMMA = shifts.elements(), np.float32(0.01)
 def optional(name, why):
     """A module; in the quick profile None where it is missing, with the reason printed."""
     try:
-        return importlib.import_module(name)
+        return need(name, "speed")
     except ImportError as error:
         if not run.quick:
-            message = f'{name} is missing ({why}); pip install "invariance[speed]"'
-            raise ImportError(message) from error
+            raise
         print(f"{name} is left out ({why}): {error}")
         return None
 
 
-# kymatio 0.3.0 and GeometricKernels 0.4.1 import functions that newer releases of SciPy and NumPy
-# no longer have.
+# what kymatio 0.3.0 and GeometricKernels 0.4.1 import, and newer releases of SciPy and NumPy lack
 if not hasattr(scipy.special, "sph_harm"):
     scipy.special.sph_harm = None  # images do not need it
 if not hasattr(np, "trapz"):
@@ -97,9 +95,8 @@ if invariant is not None:
 # %% [markdown]
 # ## The jobs
 #
-# A job is a function of the number of points that prepares everything and returns its
-# implementations by name: functions without arguments. The preparation (drawing templates, fitting)
-# is not timed; transforming templates or points is, where an implementation does so at each call.
+# A job is a function of the number of points that prepares everything (drawing templates, fitting:
+# not timed) and returns its implementations by name: functions without arguments.
 
 
 # %%

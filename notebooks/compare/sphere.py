@@ -39,7 +39,7 @@ from invariance.evaluation.selection import best_by_leave_one_out, best_with_cop
 from invariance.evaluation.trials import trial
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import Permutations
-from invariance.kernels import Average, BestFit, Gaussian, Linear
+from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSRegressor
 from invariance.spectral import SpectralAveraging, Sphere, invariance_discrepancy
 
@@ -52,18 +52,6 @@ SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
 DRAWS, FEATURES, SAMPLED = (8, 500, 100) if FULL else (2, 100, 10)
 DEGREES = [1, 2, 3, 4] if FULL else [1, 2]
 group, sphere = Permutations(DIMENSION), Sphere(DIMENSION)
-
-# %% [markdown]
-# The closed form of the best fit, against its definition with fewer coordinates, where all
-# permutations can be tried:
-
-# %%
-few = Sphere(5).sample(8, seed)
-by_definition = BestFit(Linear(), Permutations(5), method="definition")(few)
-gap = np.abs(by_definition - np.sort(few, axis=1) @ np.sort(few, axis=1).T).max()
-print(f"largest difference {gap:.1e}")
-assert gap < 1e-12
-
 
 # %% [markdown]
 # The target is symmetric, smooth, and no polynomial.
@@ -84,9 +72,8 @@ def draw(n, repetition):
 # %% [markdown]
 # ## The methods
 #
-# Orbit features and the averaged kernel share a sample of permutations. The sampled average
-# transforms both arguments. The histogram features look at random projections of the permuted
-# points, `SAMPLED` of them per template.
+# Orbit features and the averaged kernel (of both arguments) share a sample of permutations; CDF
+# pooling looks at `SAMPLED` permutations of each template.
 
 # %%
 NAMES = {

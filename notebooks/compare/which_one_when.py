@@ -127,12 +127,10 @@ if found:
 # %% [markdown]
 # ## How to choose
 #
-# - **Can the group be listed?** Then there is the best fit. It and the average cost the order of the
-#   group times the square of the number of samples, unless the group has structure: shifts go by
-#   Fourier transforms, rotations by angular frequencies.
+# - **Can the group be listed?** Best fit and average cost its order times the square of the number
+#   of samples, unless it has structure: shifts go by Fourier transforms, rotations by frequencies.
 # - **All permutations of the coordinates?** The best fit is the plain kernel of the sorted ones.
-# - **Some other canonical form?** It is cheap, and a start; it jumps where two norms cross, and where
-#   they tie the numbering decides.
+# - **Some other canonical form?** It is cheap; it jumps where two norms cross or tie.
 # - **Many samples?** Explicit features cost the number of samples only once, and a linear learner
 #   does the rest. Take fewer landmarks than points: `compare/sphere` says why.
 # - **Too large to list, on a manifold with known eigenfunctions?** Spectral averaging needs the

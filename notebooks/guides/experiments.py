@@ -275,12 +275,10 @@ for axis, name in zip(axes, WIDTHS, strict=True):
     panel(axis, marks.tolist(), curves, ends=None, xlabel="evaluations", title=title)
 axes[0].set_ylabel("least value so far")
 axes[0].legend()
-run.figure(
-    fig,
-    "regret",
-    caption=f"Means over {SEEDS} starts, bars: two standard errors. The first {FIRST} points are "
-    "random and the same for all kernels.",
+caption = (
+    f"Means over {SEEDS} starts, bars: two standard errors. The first {FIRST} points are random."
 )
+run.figure(fig, "regret", caption=caption)
 
 
 # %%
@@ -302,8 +300,8 @@ for n in (EARLY, EVALUATIONS):
 # %% [markdown]
 # ## When the best settings are equal
 #
-# The same with the minimum where all settings are equal, as in the literature. Here the average
-# without `normalize` has luck: its larger variance lies just where the minimum is.
+# As in the literature. The average without `normalize` has luck: its larger variance lies just
+# where the minimum is.
 
 # %%
 KERNELS = ["raw", "average-fit", "haar", "best-fit"]
@@ -314,9 +312,8 @@ run.table(rows, "equal", caption="As above, with the minimum at five equal setti
 # ## What to take
 #
 # - Numbers in any order: `BestFit(Gaussian(), Permutations(n))` costs next to nothing.
-# - Another group: `Average(..., normalize=True)` is always a covariance; a best fit has to be
-#   repaired, as above. `gram_report` says whether it has to.
-# - Few experiments: look at the early column, and at the lines below the figure.
+# - Another group: `Average(..., normalize=True)` is always a covariance; `gram_report` says whether
+#   a best fit has to be repaired.
 #
 # ## Try it
 #

@@ -51,8 +51,7 @@ run = Run(
 # %% [markdown]
 # ## A cluster
 #
-# A worker takes no new work at four fifths of its `memory_limit`, and is killed and replaced near it;
-# some of it goes to Python and its libraries before anything is computed.
+# A worker takes no new work at four fifths of its `memory_limit`, and is killed and replaced near it.
 
 # %%
 PATIENCE = 120  # seconds for anything that takes a few: what takes longer is an error, not a wait
@@ -106,17 +105,10 @@ for name, function in functions.items():
     peak = max(memory["peak_memory_mb"] for memory in client.run(peak_memory_mb).values())
     here = by_rows(function, X[some], block_rows=each)  # without any cluster
     difference = np.abs(here - matrix[some]).max() / np.abs(here).max()
-    found.append(
-        {
-            "what": name,
-            "rows": f"{n:,}",
-            "size (MiB)": round(matrix.nbytes / 2**20),
-            "limit of a worker (MiB)": memory_mb,
-            "most memory of a worker (MiB)": round(peak),
-            "seconds": round(seconds, 1),
-            "largest relative difference from here": f"{difference:.0e}",
-        }
-    )
+    row = {"what": name, "rows": f"{n:,}", "size (MiB)": round(matrix.nbytes / 2**20)}
+    row |= {"limit of a worker (MiB)": memory_mb, "most memory of a worker (MiB)": round(peak)}
+    row |= {"seconds": round(seconds, 1)}
+    found.append(row | {"largest relative difference from here": f"{difference:.0e}"})
     assert matrix.nbytes > memory_mb * 2**20 > peak * 2**20 and difference <= 1e-6
 run.table(
     found,

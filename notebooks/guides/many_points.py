@@ -113,7 +113,7 @@ found = {n: with_landmarks(n, *some) for n, some in zip(NUMBERS, (halves[0], bot
 # ## 2. Features that stream
 #
 # Random features of a mean over a group need no landmarks, and a linear learner that keeps sums
-# needs no earlier point. A million points pass by in blocks; here, those that there are, ten times.
+# needs no earlier point: a million points pass by in blocks.
 
 # %%
 turns = Rotations((side, side), degrees=range(-10, 11, 5))
@@ -133,9 +133,8 @@ run.say(
 # %% [markdown]
 # ## 3. The whole matrix, in pieces
 #
-# Where nothing but the matrix will do, `by_rows` computes it a block of rows at a time into a file,
-# in several processes with `n_jobs`, or on a cluster under `joblib.parallel_config("dask")`. In single
-# precision 60,000 points take some thirteen GiB of disk; memory stays bounded.
+# `by_rows` computes it a block of rows at a time into a file, in several processes with `n_jobs`, or
+# on a cluster (`guides/many_machines`). In single precision 60,000 points take some thirteen GiB.
 
 # %%
 some = X[:4000] if FULL else X[:300]

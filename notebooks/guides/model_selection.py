@@ -67,8 +67,7 @@ print("\n".join(name for name in model.get_params() if name.startswith("svc__ker
 # %% [markdown]
 # ## Groups as candidates
 #
-# No shift at all, shifts by up to one, two or four pixels, all 144 cyclic shifts of the frame: the
-# group is one more parameter. A list of grids keeps combinations that make no sense out of the
+# The group is one more parameter. A list of grids keeps combinations that make no sense out of the
 # search. For features there is one more choice: average over 25 random shifts, or over all of them.
 #
 # The shifts by up to one, two or four pixels are not a group. Over them `Average(...,
@@ -154,8 +153,7 @@ run.table(
 #
 # ## What a sample of shifts costs
 #
-# Random features are random twice: in their frequencies and, when they average over a sample, in
-# their shifts. The same features with more of either, fitted to the same images:
+# Random features are random in their frequencies and, over a sample, in their shifts:
 
 # %%
 reached = {}

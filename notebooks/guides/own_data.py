@@ -88,9 +88,8 @@ assert np.isfinite(X).all(), "fill or drop missing values first"
 # (n, height, width) where a group has a `shape`; flatten them with `X.reshape(len(X), -1)` for
 # scikit-learn. Single precision suffices for large feature maps, and is many times faster there.
 #
-# A word on scaling: `StandardScaler` gives each *coordinate* its own scale, and a shift moves a
-# coordinate to a place with another scale. That breaks the symmetry. Scale all coordinates by one
-# number (below: the median distance sets the bandwidth, which does the same).
+# Scale all coordinates by one number (below: the median distance sets the bandwidth, which does the
+# same), and not each by its own: the last section says why.
 #
 # ## 2. Which group?
 #
@@ -174,8 +173,8 @@ panel(
 run.figure(fig, "waveforms", caption=f"Error bars: two standard errors over {SPLITS} splits.")
 
 # %% [markdown]
-# **Is it really invariant?** Move the test rows by random elements of the group and compare the
-# decisions: the invariant models may change by rounding only.
+# **Is it really invariant?** Move the test rows by random elements of the group: the decisions of
+# invariant models may change by rounding only.
 
 # %%
 train, test = next(splits.split(X, y))
@@ -210,8 +209,8 @@ run.table(
 print(gram_report(BestFit(base, group)(X[train])))
 
 # %% [markdown]
-# **And the trap from above:** a `StandardScaler` in front breaks the invariance. Here all
-# coordinates have nearly one scale; the change under a shift shows it.
+# **And a trap:** `StandardScaler` gives each *coordinate* its own scale, and a shift moves a
+# coordinate to a place with another scale. Here all have nearly one; the change shows it still.
 
 # %%
 average = MODELS["SVC, Average"][1]

@@ -44,9 +44,8 @@ REPETITIONS = 20 if run.quick else 200
 #
 # $$p_{f,s}(i) = (-1)^f\, i + s \bmod n ,$$
 #
-# so that composing two elements means putting one such map into the other:
-# $p_{f,s} \circ p_{f',s'} = p_{f \oplus f',\; s + (-1)^f s'}$. Elements always come in batches, one
-# per row; that is why the methods index with `[:, 0]` and `[:, 1]`, and why they broadcast.
+# so that $p_{f,s} \circ p_{f',s'} = p_{f \oplus f',\; s + (-1)^f s'}$. Elements come in batches,
+# one per row; hence `[:, 0]` and `[:, 1]`, and the broadcasting.
 
 
 # %%
@@ -211,8 +210,7 @@ caption = f"Error bars: two standard errors over {REPETITIONS} draws of training
 run.figure(fig, "dihedral", caption=caption)
 
 # %% [markdown]
-# The same class serves everything else. As features, with the action on templates because it is
-# unitary, and invariant to rounding:
+# As features, with the action on templates because it is unitary, and invariant to rounding:
 
 # %%
 features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed).fit(X)

@@ -81,8 +81,6 @@ for name, model in models.items():
 # - `inner_form(shape)`: the kernel is a function of one number, the inner product or the
 #   distance. Then transformed points meet in matrix products, and shifts in the frequency domain.
 # - `diag` (by `_diag(X)`): the values k(x, x), without the Gram matrix.
-#
-# The package believes these promises. Test them, as we do below.
 
 
 # %%

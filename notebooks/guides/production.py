@@ -78,8 +78,8 @@ joblib.dump({"model": model, "versions": versions, "n_features": X.shape[1]}, pa
 print(f"{path.name}: {path.stat().st_size / 2**20:.2f} MiB")
 
 # %% [markdown]
-# On the other machine. The first check is for the versions, the second for the answers: a few
-# points with known answers travel with the model.
+# On the other machine, check the versions, and the answers to a few points that travel with the
+# model.
 
 # %%
 stored = joblib.load(path)
@@ -115,8 +115,7 @@ print(f"after {learner.n_seen_} points: {learner.score(features.transform(X_new)
 # %% [markdown]
 # ## 5. What to watch
 #
-# - **The inputs**: a value that is not finite, or a row of another length, is refused with a
-#   message that names it. Log it.
+# - **The inputs**: a value that is not finite, or a row of another length, is refused. Log it.
 # - **The symmetry**: the share of answers that change when a new point is transformed is an early
 #   sign that inputs have drifted.
 

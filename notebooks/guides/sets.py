@@ -138,8 +138,8 @@ for group in (Rotations3D(degree=4), OnPoints(SignFlips(3), 3)):
 # ## Points that correspond
 #
 # Where the points of all bodies come in one order (markers on a body, atoms of one molecule as it
-# moves), a row of their coordinates is a point like any other, and the best of *all* rotations
-# has a closed form. With $M = \sum_i x_i z_i^\top$ and its singular values $s_1 \ge s_2 \ge s_3$,
+# moves), the best of *all* rotations has a closed form. With $M = \sum_i x_i z_i^\top$ and its
+# singular values $s_1 \ge s_2 \ge s_3$,
 #
 # $$ \max_{g \in SO(3)} \langle x, g z \rangle = s_1 + s_2 + \operatorname{sign}(\det M) \, s_3, $$
 #
@@ -160,9 +160,8 @@ print(pose.explain(body))
 # ## Molecules are sets of atoms
 #
 # `atom_environments` describes every atom by its surroundings, which no rotation changes: smooth
-# histograms of distances to each element, and of triangles with each pair of elements. The first
-# number is the element. With `labelled=True` atoms of one element are compared, and an energy,
-# which grows with the molecule, takes sums instead of means.
+# histograms of distances to each element, and of triangles with each pair of elements. With
+# `labelled=True` atoms of one element are compared; an energy takes sums instead of means.
 
 # %%
 Z = np.array([[8, 1, 1], [16, 1, 1], [6, 8, 0]])  # water, hydrogen sulphide, carbon monoxide
@@ -190,8 +189,7 @@ print(of_molecules.fit_transform(atoms[:2]).shape)
 # ## Images are sets of patches
 #
 # `patch_sets` cuts images into patches; `place` appends where each lies, so that a Gaussian
-# kernel compares patches that are near each other. Patches may be compared over their own orbit,
-# here that of a change of sign.
+# kernel compares those near each other. Here they are compared over a change of sign.
 
 # %%
 images = rng.random((6, 8 * 8))

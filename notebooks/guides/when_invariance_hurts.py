@@ -48,10 +48,9 @@ data = load_digits_images() if run.quick else load_mnist()
 run.uses_data(data)
 
 # %% [markdown]
-# Pixels turned by interpolation are not turned exactly. `AngularBasis` writes an image in circular
-# harmonics, where a rotation is an exactly unitary `CircleAction`, and `Average` integrates
-# over it. A density that ends abruptly leaves a rule of 72 nodes some per mille of error, which
-# `tolerance` accepts.
+# `AngularBasis` writes an image in circular harmonics, where a rotation is an exactly unitary
+# `CircleAction`, and `Average` integrates over it. A density that ends abruptly leaves a rule of 72
+# nodes some per mille of error, which `tolerance` accepts.
 
 # %%
 pixels = data.data.reshape(len(data.data), -1).astype(np.float32) / 255
@@ -210,6 +209,5 @@ run.table(
 )
 
 # %% [markdown]
-# The same in a scikit-learn pipeline, over groups, kernels and features at once:
-# `guides/model_selection`. The theory of local invariance: `raj2017/embedding` and
+# In a scikit-learn pipeline: `guides/model_selection`. The theory: `raj2017/embedding` and
 # `mroueh2015/theorem1` (its remark on subsets of a group).

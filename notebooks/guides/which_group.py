@@ -72,9 +72,9 @@ model = RLSClassifier(kernel=Gaussian(gamma))
 # ## The test
 #
 # The plain model and the model with each group are fitted to nine tenths of the points and make
-# errors on the rest, ten times, for three divisions into tenths. Each difference is paired: same
-# training points, same questions. The folds share points, so the interval is wider than that of
-# thirty independent differences (Nadeau and Bengio 2003).
+# errors on the rest, ten times, for three divisions into tenths. Differences are paired. The folds
+# share points, so the interval is wider than that of thirty independent ones (Nadeau and Bengio
+# 2003).
 
 # %%
 test = symmetry_test(model, groups, X, y)
@@ -126,10 +126,9 @@ for name, one in {"plain": model, best.name if best else "no group": chosen}.ite
 # %% [markdown]
 # ## Groups inside groups
 #
-# Half turns are among quarter turns. A larger group can lower the error only because of a smaller one
-# inside it: beside the plain model alone it passes, though half of it is wrong.
-# `find_symmetry(model, groups, X, y)` compares each group with those inside it, which it finds itself,
-# and names the largest that the data support: `beyond/which_symmetry` says how often it is right.
+# A larger group can pass for the sake of a smaller one inside it, as half turns among quarter turns.
+# `find_symmetry(model, groups, X, y)` compares each group with those inside it and names the largest
+# that the data support: `beyond/which_symmetry` says how often it is right.
 #
 # ## Other models
 #

@@ -163,8 +163,7 @@ def compare(method, n, repetition):
 # ## Results
 #
 # Scattering knows small shifts and deformations, the tangent distance small rotations, the locality
-# kernel that near pixels belong together. None knows large rotations. Explicit features approximate
-# an average; its sums over the circle go by angular frequency.
+# kernel that near pixels belong together. None knows large rotations.
 
 # %%
 show(

@@ -278,8 +278,8 @@ run.table(
 # ## What to look for
 #
 # - Surroundings suit a target that is a sum over pairs and triangles, whole sets one that is a
-#   property of the whole. Leave-one-out on the training sets decides which to take.
+#   property of the whole.
 # - Predictions of the narrowest kernels still change when a set is turned between the sixteen
-#   nodes (discrepancy). Surroundings are invariant to rounding.
+#   nodes. Surroundings are invariant to rounding.
 # - A Gaussian between embeddings is needed: of the average of the plain `SetKernel`, which is linear
 #   in both sets, only the points' distances from the origin are left.

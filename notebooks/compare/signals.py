@@ -11,10 +11,9 @@
 #
 # *Zero-filled shifts take zeros for measurements. What to do instead.*
 #
-# A recording is cut into windows of 128 samples, and each begins at a random place: something new
-# enters on one side, and something leaves on the other. Nothing is periodic. Each recording has
-# a level and a gain of its own, as most instruments do. The class is that of the source; the
-# model knows that a shift by up to 32 samples does not matter.
+# A recording is cut into windows of 128 samples, each from a random place: something new enters on
+# one side, something leaves on the other. Each has a level and a gain of its own. The class is that
+# of the source; a shift by up to 32 samples does not matter.
 #
 # - **cyclic shifts**: what leaves comes back on the other side, which no recording does;
 # - **zero-filled shifts**: what leaves is lost and zeros come in, a step as large as the level;

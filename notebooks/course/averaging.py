@@ -38,8 +38,7 @@ sizes, draws = [10, 20, 40, 80], 8 if run.quick else 100
 #
 # $$K(x, z) = \frac{1}{|G|^2} \sum_{g, g'} k_0(g x, g' z)$$
 #
-# is invariant in each, $K(g x, g' z) = K(x, z)$, and so is every decision of a machine that uses
-# it. In code it is one call, and scikit-learn takes it like any kernel:
+# is invariant in each, and so is every decision of a machine that uses it. In code it is one call:
 
 
 # %%
@@ -157,7 +156,7 @@ axes.set_title(f"{sizes[1]} points: Haar kernel {mean['Haar']:.0f} %, plain {mea
 run.figure(fig, "curve", caption=f"Bars: two standard errors over {draws} draws.")
 
 # %% [markdown]
-# Augmentation does much the same here, at $|G|$ times the points, and time cubic in them.
+# Augmentation does much the same here, at $|G|$ times the points.
 #
 # **Exercise 3.** By the definition, one value of $K$ takes $|G|^2$ values of $k_0$. A rotation does
 # not change distances, $k_0(g x, g' z) = k_0(x, g^{-1} g' z)$. How many values are enough, here?

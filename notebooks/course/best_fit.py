@@ -135,8 +135,7 @@ check(
 #
 # ## The price
 #
-# A maximum of kernels need not be a kernel: its Gram matrix may have negative eigenvalues, which a
-# support vector machine or a Gaussian process does not expect.
+# A maximum of kernels need not be a kernel: its Gram matrix may have negative eigenvalues.
 
 # %%
 K = kernel(images[:60])

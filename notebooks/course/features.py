@@ -11,9 +11,8 @@
 #
 # *40 minutes. You need `course/averaging`; random Fourier features help.*
 #
-# The Haar kernel costs $n^2$ averages for $n$ points, and a kernel machine $n^3$ operations. A
-# *feature map* costs $n$. **Can a few random numbers per point be invariant, and lose nothing
-# else?**
+# A kernel machine costs $n^2$ averages and $n^3$ operations, a *feature map* $n$. **Can a few random
+# numbers per point be invariant, and lose nothing else?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

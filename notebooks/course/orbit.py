@@ -69,8 +69,7 @@ run.figure(turned_and_shifted(), "orbit", alt=said, caption="Part of the orbit o
 #
 # $$G x = \{ g x : g \in G \} .$$
 #
-# In code a group lists its elements and acts on a batch of points; the result has one row of points
-# for each element. Take six sensors on a ring, whose first place means nothing:
+# In code a group lists its elements and acts on a batch of points. Take six sensors on a ring:
 
 # %%
 shifts = CyclicShifts(6)
@@ -81,8 +80,7 @@ check_group(shifts)  # silent: it is a group, and acts like one
 
 # %% [markdown]
 # **Two orbits are equal or have no point in common**: if $g x = h z$ then $z = h^{-1} g x$ lies in
-# the orbit of $x$. So orbits cut the space into pieces, and a label that a symmetry does not change
-# is constant on each piece.
+# the orbit of $x$. A label that a symmetry does not change is constant on each.
 #
 # **Exercise 1.** The orbit above has six points, as many as the group has elements. Find a reading
 # of the six sensors, not all zero, whose orbit has exactly three points.

@@ -11,9 +11,8 @@
 #
 # *45 minutes. You need `course/averaging` and Fourier series; ridge regression of scikit-learn.*
 #
-# Thirty particles may be numbered in $30! \approx 2.7 \cdot 10^{32}$ ways. An average over all of
-# them is out of the question, and one over a sample is not invariant. **Can a model be exactly
-# invariant, at the price of two of these renumberings?**
+# Thirty particles may be numbered in $30! \approx 2.7 \cdot 10^{32}$ ways; an average over a sample
+# of them is not invariant. **Can a model be exactly so, at the price of two renumberings?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -109,8 +108,8 @@ check(
 #
 # $$D^\lambda(g)\, \hat f_\lambda = \hat f_\lambda \quad \text{for each } g \text{ of a set of generators} .$$
 #
-# **Generators are enough**: what each of them leaves alone, their products leave alone. For
-# `Permutations(30)` these are two: exchange two numbers, and move all on by one. In code:
+# **Generators are enough**: what they leave alone, their products leave alone. `Permutations(30)` has
+# two: exchange two numbers, and move all on by one. In code:
 
 # %%
 waves, thirds = Circle(12), TorusTranslations([3], period=2 * np.pi)

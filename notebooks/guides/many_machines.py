@@ -14,9 +14,8 @@
 # joblib has backends: processes of this machine, or a **Dask** cluster of many. The blocks are the
 # same everywhere, hence so are the numbers.
 #
-# The cluster of this guide has all its workers on this machine, as processes that talk over
-# sockets. On yours, start `dask scheduler` on one machine and `dask worker tcp://...:8786` on each of
-# the others, and give that address: `Client("tcp://...:8786")`.
+# This guide's workers are processes of one machine. On yours, start `dask scheduler` on one machine and
+# `dask worker tcp://...:8786` on each of the others, and give that address: `Client("tcp://...:8786")`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -13,10 +13,9 @@
 # an element is, how two compose, and how one acts**. Nothing has to be registered; every kernel,
 # feature map and learner takes an instance as it is.
 #
-# The example: $n$ sensors on a ring around a pipe. Nobody knows at which angle the ring was
-# mounted, nor from which end of the pipe it was put on. A reading $x \in \mathbb{R}^n$ means the
-# same after any rotation of the ring and after a reflection: the dihedral group $D_n$ of order
-# $2n$.
+# The example: $n$ sensors on a ring around a pipe, mounted at any angle and from either end. A
+# reading $x \in \mathbb{R}^n$ means the same after any rotation of the ring and after a reflection:
+# the dihedral group $D_n$ of order $2n$.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -50,11 +50,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial.distance import pdist
 from scipy.stats import t as student
-from sklearn.ensemble import (
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    RandomForestRegressor,
-)
+from sklearn import ensemble
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.kernel_ridge import KernelRidge
@@ -111,12 +107,12 @@ def compare(task, draw, n, *answers, earlier):
 # %%
 def boosting(X, y, Z):
     X, Z = (np.nan_to_num(A.reshape(len(A), -1)) for A in (X, Z))
-    return GradientBoostingRegressor(random_state=0).fit(X, y).predict(Z)
+    return ensemble.GradientBoostingRegressor(random_state=0).fit(X, y).predict(Z)
 
 
 def forest(X, y, Z):
     X, Z = (np.nan_to_num(A.reshape(len(A), -1)) for A in (X, Z))
-    return RandomForestRegressor(300, random_state=0).fit(X, y).predict(Z)
+    return ensemble.RandomForestRegressor(300, random_state=0).fit(X, y).predict(Z)
 
 
 def minirocket(X, y, Z):
@@ -166,7 +162,11 @@ def invariants_forest(X, y, Z):
             rows.append([len(points), *both.mean(1), *both.std(1), *both.min(1), *both.max(1)])
         return rows
 
-    return RandomForestRegressor(300, random_state=0).fit(invariants(X), y).predict(invariants(Z))
+    return (
+        ensemble.RandomForestRegressor(300, random_state=0)
+        .fit(invariants(X), y)
+        .predict(invariants(Z))
+    )
 
 
 screws = average_of_sets, invariants_forest, boosting, forest
@@ -198,12 +198,11 @@ def plain_svc(X, y, Z):
 
 def distances_boosting(X, y, Z):
     X, Z = ([pdist(body) for body in A] for A in (X, Z))
-    return GradientBoostingClassifier(random_state=0).fit(X, y).predict(Z)
+    return ensemble.GradientBoostingClassifier(random_state=0).fit(X, y).predict(Z)
 
 
-compare(
-    "chiral bodies", bodies, 40, all_rotations, plain_svc, distances_boosting, earlier=(1.0, 0.967)
-)
+turned = all_rotations, plain_svc, distances_boosting
+compare("chiral bodies", bodies, 40, *turned, earlier=(1.0, 0.967))
 
 # %% [markdown]
 # ## Signals of four channels, shifted, channels in any order
@@ -466,15 +465,8 @@ def sorted_process(X, y, Z):
 for d, earlier in ((3, (0.814, 0.996)), (4, (-0.006, 0.994)), (6, (-0.049, 0.990))):
     both = spectral_averaging, sorted_cosines, averaged_cosines
     compare(f"torus, d = {d}", partial(torus, d=d), 200, *both, earlier=earlier)
-compare(
-    "Gaussian process",
-    exchangeable,
-    60,
-    averaged_process,
-    plain_process,
-    sorted_process,
-    earlier=(0.081, 0.389),
-)
+processes = averaged_process, plain_process, sorted_process
+compare("Gaussian process", exchangeable, 60, *processes, earlier=(0.081, 0.389))
 
 # %% [markdown]
 # ## Results

@@ -208,8 +208,7 @@ def mutag(repeat):
 
 
 folds = np.array([mutag(repeat) for repeat in range(REPEATS)])
-# Folds of one repeat share their training graphs: the repeats' means are what is averaged.
-means = folds.mean(axis=1)
+means = folds.mean(axis=1)  # of each repeat, whose folds share their training graphs
 
 # %% [markdown]
 # ## Results

@@ -103,8 +103,7 @@ class Likeliest:
 # - **Average** over all orders. With `normalize=False` its variance $K(x, x)$ is up to 120 times
 #   larger where all settings are equal than where they differ, and the process expects most
 #   improvement there, for no other reason. `normalize=True` makes it one everywhere.
-# - **Best fit** over all orders: the Gaussian kernel of the *sorted* numbers, hence positive
-#   definite.
+# - **Best fit** over all orders: the Gaussian kernel of the *sorted* numbers, positive definite.
 # - **Best fit over the ring**, the five cyclic shifts alone: part of the symmetry, and the usual
 #   case of a best fit. It is indefinite, and no covariance.
 

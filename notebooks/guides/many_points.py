@@ -63,9 +63,8 @@ X, y, Z, truth = (X, y, Z, truth) if FULL else (X[:600], y[:600], Z[:300], truth
 # $$\psi(x) = K_{ZZ}^{-1/2} \, K(Z, x) .$$
 #
 # Directions in which the landmarks' matrix is not positive are left out. In a pipeline that is
-# `OrbitNystroem(None, 500, kernel=kernel)`. Here the values K(Z, x) are kept a block at a time, so
-# that a long run goes on where it stopped. The penalty is chosen on the last sixth of the training
-# images.
+# `OrbitNystroem(None, 500, kernel=kernel)`. Here values are kept a block at a time, so that a long run
+# goes on where it stopped. The penalty is chosen on the last sixth of the training images.
 
 # %%
 turns = Rotations((side, side), degrees=range(-5, 6) if FULL else (-5, 0, 5))

@@ -57,8 +57,7 @@ shape = (12, 12)
 # %% [markdown]
 # ## Names reach all the way down
 #
-# A composed kernel holds its parts as parameters, and `SVC` holds the kernel: the bandwidth of the
-# base kernel inside the average inside the classifier inside a pipeline has a name.
+# The bandwidth of the base kernel inside the average inside the classifier in a pipeline has a name.
 
 # %%
 model = make_pipeline(SVC(kernel=Average(Gaussian(), Translations(shape, max_shift=1))))

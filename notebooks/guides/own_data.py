@@ -137,8 +137,7 @@ MODELS = {
 # %% [markdown]
 # ## 4. Did it help?
 #
-# The same splits for every model, and a mean with its standard error over them. `n_train` rows are
-# for training, at most 250 others for testing.
+# The same splits for every model: `n_train` rows for training, at most 250 others for testing.
 
 # %%
 sizes, n_test = [n_train // 4, n_train // 2, n_train], min(250, len(y) - n_train)

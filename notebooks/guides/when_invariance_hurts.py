@@ -177,10 +177,8 @@ run.figure(
 #
 # 1. **Ask what an orbit holds.** If two classes meet in one orbit, the group is too large.
 # 2. **Make it local.** A density on the group (`Uniform`, `VonMises`, `Normal`), or a part of it
-#    (`Translations(max_shift=2)`, `Rotations(degrees=range(-10, 11))`), is a dial between the two
-#    ends. Local kernels need no exact symmetry.
-# 3. **Let cross-validation turn the dial**, with held-out points moved as the test points will be.
-#    Never on the test points themselves:
+#    (`Translations(max_shift=2)`, `Rotations(degrees=range(-10, 11))`), is a dial between both ends.
+# 3. **Let cross-validation turn the dial**, with held-out points moved as the test points will be:
 
 # %%
 rng = np.random.default_rng([seed, 2])

@@ -172,19 +172,18 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
         """The basis, and whether its cutoff remains to be chosen by leave-one-out."""
-        d = manifold.manifold_dimension
+        d, cutoff = manifold.manifold_dimension, self.cutoff
         smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
         if smoothness <= d / 2:
-            says = (
-                f"smoothness={smoothness:g} is not above half the manifold's dimension, {d / 2:g}"
-            )
+            says = f"smoothness={smoothness:g} is at most half the manifold's dimension, {d / 2:g}"
             warnings.warn(f"{says}: the theorem does not cover it", UserWarning, stacklevel=3)
-        if self.degree is not None:
-            return manifold.truncate(self.degree, self.cutoff), False
-        if self.cutoff is None and (manifold.degree is not None or self.estimator == "ridge"):
-            return manifold, manifold.degree is None
-        if isinstance(self.cutoff, (int, float)):
-            return manifold.truncate(cutoff=self.cutoff), False
+        if cutoff is None and self.degree is None:
+            if manifold.degree is not None or self.estimator == "ridge":
+                return manifold, manifold.degree is None
+        elif not isinstance(cutoff, str):
+            return manifold.truncate(self.degree, cutoff), False
+        elif self.degree is not None:
+            raise ParameterError(f"give degree or cutoff, not both ({self.degree}, {cutoff})")
         if n_samples < 1:
             wrong = f"sample_weight sums to {n_samples:.3g}: weights count as so many copies"
             raise ParameterError(f"{wrong}; multiply them, or give degree or cutoff")

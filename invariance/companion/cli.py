@@ -13,11 +13,10 @@ from .claim import duration, fresh, measured, published, told
 from .errors import CompanionError, NotebookError
 from .ledger import consistency, scoreboard
 from .ledger.results import read_status
-from .parameters import read_parameters
 from .paths import PROFILES, Paths
 from .runner import batch
 from .runner.places import Here
-from .source import chooses
+from .source import chooses, read_parameters
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 _NAMES = click.argument("notebooks", nargs=-1)

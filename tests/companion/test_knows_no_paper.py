@@ -5,8 +5,7 @@ from functools import cache
 from pathlib import Path
 
 from invariance import groups, kernels
-from invariance.companion.ledger.claims import load_ledger
-from invariance.companion.ledger.papers import read_papers
+from invariance.companion.ledger.claims import load_ledger, read_papers
 from invariance.companion.paths import Paths
 from invariance.datasets import available
 

@@ -1,8 +1,7 @@
 import pytest
 
 from invariance.companion.errors import NotebookError
-from invariance.companion.parameters import Parameter, read_parameters, resolve
-from invariance.companion.source import notebook_code
+from invariance.companion.source import Parameter, notebook_code, read_parameters, resolve
 from invariance.core.parameters import ParameterError
 
 CELL = """\

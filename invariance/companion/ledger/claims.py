@@ -1,4 +1,7 @@
-"""The ledger: what the papers claim, one checkable claim an entry of ``notebooks/claims.yml``."""
+"""The ledger: what the papers claim, one checkable claim an entry of ``notebooks/claims.yml``.
+
+What a project says of its papers, pages and methods stands beside it, in ``notebooks/papers.yml``.
+"""
 
 import re
 from dataclasses import dataclass, fields
@@ -8,6 +11,7 @@ from typing import Any
 
 from ..errors import LedgerError, hint
 from ..files import AS_PRINTED, read_yaml
+from ..paths import Paths
 
 KINDS = {
     "value": "samples=array (axis 0 = repetitions), or value=..., se=... or exact='why'",
@@ -172,3 +176,30 @@ def paper_label(key: str) -> str:
     """
     match = re.fullmatch(r"([a-z]+)(\d{4})[a-z]?", key)
     return f"{match[1].capitalize()} {match[2]}" if match else key.capitalize()
+
+
+#: The keys and what is taken where one is missing: texts in Markdown, and what they are about.
+_DEFAULTS: dict[str, Any] = {
+    "name": "companion", "title": "Results", "text": "", "idea": "", "after": "",
+    "repository": "", "doors": [], "papers": {}, "sections": {}, "pages": {}, "reference": [],
+    "tasks": {}, "costs": {}, "findings": [], "glossary": {}, "statements": {}, "ideas": {},
+    "pictures": {}, "methods": {}, "aliases": {},
+}  # fmt: skip
+
+
+def read_papers(paths: Paths) -> dict[str, Any]:
+    """The project's own words, plain ones where it has none; `LedgerError` for malformed ones."""
+    content = read_yaml(paths.papers) if paths.papers.exists() else {}
+    where = f"{paths.papers}"
+    if not isinstance(content, dict):
+        content = {} if content is None else {"the whole": content}
+    for key, value in content.items():
+        if key not in _DEFAULTS:
+            raise LedgerError(f"{where}: unknown key {key!r}. {hint(str(key), _DEFAULTS, 'keys')}")
+        if not isinstance(value, type(_DEFAULTS[key])):
+            raise LedgerError(f"{where}: {key}: {value!r:.60} is of the wrong kind")
+    for key in ("papers", "sections"):
+        for name, entry in content.get(key, {}).items():
+            if not isinstance(entry, dict):
+                raise LedgerError(f"{where}: {key}: {name}: {entry!r:.60} is no mapping")
+    return _DEFAULTS | content

@@ -7,9 +7,8 @@ from typing import Any
 
 from ..errors import CompanionError, NotebookError, hint
 from ..files import read_text
-from ..parameters import read_parameters
 from ..paths import PROFILES, Paths
-from ..source import calls_of, chooses, read_notebook, reads
+from ..source import calls_of, chooses, read_notebook, read_parameters, reads
 from .claims import Claim, load_ledger
 from .guard import alterations, departures
 from .prose import typed_results

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.colors import to_hex, to_rgb
 
 from ..errors import hint
-from ..ledger.papers import read_papers
+from ..ledger.claims import read_papers
 from ..paths import Paths
 
 

@@ -1,8 +1,8 @@
 """One attempt at a notebook: its process, how it ended, and what is kept of it.
 
-An attempt writes to a folder of its runner (`lock`). On success that folder takes the place of the
-output folder by a rename; on failure it becomes ``failed/`` inside the output folder and the last
-good results stay. ``status.json`` always tells of the latest attempt, and of the latest success
+An attempt writes to a folder of its runner (`places`). On success that folder takes the place of
+the output folder by a rename; on failure it becomes ``failed/`` inside the output folder and the
+last good results stay. ``status.json`` always tells of the latest attempt, and of the latest success
 what `resume` needs to recognise it.
 """
 

@@ -17,12 +17,10 @@ from ..files import ensure_writable, repair_folder
 from ..ledger.claims import Ledger, load_ledger
 from ..ledger.results import read_results
 from ..ledger.settings import CHOOSING_SEED
-from ..parameters import read_parameters, resolve
 from ..paths import PROFILES, Paths
-from ..source import chooses, reads, runs_alone
+from ..source import chooses, read_parameters, reads, resolve, runs_alone
 from .attempt import Job, Outcome, ending, finish, publish_again, start
-from .lock import runner_folder
-from .places import Here
+from .places import Here, runner_folder
 from .resume import NEW, fingerprint, inputs_of, reason_to_run
 from .worker import failure
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import CompanionError
-from ..ledger.claims import load_ledger, paper_label
-from ..ledger.papers import read_papers
+from ..ledger.claims import load_ledger, paper_label, read_papers
 from ..ledger.results import altered, read_executed, read_results, read_status
 from ..ledger.rows import OPEN, Row, rows_of
 from ..paths import Paths

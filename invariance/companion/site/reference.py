@@ -1,4 +1,4 @@
-"""The reference: what is public, where its source stands, which notebooks use it, docstrings."""
+"""The reference: what is public, where its source stands, which notebooks use it."""
 
 import ast
 import inspect
@@ -9,14 +9,6 @@ from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import Any
-
-from docutils import nodes
-from docutils.parsers.rst import states
-from sphinx import addnodes
-from sphinx.application import Sphinx
-from sphinx.search.en import SearchEnglish
-
-from .text import internal
 
 
 class Reference:
@@ -107,78 +99,3 @@ def tree(source: str) -> ast.AST:
         return ast.parse(source)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return ast.Module(body=[], type_ignores=[])
-
-
-# ------------------------------------------------------------------------ docstrings for Sphinx
-
-
-def _plain(inliner: Any, match: re.Match[str], line: int) -> tuple[str, list, str, list]:
-    """In a docstring a bar is a bar, and coef_ is a name: neither starts markup."""
-    end = max(match.end("start"), match.end("whole"))
-    return match.string[:end], [], match.string[end:], []
-
-
-def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Below the words, and above the list of methods, the notebooks that use it."""
-    number = app.config.companion_book.examples.get(name)
-    if isinstance(obj, property) and not obj.__doc__:
-        lines.clear()  # Sphinx would take the words of its value's type
-    lines += [] if number is None else ["", f".. part:: {number}", ""]
-
-
-def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """What scikit-learn brings, or a base class with a page of its own, is described there."""
-    obj = getattr(obj, "fget", None) or getattr(obj, "__func__", None) or obj
-    homes, roots = (getattr(app.config.companion_book.reference, k) for k in ("homes", "roots"))
-    module = getattr(obj, "__module__", None) or ""
-    owner, dot, _ = getattr(obj, "__qualname__", "").partition(".")
-    page = app.env.current_document.docname.rpartition(".")[2]
-    foreign = module and module.split(".")[0] not in roots
-    elsewhere = dot and owner != page and owner in homes
-    return True if foreign or elsewhere or re.fullmatch(r"set_\w+_request", name) else None
-
-
-def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> tuple[list, list]:
-    """A word between backquotes: a link where it names something public, else as it stands."""
-    env = inliner.document.settings.env
-    reference = env.config.companion_book.reference
-    full = reference.homes.get(text.removesuffix("()").rpartition(".")[2])
-    literal = nodes.literal(text, text)
-    if full is None or text.startswith("."):
-        return [literal], []
-    address = internal(env.current_document.docname, reference.address(full))
-    return [nodes.reference("", "", literal, refuri=address, internal=True)], []
-
-
-def _links(app: Sphinx, doctree: nodes.document) -> None:
-    """Types of parameters: a link to what is ours, words otherwise; and each name's source.
-
-    Sphinx would compare each type with the end of every name that it knows.
-    """
-    reference, page = app.config.companion_book.reference, app.env.current_document.docname
-    for place in list(doctree.findall(addnodes.pending_xref)):
-        if place.get("reftype") == "class" and place.get("refspecific"):
-            full = reference.homes.get(place["reftarget"].rpartition(".")[2])
-            if full is None:
-                place.replace_self(place.children)
-            else:
-                place["reftarget"], place["refspecific"] = full, False
-    for sign in doctree.findall(addnodes.desc_signature):
-        if sign.get("module") and (at := reference.source(sign["module"], sign["fullname"])):
-            words = nodes.inline("", "source", classes=["viewcode-link"])
-            sign += nodes.reference("", "", words, refuri=internal(page, at), internal=True)
-
-
-class _English(SearchEnglish):
-    """Remembers the stem of a word from page to page: it takes a tenth of a build to find."""
-
-    stem = cache(SearchEnglish.stem)
-
-
-def setup(app: Sphinx) -> None:
-    states.Inliner.dispatch |= dict.fromkeys(("|", "_", "__"), _plain)
-    app.connect("doctree-read", _links, priority=400)
-    app.add_search_language(_English)
-    app.add_role("name", _name)
-    app.connect("autodoc-process-docstring", _docstring, priority=400)
-    app.connect("autodoc-skip-member", _skip)

@@ -8,11 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.parameters import read_parameters, resolve
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
-from invariance.companion.source import calls_of, chooses, notebook_code, read_notebook
+from invariance.companion.source import (
+    calls_of,
+    chooses,
+    notebook_code,
+    read_notebook,
+    read_parameters,
+    resolve,
+)
 
 ROOT = Path(__file__).parents[3]
 PATHS = Paths(ROOT)

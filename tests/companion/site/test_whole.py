@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.ledger.papers import read_papers
+from invariance.companion.ledger.claims import read_papers
 from invariance.companion.paths import Paths
 from invariance.companion.site.book import DOCUMENTS
 from invariance.companion.site.build import build_site

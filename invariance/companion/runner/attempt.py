@@ -1,9 +1,8 @@
 """One attempt at a notebook: its process, how it ended, and what is kept of it.
 
 An attempt writes to a folder of its runner (`places`). On success that folder takes the place of
-the output folder by a rename; on failure it becomes ``failed/`` inside the output folder and the
-last good results stay. ``status.json`` always tells of the latest attempt, and of the latest success
-what `resume` needs to recognise it.
+the output folder by a rename; on failure it becomes ``failed/`` inside it and the last good results
+stay. ``status.json`` tells of the latest attempt, and what `resume` needs of the latest success.
 """
 
 import shutil
@@ -86,12 +85,8 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
     """Start a job's process, with so many of BLAS's threads."""
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
     job.started, job.clock = datetime.now(UTC), time.monotonic()
-    description = {
-        "notebook": job.notebook,
-        "source": str(job.source),
-        "folder": str(job.folder),
-        "parameters": job.parameters,
-    }
+    where = {"source": str(job.source), "folder": str(job.folder)}
+    description = {"notebook": job.notebook, "parameters": job.parameters, **where}
     environment = {
         **{f"{name}_THREADS": str(threads) for name in _THREADS},
         "INVARIANCE_ROOT": str(paths.root),
@@ -159,10 +154,8 @@ def _fault(job: Job) -> str | None:
     """What is wrong with what an attempt left that says it went well; None if nothing is."""
     if not (job.folder / ".work" / "job.json").is_file():
         return f"{job.folder} was removed while it ran; what it had written by then is lost"
-    if megabytes := _too_large(job.folder / "executed.ipynb"):
-        return (
-            f"the notebook's output takes {megabytes} MB, at most {_MOST_MB} are kept: print less"
-        )
+    if size := _too_large(job.folder / "executed.ipynb"):
+        return f"the notebook's output takes {size} MB, at most {_MOST_MB} are kept: print less"
     executed, problems = read_executed(job.folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "the executed notebook is missing"
@@ -188,24 +181,18 @@ def _too_large(path: Path) -> int:
 
 
 def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
-    content = {
-        "notebook": job.notebook,
-        "parameters": job.parameters,
-        "status": status,
-        "started": (job.started or datetime.now(UTC)).isoformat(timespec="seconds"),
-        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-        "duration_s": round(job.elapsed, 2),
-    }
+    content = {"notebook": job.notebook, "parameters": job.parameters, "status": status}
+    now = datetime.now(UTC)
+    for name, at in {"started": job.started or now, "finished": now}.items():
+        content[name] = at.isoformat(timespec="seconds")
+    content["duration_s"] = round(job.elapsed, 2)
     write_json(folder / "status.json", content | fields)
 
 
 def _keep_success(job: Job, paths: Paths) -> None:
     shutil.rmtree(job.folder / ".work", ignore_errors=True)
-    success = {
-        "fingerprint": job.fingerprint,
-        "inputs": job.inputs,
-        "outputs": outputs_of(job.folder),
-    }
+    follows = {"fingerprint": job.fingerprint, "inputs": job.inputs}
+    success = follows | {"outputs": outputs_of(job.folder)}
     _write_status(job, job.folder, "ok", failure=None, success=success)
     # published first: a kill in between leaves a notebook that runs again, not one that is kept
     # beside an earlier publication
@@ -235,10 +222,9 @@ def publish_again(job: Job, paths: Paths) -> None:
     Sound results from elsewhere, or of another commit, are left as they are.
     """
     target = paths.published(job.notebook)
-    mine = file_digest(job.final / "results.json")
-    if mine is None or not job.published:
-        return
-    if file_digest(target / "results.json") == mine or not read_results(target, job.notebook)[0]:
+    mine, theirs = (file_digest(folder / "results.json") for folder in (job.final, target))
+    known = theirs == mine or not read_results(target, job.notebook)[0]
+    if mine is not None and job.published and known:
         _publish(job, job.final, paths)
 
 

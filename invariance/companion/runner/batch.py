@@ -21,7 +21,7 @@ from ..paths import PROFILES, Paths
 from ..source import chooses, read_parameters, reads, resolve, runs_alone
 from .attempt import Job, Outcome, ending, finish, publish_again, start
 from .places import Here, runner_folder
-from .resume import NEW, fingerprint, inputs_of, reason_to_run
+from .resume import NEW, fingerprint, reason_to_run
 from .worker import failure
 
 # seconds after which a notebook counts as hanging, unless --deadline says otherwise
@@ -68,14 +68,11 @@ def run_notebooks(
     process was killed while others were running, as a system does that is out of memory.
 
     `parameters` are values for parameters that every one of the notebooks has (str as on a command
-    line), `place` is where they run (default: `Here`, one a core). With `resume`, notebooks are
-    skipped whose results are those that a run would give. With `choosing`, they run with seed 0 and
-    without test data until they have chosen their settings, which at full scale are kept as
-    ``notebooks/settings/<paper>/<name>.yml``. `threads` are BLAS's, fixed, so that results do not
-    depend on the place; `deadline` are seconds after which a notebook is killed; `tell` is called
-    with each outcome as it arrives. What is asked wrongly (an unknown parameter or profile, a
-    malformed ledger, an output folder that cannot be written to) is a `ParameterError`,
-    `NotebookError`, `LedgerError` or `OutputError` before anything is run.
+    line), `place` is where they run (default: `Here`). With `resume`, notebooks are skipped whose
+    results are those that a run would give. With `choosing`, they run with seed 0 and without test
+    data until they have chosen their settings. `threads` are BLAS's, `deadline` are seconds after
+    which a notebook is killed, `tell` is called with each outcome. What is asked wrongly is a
+    `ParameterError`, `NotebookError`, `LedgerError` or `OutputError` before anything is run.
     """
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
@@ -103,7 +100,7 @@ def run_notebooks(
                 batch.end(job, "failed", failure(job.fault))
         waiting = [job for job in jobs if not job.fault]
         if resume:
-            waiting = batch.keep(waiting, profile, ledger)
+            waiting = batch.keep(waiting, ledger)
         # a text's length says little of its time, and more than nothing
         batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
     return Summary(batch.outcomes, interrupted=bool(stop))
@@ -206,14 +203,12 @@ class _Batch:
     def end(self, job: Job, status: str, why: dict[str, Any] | None) -> None:
         self.done(finish(job, self.paths, self.place, status, why))
 
-    def keep(self, jobs: Sequence[Job], profile: str, ledger: Ledger) -> list[Job]:
+    def keep(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""
         why: dict[str, str | None] = {}
         for job in jobs:
-            inputs = inputs_of(self.paths, job.reads, profile)
-            known = (job.notebook, job.fingerprint, inputs, ledger)
             try:
-                why[job.notebook] = reason_to_run(self.paths, job.final, *known)
+                why[job.notebook] = reason_to_run(self.paths, job, ledger)
             except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
                 said = f"its results cannot be checked ({type(error).__name__}: {error})"
                 why[job.notebook] = said

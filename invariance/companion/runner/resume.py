@@ -53,19 +53,12 @@ def inputs_of(paths: Paths, reads: Sequence[str], profile: str) -> dict[str, str
     return found
 
 
-def reason_to_run(
-    paths: Paths,
-    folder: Path,
-    notebook: str,
-    expected: Mapping[str, Any],
-    inputs: Mapping[str, str],
-    ledger: Ledger,
-) -> str | None:
-    """Why the results in a folder are not those that a run would give; None if they are.
+def reason_to_run(paths: Paths, job: Any, ledger: Ledger) -> str | None:
+    """Why the results in a job's output folder are not those that it would give; None if they are.
 
-    `expected` comes from `fingerprint`, `inputs` from `inputs_of`. An attempt that was interrupted
-    takes nothing away from the success before it.
+    An attempt that was interrupted takes nothing away from the success before it.
     """
+    folder, notebook = job.final, job.notebook
     status, problems = read_status(folder, notebook)
     if status is None:
         return problems[0] if problems else NEW
@@ -73,10 +66,11 @@ def reason_to_run(
         return f"its latest attempt ended as {status['status']}"
     success = status["success"] or {}
     # written and read as JSON, so that 1.0 and tuples compare as they are stored
-    for name, now in json.loads(json.dumps(dict(expected))).items():
+    for name, now in json.loads(json.dumps(job.fingerprint)).items():
         if changed := _changed(success.get("fingerprint"), name, now):
             return f"{changed} has changed"
-    if changed := _changed(success, "inputs", dict(inputs)):
+    inputs = inputs_of(paths, job.reads, job.parameters["profile"])
+    if changed := _changed(success, "inputs", inputs):
         return f"what it reads has changed: {changed}"
     outputs = success.get("outputs")
     if not isinstance(outputs, dict) or "executed.ipynb" not in outputs:
@@ -90,10 +84,11 @@ def reason_to_run(
         # data that is not here any more cannot have changed what was computed from it
         if _data_digest(name) not in (None, sha256):
             return f"the data file {name} has changed"
-    for claim_id, entry in results["claims"].items() if results["profile"] == "full" else ():
-        if claim_id in ledger:
-            if entry["protocol"] != registered(ledger[claim_id], paths, notebook):
-                return f"the protocol of {claim_id} has changed"
+    known = {*ledger} & {*results["claims"]} if results["profile"] == "full" else ()
+    for claim_id in sorted(known):
+        protocol = results["claims"][claim_id]["protocol"]
+        if protocol != registered(ledger[claim_id], paths, notebook):
+            return f"the protocol of {claim_id} has changed"
     return None
 
 

@@ -159,9 +159,8 @@ class Kernel:
 def failure(message: str, folder: Path | None = None, **more: Any) -> dict[str, Any]:
     """What ``status.json`` says of a failure; with a run's folder, of the cell under way too."""
     noted = read_json(folder / ".work" / "progress.json") if folder else None
-    noted = noted if isinstance(noted, dict) else {}
-    told = {"message": message, "exception": None, "traceback": None}
-    return told | {key: noted.get(key) for key in ("cell_index", "cell_source")} | more
+    told = dict.fromkeys(("message", "exception", "traceback", "cell_index", "cell_source"))
+    return told | (noted if isinstance(noted, dict) else {}) | {"message": message} | more
 
 
 def _incomplete(folder: Path) -> str | None:
@@ -219,21 +218,19 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
             on_cell_execute=note,
         )
     except PapermillExecutionError as error:
-        told = failure(
-            f"{error.ename}: {_ANSI.sub('', error.evalue)}",
-            exception=error.ename,
-            traceback=_ANSI.sub("", "\n".join(error.traceback)),
-            cell_index=error.cell_index,
-            cell_source=error.source,
-        )
-        return {"status": "failed", "failure": told}
+        cell = {"cell_index": error.cell_index, "cell_source": error.source}
+        trace = _ANSI.sub("", "\n".join(error.traceback))
+        what = f"{error.ename}: {_ANSI.sub('', error.evalue)}"
+        return _failed(failure(what, exception=error.ename, traceback=trace, **cell))
     except DeadKernelError:
         why = "killed for want of memory, by a signal, or by a crash in compiled code"
-        message = f"the kernel died while it ran this cell: {why}"
-        return {"status": "killed", "failure": failure(message, folder)}
-    if reason := _incomplete(folder):
-        return {"status": "failed", "failure": failure(reason, folder)}
-    return {"status": "ok", "failure": None}
+        return _failed(failure(f"the kernel died while it ran this cell: {why}", folder), "killed")
+    reason = _incomplete(folder)
+    return _failed(failure(reason, folder)) if reason else {"status": "ok", "failure": None}
+
+
+def _failed(why: dict[str, Any], status: str = "failed") -> dict[str, Any]:
+    return {"status": status, "failure": why}
 
 
 def work(
@@ -258,10 +255,7 @@ def work(
     try:
         outcome = execute(job, child)
     except Exception as error:
-        outcome = {
-            "status": "failed",
-            "failure": failure(f"{type(error).__name__}: {error}", folder),
-        }
+        outcome = _failed(failure(f"{type(error).__name__}: {error}", folder))
     write_json(path.with_name("outcome.json"), outcome)
     end_all(_below)
     os._exit(0)

@@ -99,17 +99,15 @@ class Book:
             below = self.members(paper.key)
             yield self._page(f"papers/{paper.key}", paper.heading, "paper.html", below, paper=paper)
         for name, section in sections.items():
-            title, text = section.get("title", name), section.get("text", "")
-            values = {"name": name, "section": section, "text": text}
+            values = {"name": name, "section": section, "text": section.get("text", "")}
+            at = (f"{name}/index", section.get("title", name), "section.html", self.members(name))
             said = self._document(f"notebooks/{name}/README.md").partition("\n")[2]
-            file, page = self._page(
-                f"{name}/index", title, "section.html", self.members(name), **values
-            )
+            file, page = self._page(*at, **values)
             yield file, page.replace("```{part}", f"{said}\n```{{part}}", 1)
         rules = read_text(self._paths.ledger).partition("\nclaims:")[0].splitlines()
         rules = [line.removeprefix("#").removeprefix(" ") for line in rules]
-        below = ["claims/failures", "claims/ledger"]
-        yield self._page("claims/index", "All claims", "claims.html", below)
+        listed = ["claims/failures", "claims/ledger"]
+        yield self._page("claims/index", "All claims", "claims.html", listed)
         yield self._page("claims/failures", "What fell short, and why", "failures.html")
         yield self._page("claims/ledger", "The ledger", "ledger.html", rules=rules)
         spent = [(n.name, run) for n in material.notebooks.values() if (run := n.published)]

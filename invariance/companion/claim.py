@@ -6,8 +6,7 @@ from .errors import NotebookError
 from .files import read_text
 from .ledger.claims import Ledger, load_ledger
 from .ledger.results import read_results
-from .ledger.rows import Row, published_results, rows_of
-from .ledger.scoreboard import clipped
+from .ledger.scoreboard import Row, clipped, published_results, rows_of
 from .ledger.verdicts import at_fault, beside
 from .paths import Paths
 

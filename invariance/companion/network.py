@@ -18,10 +18,10 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
     """A convolutional network with residual blocks (He et al. 2016), cross-entropy, no copies.
 
     A convolution of 5 x 5 pixels in steps of two and, for sides above 32, a maximum over 2 x 2;
-    one block of two convolutions for each width, in steps of two from the second on; a mean over
-    places and a linear layer; batch normalisation throughout. Stochastic gradients with Nesterov
-    momentum, the rate rising to ``learning_rate`` and falling again (one cycle). Needs PyTorch.
-    ``shape`` is that of the flattened images, colours last, ``widths`` are the blocks' channels.
+    one block of two convolutions for each width, in steps of two from the second on; a mean and a
+    linear layer; batch normalisation. Stochastic gradients with Nesterov momentum, one cycle of
+    rates up to ``learning_rate``. Needs PyTorch. ``shape`` is that of the flattened images, colours
+    last, ``widths`` are the blocks' channels.
 
     Examples
     --------

@@ -15,13 +15,12 @@ from .paths import Paths
 def start_companion(name: str, folder: Path) -> list[Path]:
     """Write the smallest companion to a paper into a new folder: one claim, one notebook, one test.
 
-    `name` is the paper's key, such as ``miller1999``: a small letter, then letters, digits, ``_``,
-    ``-``; the folder does not exist yet, or is empty. Returns what was written.
+    `name` is the paper's key, such as ``miller1999``; the folder does not exist yet, or is empty.
+    Returns what was written.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
-        raise NotebookError(
-            f"{name!r} cannot be a paper's key: a small letter, then small letters, digits, _ or -"
-        )
+        form = "a small letter, then small letters, digits, _ or -"
+        raise NotebookError(f"{name!r} cannot be a paper's key: {form}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise OutputError(f"{folder} is not empty: choose a folder that does not exist yet")
     texts = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))

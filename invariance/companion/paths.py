@@ -36,9 +36,9 @@ class Paths:
     def find(cls, start: Path | str | None = None, *, alone: bool = False) -> "Paths":
         """The project: ``INVARIANCE_ROOT``, or upwards from `start`, or around the package.
 
-        The search starts at the working directory unless told otherwise. A project is a folder
-        with ``notebooks/claims.yml``; without one, `start` is taken for a project that has no
-        notebooks if `alone`, and `NotebookError` is raised if not.
+        A project is a folder with ``notebooks/claims.yml``. Without one, `start` (default: the
+        working directory) is taken for a project without notebooks if `alone`, else it is a
+        `NotebookError`.
         """
         named = os.environ.get("INVARIANCE_ROOT")
         if named and start is None:
@@ -49,10 +49,9 @@ class Paths:
                 return cls(folder)
         if alone:
             return cls(here)
-        raise NotebookError(
-            f"no notebooks/claims.yml in {here} or above it: notebooks do not come with the "
-            "installed package. Change into a checkout, or name one in INVARIANCE_ROOT"
-        )
+        why = "notebooks do not come with the installed package"
+        remedy = "Change into a checkout, or name one in INVARIANCE_ROOT"
+        raise NotebookError(f"no notebooks/claims.yml in {here} or above it: {why}. {remedy}")
 
     # the claims (a project of one's own far from any checkout has none), the SHA-256 of their
     # owner's edition, and what the pages say of the papers

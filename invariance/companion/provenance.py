@@ -1,11 +1,14 @@
-"""Where a result comes from: code, packages, machine."""
+"""Where a result comes from: the modules that its code imports, packages, machine."""
 
+import ast
+import hashlib
 import os
 import platform
 import re
 import resource
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import psutil
+
+from .errors import NotebookError
+from .files import read_text
+from .source import notebook_code, parse_code
 
 # the packages whose version may change a number or a figure
 PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
@@ -95,3 +102,102 @@ def peak_memory_mb() -> dict[str, float]:
     whose = {"peak_memory_mb": resource.RUSAGE_SELF}
     whose["peak_memory_child_mb"] = resource.RUSAGE_CHILDREN
     return {name: round(resource.getrusage(who).ru_maxrss / unit, 1) for name, who in whose.items()}
+
+
+# ------------------------------------------------------------------------------------- imports
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def _file(module: str, package: Path) -> Path | None:
+    base = package.parent.joinpath(*module.split("."))
+    found = (base / "__init__.py", base.with_suffix(".py"))
+    return next((path for path in found if path.is_file()), None)
+
+
+@cache
+def _homes(origin: str, package: Path) -> dict[str, str]:
+    """Module of each name that a package finds on first use, by `__getattr__`.
+
+    Names that its text imports, for type checkers, are found there.
+    """
+    path = _file(origin, package) if origin.split(".")[0] == package.name else None
+    source = path.read_text(encoding="utf-8") if path and path.name == "__init__.py" else ""
+    if path is None or "def __getattr__" not in source:
+        return {}
+    imports = [n for n in ast.walk(parse_code(source, origin)) if isinstance(n, ast.ImportFrom)]
+    known = {alias.name for node in imports for alias in node.names}
+    return {
+        node.name: f"{origin}.{home.stem}"
+        for home in sorted(path.parent.glob("*.py"))
+        for node in parse_code(home.read_text(encoding="utf-8"), home.stem).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in known
+    }
+
+
+def _imported(source: str, package: Path, module: str = "") -> set[str]:
+    """Modules of `package` named by the import statements of `source`, with their parents."""
+    named: set[str] = set()
+    for node in ast.walk(parse_code(source, module or "the code")):
+        if isinstance(node, ast.Import):
+            named |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = module.split(".")[: -node.level] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            # "from package import x": x may be a module or a name inside the package
+            named |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+            homes = _homes(origin, package)
+            named |= {homes[alias.name] for alias in node.names if alias.name in homes}
+    found: set[str] = set()
+    for parts in (name.split(".") for name in named):
+        if parts[0] == package.name:
+            found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+    return {name for name in found if _file(name, package)}
+
+
+@cache
+def _imports_of(module: str, path: Path, package: Path) -> set[str]:
+    # relative imports of a package's __init__ start at the package itself
+    here = f"{module}.__init__" if path.name == "__init__.py" else module
+    return _imported(path.read_text(encoding="utf-8"), package, here)
+
+
+def closure(
+    source: str, package: Path = _PACKAGE, through: Callable[[str], bool] = lambda module: True
+) -> dict[str, Path]:
+    """Modules of the package that running `source` imports, with their files.
+
+    `package` is the package's folder; `through` says of a module's name whether what that module
+    imports counts as well. A `NotebookError` for what is not Python.
+
+    >>> sorted(closure("from invariance.companion.errors import hint"))
+    ['invariance', 'invariance.companion', 'invariance.companion.errors', ...]
+    """
+    files: dict[str, Path] = {}
+    waiting = _imported(source, package)
+    while waiting:
+        module = waiting.pop()
+        path = _file(module, package)
+        if module not in files and path is not None:
+            files[module] = path
+            if through(module):
+                waiting |= _imports_of(module, path, package)
+    return dict(sorted(files.items()))
+
+
+def modules_of(notebook: Path, through: Callable[[str], bool] = lambda module: True) -> dict:
+    """Modules that a text notebook imports, and those beside it, ``_*.py``, with their files.
+
+    What the latter import counts as well; for `through` and errors see `closure`.
+    """
+    beside = {path.name: path for path in sorted(notebook.parent.glob("_*.py"))}
+    texts = [notebook_code(notebook), *(read_text(p, NotebookError) for p in beside.values())]
+    return closure("\n".join(texts), through=through) | beside
+
+
+def digest(files: dict[str, Path]) -> str:
+    """SHA-256 of module names and sources."""
+    total = hashlib.sha256()
+    for module, path in sorted(files.items()):
+        total.update(module.encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()

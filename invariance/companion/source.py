@@ -1,10 +1,8 @@
 """Text notebooks as they lie on disk: cells, code, what it calls, its parameters, and its header.
 
-Whatever is wrong with a file is a `NotebookError` that names it, so that one bad notebook never
-takes the others down.
-
-A notebook that collects what others have measured says so above its first cell, and so does one
-whose subject is time, which another notebook beside it would distort::
+Whatever is wrong with a file is a `NotebookError` that names it: it takes no other notebook down.
+Above its first cell a notebook says what it reads of others' results, and whether another one
+beside it would distort the times that it measures::
 
     # ---
     # jupyter:
@@ -12,8 +10,8 @@ whose subject is time, which another notebook beside it would distort::
     #     reads: [compare/digits, compare/torus]
     #     alone: true
 
-The runner starts the first once those that it reads and that run at all have ended, well or badly,
-and the second, at full scale, when nothing else is running, after all that need not be alone.
+It starts once those that it reads have ended, well or badly; at full scale, one that is to be alone
+starts when nothing else is running, after all others.
 """
 
 import ast
@@ -133,10 +131,8 @@ def _header(paths: Paths, notebook: str) -> dict[str, Any]:
                 return said
         case header:
             pass
-    raise NotebookError(
-        f"notebook {notebook}: its header says invariance: {header!r}; expected "
-        "'reads: [<paper>/<name>, ...]' or 'alone: true' below it"
-    )
+    wanted = "expected 'reads: [<paper>/<name>, ...]' or 'alone: true' below it"
+    raise NotebookError(f"notebook {notebook}: its header says invariance: {header!r}; {wanted}")
 
 
 # papermill only warns about an unknown parameter and takes a value of any type; all below raises
@@ -163,10 +159,8 @@ class Parameter:
         try:
             return _as(self.type, value)
         except (TypeError, OverflowError):
-            raise ParameterError(
-                f"parameter {self.name}: {short(value)} is not of type {self.type} and finite "
-                f"(default: {self.default!r})"
-            ) from None
+            wanted = f"of type {self.type} and finite (default: {self.default!r})"
+            raise ParameterError(f"parameter {self.name}: {short(value)} is not {wanted}") from None
 
     def parse(self, text: str) -> Any:
         """The value written on a command line as in Python; text needs no quotes.
@@ -205,16 +199,11 @@ def read_parameters(path: Path) -> dict[str, Parameter]:
     parameter that is not ``profile``.
     """
     name = f"notebook {path.parent.name}/{path.stem}"
-    cells = [
-        cell.source
-        for cell in read_notebook(path).cells
-        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", [])
-    ]
+    code = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
+    cells = [cell.source for cell in code if "parameters" in cell.metadata.get("tags", [])]
     if len(cells) != 1:
-        start = '# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full'
-        raise NotebookError(
-            f"{name} has {len(cells)} parameters cells, needs one. Start it with\n{start}"
-        )
+        start = 'Start it with\n# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full'
+        raise NotebookError(f"{name} has {len(cells)} parameters cells, needs one. {start}")
     lines = [line.strip() for line in cells[0].splitlines()]
     parameters = {}
     for line in (line for line in lines if line and not line.startswith("#")):
@@ -254,9 +243,8 @@ def resolve(
         if name not in parameters:
             described = ", ".join(f"{p.name} ({p.type})" for p in parameters.values())
             close = hint(name, parameters) if get_close_matches(name, parameters) else ""
-            raise ParameterError(
-                f"notebook {notebook} has no parameter {name!r}. {close} It has: {described}"
-            )
+            said = f"{close} It has: {described}"
+            raise ParameterError(f"notebook {notebook} has no parameter {name!r}. {said}")
     values = {name: parameter.default for name, parameter in parameters.items()}
     for name, value in given.items():
         own = parameters[name]

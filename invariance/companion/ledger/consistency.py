@@ -21,12 +21,9 @@ from .verdicts import KEPT, judge_again
 def problems(paths: Paths) -> list[str]:
     """Every inconsistency, one sentence each; empty when all is well.
 
-    They are about the form of the notebooks (parameters cell, what they read of others, kernelspec,
-    name given to ``Run``, outputs kept in the tree, results typed into text), the ledger's words
-    that are its owner's, settings that nobody chose, claims that the ledger does not know or that
-    two notebooks record, stored results (altered since they were recorded, unreadable, files
-    missing, numbers that give no verdict, or one that falls short at full scale without a reason),
-    and a scoreboard that differs from what they give.
+    They are about the form of the notebooks, the ledger's words that are its owner's, settings that
+    nobody chose, claims that the ledger does not know or that two notebooks record, stored results
+    (altered, unreadable, incomplete, or short of the paper without a reason), and the scoreboard.
     """
     found: list[str] = []
     for check in (alterations, departures, _notebooks, _settings, _records, _scoreboard):
@@ -45,16 +42,12 @@ def _notebooks(paths: Paths) -> Iterator[str]:
         except NotebookError as error:
             yield f"{notebook}: {error}"
         for typed in typed_results(paths, notebook, said):
-            yield (
-                f"{notebook}: a result is typed into its text, and the published run has no such "
-                f"number: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
-            )
+            what = "a result is typed into its text, and the published run has no such number"
+            yield f"{notebook}: {what}: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
     for path in sorted(paths.notebooks.rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
-            yield (
-                f"{path}: notebooks are kept as text without outputs; "
-                "convert it with 'jupytext --to py:percent' and remove it"
-            )
+            remedy = "convert it with 'jupytext --to py:percent' and remove it"
+            yield f"{path}: notebooks are kept as text without outputs; {remedy}"
 
 
 def _form(paths: Paths, notebook: str) -> Iterator[str]:
@@ -64,25 +57,17 @@ def _form(paths: Paths, notebook: str) -> Iterator[str]:
     calls = [call for name, call in calls_of(source) if name == "Run"]
     header = read_notebook(source).metadata.get("kernelspec", {})
     if header.get("name") != "python3" or not {"display_name", "language"} <= {*header}:
-        yield (
-            f"{notebook}: the header needs a kernelspec with name python3, display_name and "
-            "language: 'jupytext --set-kernel python3' writes it"
-        )
+        what = "the header needs a kernelspec with name python3, display_name and language"
+        yield f"{notebook}: {what}: 'jupytext --set-kernel python3' writes it"
     names = [_first_text(call) for call in calls]
     if names and names != [notebook]:
         yield f"{notebook}: calls Run with {names}; expected one Run({notebook!r}, ...)"
     elif names:
-        passed = {
-            keyword.arg
-            for keyword in calls[0].keywords
-            if isinstance(keyword.value, ast.Name) and keyword.value.id == keyword.arg
-        }
-        if missing := [name for name in parameters if name not in passed]:
+        given = {k.arg for k in calls[0].keywords if getattr(k.value, "id", None) == k.arg}
+        if missing := ", ".join(name for name in parameters if name not in given):
             listed = ", ".join(f"{name}={name}" for name in parameters)
-            yield (
-                f"{notebook}: Run is not given {', '.join(missing)}; write\n"
-                f'    run = Run("{notebook}", {listed})'
-            )
+            line = f'    run = Run("{notebook}", {listed})'
+            yield f"{notebook}: Run is not given {missing}; write\n{line}"
 
 
 def _first_text(call: ast.Call) -> str | None:
@@ -145,20 +130,16 @@ def _fault(entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]) -
         return f"the numbers of {claim.id} are not what its verdict needs; run the notebook again"
     if verdict.verdict in KEPT or results["profile"] == "quick" or entry["note"] or claim.note:
         return None
-    return (
-        f"{claim.id} is {verdict.verdict}, and no note says why; pass the measured reason as note= "
-        "to run.claim, or write a note into the ledger"
-    )
+    remedy = "pass the measured reason as note= to run.claim, or write a note into the ledger"
+    return f"{claim.id} is {verdict.verdict}, and no note says why; {remedy}"
 
 
 def _scoreboard(paths: Paths) -> Iterator[str]:
     """A project without a README has no scoreboard to keep."""
     for path, text in scoreboard(paths).items() if paths.readme.is_file() else ():
         if not path.is_file() or read_text(path) != text:
-            yield (
-                f"{path}: the scoreboard differs from what the ledger and the committed results "
-                "give; 'invariance scoreboard' writes it"
-            )
+            what = "the scoreboard differs from what the ledger and the committed results give"
+            yield f"{path}: {what}; 'invariance scoreboard' writes it"
 
 
 def _settings(paths: Paths) -> Iterator[str]:

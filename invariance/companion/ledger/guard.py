@@ -47,10 +47,8 @@ def _recorded(paths: Paths) -> dict[str, str]:
     lines = read_text(_guard(paths)).splitlines()
     found = {line[66:]: line[:64] for line in lines if line[64:66] == "  " and " " not in line[:64]}
     if not lines or len(found) != len(lines):
-        raise LedgerError(
-            f"{_guard(paths)} is damaged: every line is a SHA-256, two blanks and a file. "
-            "Restore it from version control"
-        )
+        form = "every line is a SHA-256, two blanks and a file"
+        raise LedgerError(f"{_guard(paths)} is damaged: {form}. Restore it from version control")
     return found
 
 
@@ -114,11 +112,9 @@ def departures(paths: Paths) -> list[str]:
     named, full = read_text(paths.owners_digest).partition(" ")[0], read_text(paths.ledger)
     plain, found = owners_text(full), []
     if hashlib.sha256(plain.encode()).hexdigest() != named:
-        found.append(
-            "notebooks/claims.yml differs from its owner's edition in more than "
-            f"{', '.join(OURS)}: 'git diff' shows where; our fields stand below the owner's line, "
-            "indented by five blanks"
-        )
+        what = f"differs from its owner's edition in more than {', '.join(OURS)}"
+        where = "our fields stand below the owner's line, indented by five blanks"
+        found.append(f"notebooks/claims.yml {what}: 'git diff' shows where; {where}")
     for ours, theirs in zip(_entries(full), _entries(plain), strict=False):
         changed = sorted(k for k in {*ours, *theirs} - {*OURS} if ours.get(k) != theirs.get(k))
         if changed:

@@ -1,4 +1,6 @@
-"""What the results come to, as Markdown: the table of ``README.md``, and pages beside the figures.
+"""What counts for each claim (`Row`), and what it comes to: README's table, pages beside figures.
+
+A verdict that counts is computed here from the recorded numbers, whatever the results say of it.
 
 The table stands between two marker lines, so that a command can write it and a check can compare
 it. ``figures/README.md`` shows the figures, ``FAILURES.md`` says what is not reproduced, and why,
@@ -7,23 +9,101 @@ it. ``figures/README.md`` shows the figures, ``FAILURES.md`` says what is not re
 
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ..errors import CompanionError
 from ..files import read_text, write_bytes
 from ..paths import Paths
-from .claims import Claim, load_ledger, paper_label
+from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
-from .rows import OPEN, Row, published_results, rows_of
-from .settings import ANOTHER, UNREGISTERED
-from .verdicts import FAILED, KEPT, at_fault
+from .results import read_results
+from .settings import ANOTHER, UNREGISTERED, registered, standing
+from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, judge_again
 
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
 _UNCOUNTED = (ANOTHER, UNREGISTERED)
 _PAGES = ("README.md", "FAILURES.md", "PROTOCOLS.md")
+
+
+OPEN = "open"  # no full run has recorded the claim
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim, its entry of ``results.json``, notebook and profile, the protocol that counts."""
+
+    claim: Claim
+    result: Mapping[str, Any] | None = None
+    notebook: str = ""
+    profile: str = ""
+    digest: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """What counts: the verdict of a full run by the registered protocol."""
+        if self.result is None or self.profile != "full":
+            return OPEN
+        return standing(self.result, self.digest)
+
+    @property
+    def beside(self) -> str:
+        """Margin, tightness and repetitions, as text."""
+        return beside(self.claim, self.result["recorded"]) if self.result else ""
+
+    @property
+    def words(self) -> str:
+        """The verdict in words: the ledger's standing remark, and what the run noted."""
+        return " ".join(filter(None, (self.claim.note, (self.result or {}).get("note"))))
+
+    #: ``"Miller 1999, theorem 2"``.
+    where = property(lambda self: f"{paper_label(self.claim.paper_key)}, {self.claim.source}")
+
+
+def published_results(paths: Paths) -> list[dict[str, Any]]:
+    """The committed results of full runs that can be read; `invariance check` lists the others."""
+    found = []
+    for path in sorted(paths.figures.glob("*/*/results.json")):
+        if not path.parent.name.startswith("."):  # being published
+            content, _ = read_results(path.parent, f"{path.parts[-3]}/{path.parts[-2]}")
+            if content is not None and content["profile"] == "full":
+                found.append(content)
+    return found
+
+
+def rows_of(ledger: Ledger, results: Iterable[Mapping[str, Any]], paths: Paths) -> list[Row]:
+    """A row for each claim, in the ledger's order.
+
+    `results` are contents of ``results.json``. A later one counts before an earlier one, and one
+    that counts before one that does not: a claim may have moved to another notebook.
+    """
+    found = {name: [Row(claim)] for name, claim in ledger.items()}
+    for content in results:
+        notebook, profile = content["notebook"], content["profile"]
+        for name, entry in content["claims"].items():
+            if name in ledger:
+                digest = registered(ledger[name], paths, notebook)
+                row = Row(ledger[name], entry, notebook, profile, digest)
+                found[name] += _judged(row, entry)
+    return [sorted(rows, key=lambda row: row.verdict in VERDICTS)[-1] for rows in found.values()]
+
+
+def _judged(row: Row, entry: Mapping[str, Any]) -> list[Row]:
+    """The row with its verdict by the rule; none where the numbers are not what the rule needs.
+
+    One of an earlier protocol keeps the verdict of its time.
+    """
+    if row.profile != "full" or row.verdict != entry["verdict"]:
+        return [row]
+    same = entry["kind"] == row.claim.kind
+    verdict = judge_again(row.claim, entry["recorded"]) if same else None
+    if verdict is None:
+        return []
+    return [Row(row.claim, {**entry, **verdict._asdict()}, row.notebook, row.profile, row.digest)]
 
 
 class ScoreboardError(CompanionError, ValueError):
@@ -150,8 +230,6 @@ def with_scoreboard(readme: str, board: str) -> str:
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end) or BEGIN in rest or END in before + after:
-        raise ScoreboardError(
-            f"README.md has no place for the scoreboard: write the lines\n{BEGIN}\n{END}\n"
-            "once, where it shall stand"
-        )
+        lines = f"the lines\n{BEGIN}\n{END}\nonce, where it shall stand"
+        raise ScoreboardError(f"README.md has no place for the scoreboard: write {lines}")
     return f"{before}{begin}\n{board}\n{end}{after}"

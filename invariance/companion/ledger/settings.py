@@ -1,8 +1,7 @@
 """What a notebook chose before it measured: ``notebooks/settings/<paper>/<name>.yml``.
 
 `invariance choose` writes these files; a full run reads them. What was chosen, from which grid and
-how is part of the protocol of every claim of the notebook; the held-out scores are kept beside it.
-A result counts only if it was measured by the protocol that the ledger registers.
+how is part of the protocol of every claim of the notebook.
 """
 
 import hashlib

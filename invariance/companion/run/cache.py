@@ -5,9 +5,9 @@ other cells, on the modules of the package that the notebook computes with, on t
 the run has named so far and on the versions of what computes. The machinery that runs a notebook
 and records its results is no part of the key.
 
-A file is a pickle, and its name holds the key and the digest of its bytes. One with another digest
-is taken for absent, and computed again; it is never unpickled. That finds damage and mistaken
-files. It is no protection from somebody who means harm: do not share a cache with strangers.
+A file is a pickle, named by the key and the digest of its bytes. One with another digest is taken
+for absent, and never unpickled: that finds damage, but is no protection from somebody who means
+harm. Do not share a cache with strangers.
 """
 
 import dis
@@ -34,8 +34,7 @@ import numpy as np
 
 from ..errors import CompanionError
 from ..files import file_digest
-from ..imports import closure, digest, modules_of
-from ..provenance import architecture, package_versions
+from ..provenance import architecture, closure, digest, modules_of, package_versions
 
 T = TypeVar("T")
 _MACHINERY = "invariance.companion"
@@ -159,10 +158,9 @@ def cached(
 ) -> Callable[..., T]:
     """`function`, pure and seeded by an argument, with results kept under `folder`.
 
-    `code` is called at each call for the key of the code and the data that it runs on, which starts
-    with `code_digest`; `reused` with a result's key and the seconds that it had taken, NaN for one
-    that was computed now. Calling raises `CacheError` where a generator, a ``Run`` or something
-    without a key is used.
+    `code` gives at each call the key of the code and the data that it runs on; `reused` takes a
+    result's key and the seconds that it had taken, NaN for one that was computed now. Calling
+    raises `CacheError` where a generator, a ``Run`` or something without a key is used.
     """
 
     @wraps(function)
@@ -177,9 +175,8 @@ def cached(
         try:
             arguments = joblib.hash(dict(bound.arguments))
         except Exception as error:
-            raise CacheError(
-                f"an argument of {function.__name__} has no key ({error}): pass plain values"
-            ) from error
+            what = f"an argument of {function.__name__} has no key ({error})"
+            raise CacheError(f"{what}: pass plain values") from error
         everything = json.dumps([code(), seen, arguments], sort_keys=True)
         key = f"{function.__name__}-{hashlib.sha256(everything.encode()).hexdigest()[:32]}"
         if (stored := _load(folder, key)) is not None:
@@ -189,11 +186,8 @@ def cached(
         start = time.perf_counter()
         value = function(*args, **kwargs)
         if not _save(folder, key, value, time.perf_counter() - start):
-            warnings.warn(
-                f"the result of {function.__name__} is not kept: no room in {folder}, or it has "
-                "no pickle",
-                stacklevel=2,
-            )
+            why = f"no room in {folder}, or it has no pickle"
+            warnings.warn(f"the result of {function.__name__} is not kept: {why}", stacklevel=2)
         reused(key, nan)
         return value
 

@@ -34,9 +34,8 @@ class Stages:
         self._settings = read_settings(paths.settings(notebook)) if self._reads else None
         self.choices: dict[str, Choice] = {}
         if self._reads and CHOOSING_SEED in self.seeds:
-            raise RecordError(
-                f"seed {CHOOSING_SEED} chose the settings of {notebook}: measure with other seeds"
-            )
+            what = f"seed {CHOOSING_SEED} chose the settings of {notebook}"
+            raise RecordError(f"{what}: measure with other seeds")
         withhold(chooses)
 
     def select(

@@ -32,10 +32,9 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
     """Count the instructions of one call at each size, under valgrind on one thread.
 
     `program` is Python source that defines ``prepare(size)``, which returns the work: a function
-    without arguments. Its imports run once. Each size is prepared in two processes forked from
-    there, which call the work once and twice: the difference is what a second call costs. None,
-    after a printed sentence, where valgrind is not installed. A `RuntimeError` ends with what a
-    program that failed printed last.
+    without arguments. Each size is prepared in two processes, which call the work once and twice:
+    the difference is what a second call costs. None, after a printed sentence, where valgrind is
+    not installed. A `RuntimeError` ends with what a program that failed printed last.
 
     >>> instructions("def prepare(size): return lambda: sum(range(size))", [])
     []
@@ -69,8 +68,7 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
 def processor_seconds(program: str, sizes: Sequence[Any]) -> list[float]:
     """Time the same work by the clock: processor seconds of one call, the least of three.
 
-    `program` and `sizes` are those of `instructions`. Here the program runs in this process, and
-    each size is prepared once.
+    `program` and `sizes` are those of `instructions`; the program runs in this process.
 
     >>> len(processor_seconds("def prepare(size): return lambda: sum(range(size))", [10, 20]))
     2

@@ -42,10 +42,9 @@ def panel(
     """Draw curves over the same x, each with its words at its end.
 
     `curves` maps words to ``(method, y)`` or ``(method, y, how)``, as of `curve`; ``how["x"]``
-    replaces `x`, which is labelled as it is on the axis; one with fewer values ends earlier. `log`
-    says which axes are logarithmic ("x", "y", "xy"), `ends` how much room the words take at the
-    right (see `label_ends`; None leaves them to the caller). `labels` go to ``axes.set``:
-    ``xlabel``, ``ylabel``, ``title``, ``ylim``.
+    replaces `x`; one with fewer values ends earlier. `log` says which axes are logarithmic ("x",
+    "y", "xy"), `ends` how much room the words take at the right (None leaves them to the caller).
+    `labels` go to ``axes.set``: ``xlabel``, ``ylabel``, ``title``, ``ylim``.
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
@@ -76,8 +75,7 @@ def rows(
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
-    >>> rows(axes, [(97.0, 0.1), (96.0, 0.2)], ["haar", "raw"], paper=[97.1, None])
-    >>> rows(axes, {"Haar": (97.0, 0.1), "raw": (96.0, 0.2)}, ["haar", "raw"])
+    >>> rows(axes, {"Haar": (97.0, 0.1), "raw": (96.0, 0.2)}, ["haar", "raw"], paper=[97.1, None])
     >>> described(axes.figure)
     'Haar 97, raw 96.'
     """

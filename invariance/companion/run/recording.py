@@ -140,12 +140,9 @@ def _order(
             gap, se = one["mean"] - other["mean"], float(np.hypot(one["se"], other["se"]))
         ends = {"greater": greater, "relation": relation, "smaller": smaller}
         pairs.append(ends | {"gap": gap, "se": se, "paired": together})
-    return {
-        "order": order if isinstance(order, str) else list(order),
-        "scores": summary,
-        "pairs": pairs,
-        "level": float(_numbers("level", level)),
-    } | _reasons(exact=exact)
+    chains = order if isinstance(order, str) else list(order)
+    found = {"order": chains, "scores": summary, "pairs": pairs}
+    return found | {"level": float(_numbers("level", level))} | _reasons(exact=exact)
 
 
 def _bound(claim: Claim, sharper: Any = (), **numbers: Any) -> dict[str, Any]:

@@ -33,9 +33,9 @@ from ..provenance import code_version, floor_s, hardware, package_versions, peak
 from . import style
 from .cache import cached, code_digest
 from .choosing import Stages, plain
-from .figures import to_png
 from .plots import described
 from .recording import record
+from .style import to_png
 
 T = TypeVar("T")
 
@@ -155,9 +155,8 @@ class Run(Stages):
         try:
             table = pd.DataFrame(table)
         except (TypeError, ValueError) as error:
-            raise RecordError(
-                f"table {name!r}: expected a DataFrame or a list of dicts: {error}"
-            ) from error
+            wanted = "expected a DataFrame or a list of dicts"
+            raise RecordError(f"table {name!r}: {wanted}: {error}") from error
         if table.empty:
             raise RecordError(f"table {name!r} is empty")
         # a default index is a row number, any other one says something
@@ -284,8 +283,7 @@ class Run(Stages):
             self._again(f"{what} {name!r} is saved twice: give the second another name")
 
     def _write(self) -> None:
-        self._results["figures"] = list(self._figures.values())
-        self._results["tables"] = list(self._tables.values())
+        self._results |= {"figures": [*self._figures.values()], "tables": [*self._tables.values()]}
         self._results["volatile"] |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "wall_s": round(time.perf_counter() - self._clock, 3),

@@ -67,6 +67,9 @@ class Job:
     started: datetime | None = None
     clock: float = 0.0
 
+    #: What the choosing stage writes at its end.
+    chosen = property(lambda self: self.folder / "settings.yml")
+
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.clock if self.clock else 0.0
@@ -74,11 +77,6 @@ class Job:
     @property
     def published(self) -> bool:
         return self.parameters["profile"] == "full" and self.default_parameters
-
-    @property
-    def chosen(self) -> Path:
-        """What the choosing stage writes at its end."""
-        return self.folder / "settings.yml"
 
 
 def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
@@ -167,10 +165,8 @@ def _fault(job: Job) -> str | None:
     recorded = results["parameters"]
     if different := [n for n, v in job.parameters.items() if recorded.get(n, _ABSENT) != v]:
         listed = ", ".join(f"{name}={name}" for name in job.parameters)
-        return (
-            f"the results were recorded without the run's {', '.join(different)}; write\n"
-            f'    run = Run("{job.notebook}", {listed})'
-        )
+        line = f'    run = Run("{job.notebook}", {listed})'
+        return f"the results were recorded without the run's {', '.join(different)}; write\n{line}"
     return None
 
 

@@ -1,15 +1,15 @@
 """What the process imports that notebooks' processes are forked from; nothing is computed here.
 
 Importing this module imports what the runner's workers, Jupyter's kernels and most notebooks
-import, four seconds' worth, and reads what `invariance.companion.imports` would read each time.
+import, four seconds' worth, and reads what `invariance.companion.provenance` would read each time.
 """
 
 import gc
 import importlib
 import sys
 
-from ..imports import closure
 from ..ledger.results import check_of
+from ..provenance import closure
 
 # see `invariance.companion.source.read_notebook`
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

@@ -15,12 +15,11 @@ from typing import Any
 
 from ..errors import NotebookError
 from ..files import file_digest, read_text
-from ..imports import modules_of
 from ..ledger.claims import Ledger
 from ..ledger.results import altered, read_results, read_status
 from ..ledger.settings import registered
 from ..paths import Paths
-from ..provenance import architecture, package_versions
+from ..provenance import architecture, modules_of, package_versions
 
 NEW = "it has not run yet"
 

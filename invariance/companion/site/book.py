@@ -15,11 +15,10 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from ..files import read_text
-from ..ledger.rows import Row
-from ..ledger.scoreboard import clipped, sentence
+from ..ledger.scoreboard import Row, clipped, sentence
 from ..ledger.verdicts import FAILED, KEPT, VERDICTS, at_fault
 from ..paths import Paths
-from ..run.figures import light_picture
+from ..run.style import light_picture
 from .cells import RECORDED, Cell, Output, as_notebook, page_of
 from .ideas import Idea
 from .material import Figure, Material, Notebook, Outcome

@@ -33,16 +33,10 @@ def build_site(
     """Write the site: pages that open from disk and fetch nothing.
 
     What an earlier call put into `out` (default: ``build/report``) is replaced, as a whole and when
-    the new site is finished; anything else is refused. With a `profile`, this machine's runs stand
-    beside the published results. Returns the first page; and what could not be shown, by notebook,
-    with every warning of Sphinx.
-
-    Raises
-    ------
-    SiteError
-        If `out` holds anything else, if there is nothing to show, or if a package is missing.
-    LedgerError, OutputError
-        If the ledger cannot be read, or the site cannot be written.
+    the new site is finished. With a `profile`, this machine's runs stand beside the published
+    results. Returns the first page; and what could not be shown, with every warning of Sphinx. A
+    `SiteError` if `out` holds anything else, nothing is to be shown or a package is missing, a
+    `LedgerError` or `OutputError` if the ledger cannot be read or the site cannot be written.
     """
     out = Path(os.path.abspath(out or paths.build / "report"))
     refuse_foreign(out)
@@ -58,10 +52,9 @@ def build_site(
             refuse_foreign(out)  # half a minute has passed
             replace_folder(draft, out)
     except OSError as error:
-        raise OutputError(
-            f"cannot write the site to {out}: {error.strerror or error}. An earlier one is "
-            "untouched; free some space or name a folder that can be written to"
-        ) from error
+        remedy = "free some space, or name a folder that can be written to"
+        why = f"{error.strerror or error}. An earlier one is untouched; {remedy}"
+        raise OutputError(f"cannot write the site to {out}: {why}") from error
     return out / "index.html", material.all_problems() + warnings
 
 
@@ -79,9 +72,8 @@ def refuse_foreign(out: Path) -> None:
             return
         beside = "was not made by this command" if known is None else "an earlier site beside it"
         fault = f"holds {', '.join(more[:3]) or 'folders'} and {beside}"
-    raise SiteError(
-        f"{out} {fault}. Nothing was changed. Name another folder, or move away what is there"
-    )
+    remedy = "Nothing was changed. Name another folder, or move away what is there"
+    raise SiteError(f"{out} {fault}. {remedy}")
 
 
 def _marked(marker: Path) -> set[str] | None:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import CompanionError
 from ..ledger.claims import load_ledger, paper_label, read_papers
 from ..ledger.results import altered, read_executed, read_results, read_status
-from ..ledger.rows import OPEN, Row, rows_of
+from ..ledger.scoreboard import OPEN, Row, rows_of
 from ..paths import Paths
 
 _LARGEST_PICTURE = 40_000_000  # pixels
@@ -78,9 +78,7 @@ class Notebook:
     failure: str = ""
     problems: list[str] = field(default_factory=list)
 
-    @property
-    def paper(self) -> str:
-        return self.name.split("/")[0]
+    paper = property(lambda self: self.name.split("/")[0])
 
     @property
     def outcomes(self) -> list[Outcome]:
@@ -103,10 +101,8 @@ class Paper:
     figure: str = ""
     caption: str = ""
 
-    @property
-    def short(self) -> str:
-        """``"Miller 1999"``."""
-        return paper_label(self.key)
+    #: ``"Miller 1999"``.
+    short = property(lambda self: paper_label(self.key))
 
     @property
     def heading(self) -> str:
@@ -150,9 +146,8 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
             name = file.parent.relative_to(folder).as_posix()
             names |= {name} if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name) else set()
     if not names:
-        raise SiteError(
-            f"nothing to show: no notebooks in {paths.notebooks}, no results in {paths.figures}"
-        )
+        where = f"no notebooks in {paths.notebooks}, no results in {paths.figures}"
+        raise SiteError(f"nothing to show: {where}")
     keys = dict.fromkeys([*about["papers"], *(claim.paper_key for claim in ledger.values())])
     homes = {key: {} for key in keys} | about["papers"] | about["sections"]
 
@@ -240,6 +235,5 @@ def is_picture(png: Path | bytes) -> str:
             width, height = picture.size
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         return f"not a PNG picture, or too large a one ({type(error).__name__})"
-    if width * height > _LARGEST_PICTURE:
-        return f"{width} x {height} pixels are too many to show"
-    return ""
+    large = width * height > _LARGEST_PICTURE
+    return f"{width} x {height} pixels are too many to show" if large else ""

@@ -20,17 +20,14 @@ _SECONDS = 300
 def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
     """Print the published results with headless Chromium; default: to ``build/report.pdf``.
 
-    Raises
-    ------
-    SiteError, LedgerError, OutputError
-        If Chromium or a package is missing, the ledger cannot be read, nothing could be printed.
+    A `SiteError`, `LedgerError` or `OutputError` if Chromium or a package is missing, the ledger
+    cannot be read, or nothing could be printed.
     """
     chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if chromium is None or shutil.which(chromium) is None:
-        raise SiteError(
-            f"the report is printed with Chromium, and {chromium or 'none'} was found: install it "
-            "(Debian: apt install chromium), or name the program in the variable CHROMIUM"
-        )
+        remedy = "install it (Debian: apt install chromium), or name the program in CHROMIUM"
+        what = f"the report is printed with Chromium, and {chromium or 'none'} was found"
+        raise SiteError(f"{what}: {remedy}")
     out = Path(os.path.abspath(out or paths.build / "report.pdf"))
     material = collect(paths)
     with tempfile.TemporaryDirectory() as folder:

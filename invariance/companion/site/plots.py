@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..ledger.claims import Claim
-from ..ledger.rows import Row
+from ..ledger.scoreboard import Row
 from ..ledger.verdicts import FAILED
 
 #: Low end, middle and high end of one measured thing, where the paper stands at zero.

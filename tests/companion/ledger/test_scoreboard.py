@@ -11,10 +11,10 @@ from click.testing import CliRunner
 from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import Earlier, load_ledger
-from invariance.companion.ledger.rows import Row
 from invariance.companion.ledger.scoreboard import (
     BEGIN,
     END,
+    Row,
     ScoreboardError,
     clipped,
     scoreboard,

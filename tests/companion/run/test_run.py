@@ -16,9 +16,9 @@ from matplotlib.figure import Figure
 
 from invariance.companion import Run
 from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
-from invariance.companion.imports import closure
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.settings import protocol_digest
+from invariance.companion.provenance import closure
 from invariance.companion.run.cache import CacheError, _computes, _leads_on
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
@@ -308,7 +308,7 @@ def test_the_key_of_the_code_leaves_the_machinery_out():
     assert {"invariance", "invariance.groups"} <= set(files)
     assert "invariance.companion.run.run" in {name for name in files if not _computes(name)}
     reached = closure(f"import {', '.join(files)}")
-    assert "invariance.companion.run.figures" in set(reached) - set(files)
+    assert "invariance.companion.run.style" in set(reached) - set(files)
 
 
 def test_what_cannot_be_kept_is_computed(project):

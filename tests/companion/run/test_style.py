@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from invariance.companion import curve, panel
 from invariance.companion.run import style
-from invariance.companion.run.figures import light_picture, to_png
+from invariance.companion.run.style import light_picture, to_png
 
 
 def test_a_project_of_its_own_has_its_own_methods(project):

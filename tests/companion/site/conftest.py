@@ -18,8 +18,8 @@ from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
-from invariance.companion.run.figures import to_png
 from invariance.companion.run.recording import record
+from invariance.companion.run.style import to_png
 from invariance.companion.site.build import build_site
 from invariance.evaluation.rates import RateFit
 

@@ -87,8 +87,7 @@ class Run(Stages):
                 raise ParameterError(f"seed={each!r}: expected a whole number >= 0")
         self._paths = Paths.find(alone=True)
         super().__init__(self._paths, notebook, profile, seeds, chooses)
-        self.profile, self.quick = profile, profile == "quick"
-        self.seed = self.seeds[0]
+        self.profile, self.quick, self.seed = profile, profile == "quick", self.seeds[0]
         self.rng = np.random.default_rng(self.seed)
         # far from any project there is no ledger, and nothing is judged
         here = self._paths.notebooks.is_dir()
@@ -233,10 +232,9 @@ class Run(Stages):
 
     def timing(self, name: str, seconds: float) -> None:
         """Record measured seconds; kept apart from the results that equal seeds reproduce."""
-        seconds = float(seconds)
-        if not np.isfinite(seconds) or seconds < 0:
+        if not 0 <= float(seconds) < np.inf:
             raise RecordError(f"timing {name!r} is {seconds}: expected seconds >= 0")
-        self._results["volatile"]["timings"][name] = seconds
+        self._results["volatile"]["timings"][name] = float(seconds)
         self._write()
 
     def uses_data(self, data: Any, sha256: str = "") -> None:

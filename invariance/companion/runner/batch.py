@@ -43,9 +43,8 @@ class Summary:
 
     @property
     def exit_code(self) -> int:
-        if self.interrupted:
-            return 130
-        return int(any(outcome.status != "ok" for outcome in self.outcomes))
+        failed = any(outcome.status != "ok" for outcome in self.outcomes)
+        return 130 if self.interrupted else int(failed)
 
 
 def run_notebooks(

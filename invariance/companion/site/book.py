@@ -167,11 +167,9 @@ class Book:
         self, name: str, title: str, template: str, below: Iterable[str] = (), /, **values: Any
     ) -> tuple[str, str]:
         """A page: its title and a part; and pages below it."""
-        part = Markup(self.part(template, name, **values))
+        said = {"title": Markup(title), "part": Markup(self.part(template, name, **values))}
         below = [Markup(entry if "<" in entry else f"/{entry}") for entry in below]
-        return f"{name}.md", self.write(
-            "page.md", name, title=Markup(title), part=part, below=below
-        )
+        return f"{name}.md", self.write("page.md", name, below=below, **said)
 
     def _notebook(self, notebook: Notebook) -> str:
         """A notebook with prose, code and what it printed as they stand, results between them."""
@@ -198,8 +196,7 @@ class Book:
         for notebook in self.material.notebooks.values():
             for full in self.reference.uses(notebook.source):
                 using.setdefault(full, []).append(notebook.name)
-        modules = self.reference.modules
-        if modules:
+        if modules := self.reference.modules:
             below = [f"api/{module}" for module in modules]
             yield self._page("api/index", "Reference", "api.html", below)
         for module, names in modules.items():

@@ -20,11 +20,6 @@ _LONG_OUTPUT = 4000  # characters
 # a warning: where it was raised, on whose machine, and the line there are nobody's concern
 _WARNING = re.compile(r"^\S+:\d+: (\w*Warning: .*)\n(?:  .*\n?)?", re.MULTILINE)
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
-# what stands above it where figures of the full run follow
-_QUICK = {
-    "output_type": "display_data", "metadata": {},
-    "data": {"text/markdown": "*Printed by a quick run; figures and tables are of the full run.*"},
-}  # fmt: skip
 #: Kinds of recorded results, and where an outcome keeps them.
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
@@ -70,12 +65,9 @@ class Cell:
         """The cell in a notebook file, with what it printed; plumbing is folded."""
         tags = {*self.tags, *(["hide-input"] if self.code and _is_plumbing(self) else [])}
         metadata = {"tags": sorted(tags)} if tags else {}
-        written: dict[str, Any] = {"metadata": metadata, "source": self.source}
-        if self.code:
-            return written | {
-                "cell_type": "code", "outputs": self.printed, "execution_count": None
-            }  # fmt: skip
-        return written | {"cell_type": "markdown"}
+        kind = {"cell_type": "code" if self.code else "markdown"}
+        ran = {"outputs": self.printed, "execution_count": None} if self.code else {}
+        return {"metadata": metadata, "source": self.source, **kind, **ran}
 
 
 def as_notebook(cells: Sequence[Cell]) -> str:
@@ -176,8 +168,6 @@ def _printed(output: Mapping[str, Any], captions: set[str]) -> dict[str, Any] | 
             return _stream("\n".join(lines))
         case "error":
             return _stream("\n".join(map(_joined, output.get("traceback") or [])))
-    if any("widget" in mime for mime in data):
-        return _stream("An interactive element stands here when the notebook is open.")
     if "image/png" in data:
         try:
             png = b64decode(_joined(data["image/png"]), validate=False)
@@ -185,8 +175,7 @@ def _printed(output: Mapping[str, Any], captions: set[str]) -> dict[str, Any] | 
             return "a picture that is not in base64"
         if fault := is_picture(png):
             return f"a picture in an output: {fault}"
-        kept = {"image/png": b64encode(png).decode()}
-        return {"output_type": "display_data", "data": kept, "metadata": {}}
+        return _shown("image/png", b64encode(png).decode())
     text = _joined(data.get("text/markdown") or data.get("text/plain"))
     if not text.strip() or text in captions or text.startswith("Verdict("):
         return None
@@ -196,6 +185,16 @@ def _printed(output: Mapping[str, Any], captions: set[str]) -> dict[str, Any] | 
 def _stream(text: str) -> dict[str, Any]:
     short = text if len(text) <= _LONG_OUTPUT else f"{text[:_LONG_OUTPUT]}\n[...]"
     return {"output_type": "stream", "name": "stdout", "text": short}
+
+
+def _shown(mime: str, content: str) -> dict[str, Any]:
+    return {"output_type": "display_data", "data": {mime: content}, "metadata": {}}
+
+
+#: Above what was printed, where figures of the full run follow.
+_QUICK = _shown(
+    "text/markdown", "*Printed by a quick run; figures and tables are of the full run*"
+)
 
 
 def _joined(text: Any) -> str:

@@ -42,6 +42,10 @@ def _write(writer: Any, node: part) -> None:
     raise nodes.SkipNode
 
 
+def _link(page: str, address: str, words: Any) -> nodes.reference:
+    return nodes.reference("", "", words, refuri=internal(page, address), internal=True)
+
+
 def _finish(app: Sphinx, doctree: nodes.document) -> None:
     """No raw markup, no address but of the web, and notebooks' names become links."""
     book, page = app.config.companion_book, app.env.current_document.docname
@@ -57,10 +61,7 @@ def _finish(app: Sphinx, doctree: nodes.document) -> None:
         if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
             continue
         if target := book.target(place.astext()):
-            address = internal(page, target)
-            place.replace_self(
-                nodes.reference("", "", place.deepcopy(), refuri=address, internal=True)
-            )
+            place.replace_self(_link(page, target, place.deepcopy()))
 
 
 class _Light(HTML5Translator):
@@ -93,9 +94,7 @@ class _FewColours:
             yield at, kind if kept else String if kind in String else Text, text
 
 
-def _template(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], tree: Any
-) -> str | None:
+def _template(app: Sphinx, page: str, _: str, context: dict[str, Any], tree: Any) -> str | None:
     """A class has a light page, without the theme's menus; a part may hold formulas."""
     book = app.config.companion_book
     body = context.get("body", "")
@@ -149,8 +148,7 @@ def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> t
     literal = nodes.literal(text, text)
     if full is None or text.startswith("."):
         return [literal], []
-    address = internal(env.current_document.docname, reference.address(full))
-    return [nodes.reference("", "", literal, refuri=address, internal=True)], []
+    return [_link(env.current_document.docname, reference.address(full), literal)], []
 
 
 def _links(app: Sphinx, doctree: nodes.document) -> None:
@@ -168,8 +166,7 @@ def _links(app: Sphinx, doctree: nodes.document) -> None:
                 place["reftarget"], place["refspecific"] = full, False
     for sign in doctree.findall(addnodes.desc_signature):
         if sign.get("module") and (at := reference.source(sign["module"], sign["fullname"])):
-            words = nodes.inline("", "source", classes=["viewcode-link"])
-            sign += nodes.reference("", "", words, refuri=internal(page, at), internal=True)
+            sign += _link(page, at, nodes.inline("", "source", classes=["viewcode-link"]))
 
 
 class _English(SearchEnglish):

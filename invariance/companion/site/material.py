@@ -169,8 +169,7 @@ def collect(paths: Paths, profile: str | None = None) -> Material:
 
 
 def _notebook(name: str, paths: Paths, profile: str | None) -> Notebook:
-    notebook = Notebook(name)
-    said = notebook.problems
+    said = (notebook := Notebook(name)).problems
     try:
         if paths.source(name).exists():
             notebook.source = paths.source(name).read_text(encoding="utf-8-sig")
@@ -213,9 +212,8 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
             problems.append(f"table {entry['name']}: {entry['file']} cannot be read: {error}")
             continue
         tables[entry["name"]] = Table(entry["name"], entry["caption"], rows)
-    for entry in content["claims"].values():
-        if content["profile"] == "quick" and entry.get("data"):
-            # what a quick run measures on a stand-in says nothing of the paper's own data
+    for entry in content["claims"].values() if content["profile"] == "quick" else ():
+        if entry["data"]:  # measured on a stand-in, it says nothing of the paper's own data
             entry["verdict"] = OPEN
     says: dict[str, list[str]] = {}
     for entry in content["says"]:

@@ -53,8 +53,7 @@ def dot_plot(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
     What did not come out stands first.
     """
-    rows = sorted(rows, key=lambda row: row.verdict not in FAILED)
-    panels = []
+    rows, panels = sorted(rows, key=lambda row: row.verdict not in FAILED), []
     for kind, panel in _PANELS.items():
         lines = [(row, *_places(panel, row)) for row in rows if row.claim.kind == kind]
         if lines := [line for line in lines if line[1]]:

@@ -105,9 +105,6 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
 def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **options: Any) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
 
-    A notebook that is killed while others run, for want of memory perhaps, is tried once more
-    alone.
-
     Exit status: 0 if every notebook succeeded, 1 if one failed, 2 if something asked for does
     not exist, 130 if interrupted.
     """
@@ -129,8 +126,6 @@ def choose(notebooks: tuple[str, ...], **options: Any) -> None:
 
     At full scale they become notebooks/settings/<paper>/<name>.yml, which is committed: a part of
     the protocol that 'invariance run' measures. Without a name, every notebook that chooses.
-
-    Exit status: as of 'invariance run'.
     """
     paths = Paths.find()
     named = paths.select(notebooks)

@@ -15,8 +15,7 @@ from .paths import Paths
 def start_companion(name: str, folder: Path) -> list[Path]:
     """Write the smallest companion to a paper into a new folder: one claim, one notebook, one test.
 
-    `name` is the paper's key, such as ``miller1999``; the folder does not exist yet, or is empty.
-    Returns what was written.
+    `name` is the paper's key, such as ``miller1999``. Returns what was written.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         form = "a small letter, then small letters, digits, _ or -"

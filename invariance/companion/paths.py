@@ -1,13 +1,9 @@
 """Where everything lies: one place for every path, all of them absolute.
 
-``build/<profile>/<paper>/<name>/`` is the output folder of one notebook:
-
-- ``status.json``: how the *latest* attempt ended (see `invariance.companion.runner.attempt`);
-- ``executed.ipynb``, ``results.json``, figures and tables: the latest *successful* attempt;
-- ``failed/``: executed notebook and partial outputs of the latest attempt, when it failed.
-
-A failure therefore never destroys an earlier success. Folders whose name starts with a dot are
-attempts under way; they become the output folder by one rename.
+``build/<profile>/<paper>/<name>/`` is the output folder of one notebook: ``status.json`` says how
+the *latest* attempt ended; ``executed.ipynb``, ``results.json``, figures and tables are of the
+latest *successful* one, ``failed/`` of the latest one when it failed. Folders whose name starts
+with a dot are attempts under way; they become the output folder by one rename.
 """
 
 import os

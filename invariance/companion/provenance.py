@@ -86,8 +86,7 @@ def hardware() -> dict[str, Any]:
 def floor_s() -> float:
     """Seconds of a bare matrix product for the operations that orbits have taken so far here.
 
-    They are counted before they are done (`invariance.orbits.way.asked`): inner products over
-    orbits, not solvers of linear systems nor figures. A symmetric matrix counts whole.
+    They are counted before they are done: not solvers nor figures; a symmetric matrix counts whole.
     """
     way = sys.modules.get("invariance.orbits.way")  # absent where there were no orbits
     return sum(n / way.rate(dtype) for dtype, n in way.asked.items()) if way else 0.0

@@ -96,8 +96,7 @@ def chooses(path: Path) -> bool:
 def reads(paths: Paths, notebook: str) -> list[str]:
     """Notebooks whose results a notebook reads.
 
-    A `NotebookError` is raised for a header that does not list names, a name that no notebook has,
-    and notebooks that read each other in a circle.
+    A `NotebookError` for a malformed header, an unknown name, and notebooks that read in a circle.
     """
     found = _header(paths, notebook)["reads"]
     known = paths.all_notebooks() if found else []
@@ -142,8 +141,7 @@ def _header(paths: Paths, notebook: str) -> dict[str, Any]:
 class Parameter:
     """One annotated name of a parameters cell.
 
-    ``type`` is the annotation as written (``int``, ``list[float]``, ``int | None``), ``help`` the
-    comment at the end of the line.
+    ``type`` is the annotation as written, such as ``int | None``, ``help`` the line's comment.
     """
 
     name: str
@@ -192,12 +190,7 @@ def _as(kind: str, value: Any) -> Any:
 
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
-    """Parameters of a text notebook, in their order.
-
-    A `NotebookError` names the line: no cell or several cells tagged ``parameters``, anything but
-    ``name: type = value`` on a line, a default that is not a literal of that type, or a first
-    parameter that is not ``profile``.
-    """
+    """Parameters of a text notebook, in their order; `NotebookError` names a line that is none."""
     name = f"notebook {path.parent.name}/{path.stem}"
     code = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
     cells = [cell.source for cell in code if "parameters" in cell.metadata.get("tags", [])]
@@ -236,8 +229,7 @@ def resolve(
 ) -> dict[str, Any]:
     """Every parameter of a notebook with its value: the given one or the default.
 
-    A str is parsed by the parameter's type, as from a command line. An unknown name is a
-    `ParameterError` that tells the valid ones, and so is a value of the wrong type.
+    A str is parsed by the parameter's type. A `ParameterError` for unknown names and wrong types.
     """
     for name in given:
         if name not in parameters:

@@ -39,10 +39,9 @@ class Earlier:
 class Claim:
     """One checkable claim of a paper.
 
-    The head of ``notebooks/claims.yml`` says what its owner's fields mean. ``paper`` holds the
-    printed numbers, digit for digit. Ours are ``protocol`` (data, sizes, choices and seeds,
-    registered before the run that counts), ``history`` (what earlier protocols gave) and ``note``
-    (a standing remark).
+    The head of ``notebooks/claims.yml`` says what its owner's fields mean; ``paper`` holds the
+    printed numbers, digit for digit. Ours are ``protocol`` (registered before the run that counts),
+    ``history`` (what earlier protocols gave) and ``note`` (a standing remark).
     """
 
     id: str

@@ -21,9 +21,8 @@ from .verdicts import KEPT, judge_again
 def problems(paths: Paths) -> list[str]:
     """Every inconsistency, one sentence each; empty when all is well.
 
-    They are about the form of the notebooks, the ledger's words that are its owner's, settings that
-    nobody chose, claims that the ledger does not know or that two notebooks record, stored results
-    (altered, unreadable, incomplete, or short of the paper without a reason), and the scoreboard.
+    They are about the form of the notebooks, the ledger, settings, stored results that are altered,
+    incomplete or short of the paper without a reason, and the scoreboard.
     """
     found: list[str] = []
     for check in (alterations, departures, _notebooks, _settings, _records, _scoreboard):

@@ -1,9 +1,7 @@
 """What is published is what was measured, and what is promised is what the ledger's owner wrote.
 
 Every published file has its digest in ``figures/SHA256SUMS``. The command that writes a file
-records it: a run what it publishes, ``invariance choose`` the settings, ``invariance scoreboard``
-what it writes, and the ledger as it then is. `alterations` lists what has been
-changed, lost or added by anything else.
+records it; `alterations` lists what anything else has changed, lost or added.
 
 The ledger is its owner's edition, word for word, and three fields of ours (`departures`). Our lines
 stand below the owner's line of a claim, whose closing brace moves down, indented by five blanks.
@@ -55,8 +53,7 @@ def _recorded(paths: Paths) -> dict[str, str]:
 def record_digests(paths: Paths, *places: Path) -> None:
     """Record the files at and below `places` as they are now; those that have gone are dropped.
 
-    The first call adopts the ledger and the settings. Runners that publish at the same moment take
-    turns.
+    The first call adopts the ledger and the settings. Runners take turns.
     """
     paths.build.mkdir(parents=True, exist_ok=True)
     with open(paths.build / ".recording", "w") as turn:

@@ -28,10 +28,9 @@ _APART = re.compile(
 
 
 def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[str]:
-    """Numbers in a notebook's text cells that state a result and stand nowhere else.
+    """Numbers in a notebook's text cells that state a result and stand nowhere else, in context.
 
-    `printed` is what the papers print, as the ledger has it. Each number comes with a few words
-    around it.
+    `printed` is what the papers print, as the ledger has it.
     """
     source = paths.source(notebook)
     try:

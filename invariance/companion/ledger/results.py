@@ -50,9 +50,8 @@ def _read(path: Path, kind: str, notebook: str | None = None) -> Found:
 def read_results(folder: Path, notebook: str | None = None) -> Found:
     """Content of a folder's ``results.json``, and what is wrong with it.
 
-    They are as `invariance.companion.Run` writes them, whatever was left out filled in, or None
-    where there are none, none that can be used, or those of another than the named notebook. A
-    problem is one sentence, starting with the file; there is none where there is no such file.
+    Whatever was left out is filled in. None where there is none, none that can be used, or that of
+    another than the named notebook. A problem is one sentence, starting with the file.
     """
     content, wrong = _read(folder / "results.json", "results", notebook)
     spent = content["volatile"].values() if content else ()
@@ -70,9 +69,7 @@ def files_of(results: Mapping[str, Any]) -> list[str]:
 def read_status(folder: Path, notebook: str | None = None) -> Found:
     """Content of a folder's ``status.json``, and what is wrong with it; as `read_results`.
 
-    The dict has ``status``, ``duration_s``, ``failure`` (None or a dict with ``message``,
-    ``exception``, ``traceback``, ``cell_index`` and ``cell_source``) and ``success`` (None, or what
-    `invariance.companion.runner.resume` keeps of the latest success).
+    Its ``failure`` is None or of `runner.worker.failure`, its ``success`` None or of `resume`.
     """
     return _read(folder / "status.json", "status", notebook)
 

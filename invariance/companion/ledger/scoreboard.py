@@ -1,10 +1,8 @@
 """What counts for each claim (`Row`), and what it comes to: README's table, pages beside figures.
 
 A verdict that counts is computed here from the recorded numbers, whatever the results say of it.
-
-The table stands between two marker lines, so that a command can write it and a check can compare
-it. ``figures/README.md`` shows the figures, ``FAILURES.md`` says what is not reproduced, and why,
-``PROTOCOLS.md`` what earlier protocols gave. All are templates of `templates`.
+The table stands between two marker lines. ``figures/README.md`` shows the figures, ``FAILURES.md``
+what is not reproduced, and why, ``PROTOCOLS.md`` what earlier protocols gave.
 """
 
 import html
@@ -113,8 +111,7 @@ class ScoreboardError(CompanionError, ValueError):
 def scoreboard(paths: Paths) -> dict[Path, str]:
     """``README.md`` with the table in its place, and the pages beside figures, by path.
 
-    A `LedgerError` if the ledger or ``README.md`` cannot be read, a `ScoreboardError` if the latter
-    has no place for the table.
+    A `LedgerError` or a `ScoreboardError` if something cannot be read, or there is no place.
     """
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -186,11 +183,7 @@ def _sort(claim: Claim) -> str:
 
 
 def sentence(rows: Sequence[Row]) -> str:
-    """How many claims are reproduced, and what sort of claims they are: one paragraph of Markdown.
-
-    A number that a paper prints is one that the authors' own program gives as well, or another;
-    a statement is one of theory, tested on generated data, or one about real data.
-    """
+    """How many claims are reproduced, and what sort of claims they are: a paragraph of Markdown."""
     kept = _of(rows, KEPT)
     parts: dict[str, list[Row]] = {}
     for row in rows:

@@ -57,8 +57,7 @@ def _leads_on(module: str) -> bool:
 def code_digest(notebook: Path | None) -> str:
     """Key of the modules that a notebook computes with, of BLAS and package versions.
 
-    `notebook` is its text; None takes the modules loaded so far. The companion is left out, and
-    what is reached through it alone: redrawing a figure in another colour changes no number.
+    `notebook` is its text; None takes the modules loaded so far. The companion is left out.
     """
     loaded = "\n".join(f"import {m}" for m in sys.modules if m.split(".")[0] == "invariance")
     files = modules_of(notebook, _leads_on) if notebook else closure(loaded, through=_leads_on)

@@ -157,8 +157,7 @@ def light_picture(
 ) -> tuple[bytes, bool]:
     """A PNG of bounded width, in few colours where that saves a third or more, else as it is.
 
-    With `kind` ``"WEBP"`` it becomes one without loss, which is a fifth smaller. Also whether the
-    picture fills its frame, as photographs do, where less than half is white.
+    Of `kind` ``"WEBP"`` it has no loss. Also whether it fills its frame, as photographs do.
     """
     from PIL import Image
 

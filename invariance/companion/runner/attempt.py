@@ -34,8 +34,7 @@ _ABSENT = object()
 class Outcome:
     """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted.
 
-    ``failure`` is of `invariance.companion.runner.worker.failure`. ``resumed``: not run, an
-    earlier success was still valid.
+    ``failure`` is of `worker.failure`. ``resumed``: not run, an earlier success was valid.
     """
 
     notebook: str
@@ -213,10 +212,7 @@ def _keep_failure(job: Job, status: str, why: dict[str, Any]) -> None:
 
 
 def publish_again(job: Job, paths: Paths) -> None:
-    """Publish a valid result once more, in place of a copy of it or of what cannot be read.
-
-    Sound results from elsewhere, or of another commit, are left as they are.
-    """
+    """Publish a valid result once more, in place of a copy of it or of what cannot be read."""
     target = paths.published(job.notebook)
     mine, theirs = (file_digest(folder / "results.json") for folder in (job.final, target))
     known = theirs == mine or not read_results(target, job.notebook)[0]

@@ -132,12 +132,10 @@ def _job(
 
 
 def _expected(paths: Paths, job: Job) -> tuple[float, float]:
-    """Seconds and MiB that a notebook takes, by its records.
+    """Seconds and MiB that a notebook takes, by the largest of its records.
 
     Seconds are those of a run and of the earlier ones that filled its cache: of the processor
-    where they are fewer than by the clock, for others may have run beside it. A record from before
-    that was noted says too little, hence the largest counts. A notebook never run comes first: it
-    may be the longest.
+    where they are fewer than by the clock. A notebook never run comes first.
     """
     folders = [job.final, *([paths.published(job.notebook)] if job.published else [])]
     found = [(read_results(f, job.notebook)[0] or {"volatile": {}})["volatile"] for f in folders]
@@ -167,8 +165,8 @@ def _signals_noted() -> Iterator[list[int]]:
 def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | None:
     """The first job that can start now; those to run alone come last.
 
-    It reads nothing of one which is yet to end, and what it needs of memory is free: at most
-    `room` MiB are given away together. What needs more than that runs by itself.
+    It reads nothing of one which is yet to end, and at most `room` MiB are given away together.
+    What needs more than that runs by itself.
     """
     if any(job.alone for job in running):
         return None

@@ -1,8 +1,7 @@
 """Where notebooks run: processes of this machine, and a folder of each runner's own.
 
-Runners may share ``build/`` (containers, two terminals): what a dead one left is told from what a
-living one is writing by the lock on its folder, which the system releases when the process ends,
-however it ends. A process id could not tell: two containers have the same ones.
+Runners may share ``build/`` (containers, two terminals): a dead one is told from a living one by
+the lock on its folder, which the system releases when the process ends.
 """
 
 import fcntl
@@ -36,11 +35,9 @@ class Here:
     """This machine, `jobs` notebooks at a time (default: one a core).
 
     On Linux, with one BLAS thread, the notebooks' processes are forks of multiprocessing's server,
-    which has imported everything (`preload`): two interpreters with Jupyter, scikit-learn and
-    matplotlib take four seconds to start, two forks a few hundredths. With more threads there
-    would be threads to fork; every process is started anew. ``memory_mb`` are MiB that notebooks
-    may take together: 20 GiB, or 85 % of what the machine has. `work` is what a process does with
-    the file that describes its job.
+    which has imported everything (`preload`): a start takes hundredths of a second instead of two
+    seconds. ``memory_mb`` are MiB that notebooks may take together: 20 GiB, or 85 % of what the
+    machine has. `work` is what a process does with the file that describes its job.
     """
 
     def __init__(self, jobs: int | None = None, work: Callable[[Path], None] = work) -> None:
@@ -89,8 +86,7 @@ class Here:
 def runner_folder(paths: Paths) -> Iterator[Path]:
     """A folder for this runner's attempts, on the file system of the results.
 
-    What dead runners left behind is removed first: their folders, half-published copies, and the
-    processes that would go on writing to them.
+    What dead runners left is removed first: folders, half-published copies, processes.
     """
     home = paths.build / ".runners"
     mine = home / uuid.uuid4().hex[:16]

@@ -1,8 +1,4 @@
-"""What the process imports that notebooks' processes are forked from; nothing is computed here.
-
-Importing this module imports what the runner's workers, Jupyter's kernels and most notebooks
-import, four seconds' worth, and reads what `invariance.companion.provenance` would read each time.
-"""
+"""What the process imports that notebooks' processes are forked from: four seconds' worth."""
 
 import gc
 import importlib

@@ -1,9 +1,8 @@
 """Is a result that lies on disk the one that a run would give? `reason_to_run` says why not.
 
-A result counts as present when the latest success noted, in ``status.json``, the same fingerprint
-(text, parameters, code, packages, threads) and the same inputs (results of the notebooks that it
-reads), when every output of it is there with the digest that was noted, and when the data files
-that it used are still the same. All of that goes by content: what a clock says plays no part.
+The latest success noted, in ``status.json``, a fingerprint (text, parameters, code, packages,
+threads), inputs (results of the notebooks that it reads) and digests of its outputs: all of them,
+and the data files, are to be the same. What a clock says plays no part.
 """
 
 import hashlib

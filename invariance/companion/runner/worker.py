@@ -2,9 +2,8 @@
 
 It forks its kernel before anything else runs in it, and it ends everything below it, orphans of
 the notebook among them: when the notebook has ended, when it is told to (SIGTERM), and when the
-runner has gone. In the run's folder it writes, beside the notebook's own outputs,
-``executed.ipynb`` (saved after every cell), ``.work/progress.json`` (the cell under way) and
-``.work/outcome.json``.
+runner has gone. It writes ``executed.ipynb`` after every cell, and in ``.work`` the cell under way
+(``progress.json``) and how it ended (``outcome.json``).
 """
 
 import ctypes
@@ -105,8 +104,8 @@ def _guard(runner: int) -> None:
 class Kernel:
     """A fork of this process that becomes a kernel: what nbclient asks of a kernel's manager.
 
-    It chooses its ports itself and writes them to the file `told`, so that no other process can
-    take one of them between the choice and the start. `folder` is its working directory.
+    It chooses its ports itself and writes them to the file `told`: no other process can take one
+    in between. `folder` is its working directory.
     """
 
     has_kernel = True
@@ -166,8 +165,7 @@ def failure(message: str, folder: Path | None = None, **more: Any) -> dict[str, 
 def _incomplete(folder: Path) -> str | None:
     """Why an executed notebook did not run to its last cell; None if it did.
 
-    papermill takes ``sys.exit(0)`` for a good end and leaves out the cells after it; a choosing
-    stage ends like that.
+    papermill takes ``sys.exit(0)`` for a good end; a choosing stage ends like that.
     """
     executed, problems = read_executed(folder / "executed.ipynb")
     if executed is None:

@@ -35,8 +35,7 @@ def build_site(
     What an earlier call put into `out` (default: ``build/report``) is replaced, as a whole and when
     the new site is finished. With a `profile`, this machine's runs stand beside the published
     results. Returns the first page; and what could not be shown, with every warning of Sphinx. A
-    `SiteError` if `out` holds anything else, nothing is to be shown or a package is missing, a
-    `LedgerError` or `OutputError` if the ledger cannot be read or the site cannot be written.
+    `SiteError` if `out` holds anything else, an `OutputError` if it cannot be written.
     """
     out = Path(os.path.abspath(out or paths.build / "report"))
     refuse_foreign(out)

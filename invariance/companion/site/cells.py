@@ -192,9 +192,7 @@ def _shown(mime: str, content: str) -> dict[str, Any]:
 
 
 #: Above what was printed, where figures of the full run follow.
-_QUICK = _shown(
-    "text/markdown", "*Printed by a quick run; figures and tables are of the full run*"
-)
+_QUICK = _shown("text/markdown", "*Printed by a quick run; figures and tables are of the full run*")
 
 
 def _joined(text: Any) -> str:

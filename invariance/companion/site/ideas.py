@@ -1,8 +1,7 @@
 """Ideas to move in the page: pictures drawn in advance, a slider that goes through them.
 
 A project's own ideas are functions of ``notebooks/pages/_ideas.py``, which return an `Idea`; the
-SVG templates beside that file draw them. What differs between the pictures is all that the page's
-script knows. Without the script the picture at the start stands still.
+SVG templates beside that file draw them. Without the page's script the first picture stands still.
 """
 
 import json

@@ -20,8 +20,7 @@ _SECONDS = 300
 def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
     """Print the published results with headless Chromium; default: to ``build/report.pdf``.
 
-    A `SiteError`, `LedgerError` or `OutputError` if Chromium or a package is missing, the ledger
-    cannot be read, or nothing could be printed.
+    A `SiteError` if Chromium or a package is missing, an `OutputError` if nothing was printed.
     """
     chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
     if chromium is None or shutil.which(chromium) is None:

@@ -178,16 +178,16 @@ def site(out: Path | None) -> None:
 def _build_site(out: Path | None, profile: str | None) -> None:
     from .site.build import build_site
 
-    index, problems = build_site(Paths.find(), out, profile=profile)
-    _name(problems)
+    index, found = build_site(Paths.find(), out, profile=profile)
     click.echo(f"Open {index}")
-    if problems:
-        raise click.ClickException(f"{len(problems)} problem(s); everything else is shown")
+    _refuse(found, "; everything else is shown")
 
 
-def _name(problems: list[str]) -> None:
+def _refuse(problems: list[str], more: str = "") -> None:
     for problem in problems:
         click.secho(f"- {problem}", fg="red", err=True)
+    if problems:
+        raise click.ClickException(f"{len(problems)} problem(s){more}")
 
 
 @main.command()
@@ -256,8 +256,5 @@ def write_scoreboard() -> None:
 @main.command()
 def check() -> None:
     """Do ledger, notebooks, stored results and scoreboard agree?"""
-    found = consistency.problems(Paths.find())
-    _name(found)
-    if found:
-        raise click.ClickException(f"{len(found)} problem(s)")
+    _refuse(consistency.problems(Paths.find()))
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

@@ -153,18 +153,14 @@ def replace_folder(new: Path, final: Path) -> None:
     steps, `repair_folder` restores the earlier folder.
     """
     repair_folder(final)
-    aside = _aside(final)
     with writing(final):
         final.parent.mkdir(parents=True, exist_ok=True)
         if sys.platform == "linux" and final.is_dir() and _exchange(new, final):
             shutil.rmtree(new, ignore_errors=True)
             return
         if final.exists():
-            os.rename(final, aside)
+            os.rename(final, _aside(final))
         try:
             os.rename(new, final)
-        except OSError:
-            if aside.exists():
-                os.rename(aside, final)
-            raise
-    shutil.rmtree(aside, ignore_errors=True)
+        finally:
+            repair_folder(final)

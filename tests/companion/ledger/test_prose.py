@@ -5,7 +5,7 @@ import json
 import pytest
 
 from invariance.companion.ledger import consistency
-from invariance.companion.ledger.prose import typed_results
+from invariance.companion.ledger.consistency import typed_results
 
 
 @pytest.fixture

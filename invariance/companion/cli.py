@@ -194,7 +194,7 @@ def _refuse(problems: list[str], more: str = "") -> None:
 @_out("build/report.pdf")
 def pdf(out: Path | None) -> None:
     """Print the published results as a paper of some pages; needs Chromium."""
-    from .site.pdf import write_pdf
+    from .site.build import write_pdf
 
     click.echo(write_pdf(Paths.find(), out))
 

@@ -1,10 +1,14 @@
-"""`build_site`: the book written by Sphinx in a folder of its own, then put in place at once."""
+"""`build_site`: the book written by Sphinx in a folder of its own, then put in place at once.
+
+`write_pdf`: question, method, each paper's claims and the failures, printed as a paper.
+"""
 
 import gc
 import io
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 from importlib.util import find_spec
@@ -25,6 +29,8 @@ MARKER = ".invariance-site.json"
 
 _HERE = Path(__file__).parent
 _MATHJAX = "sphinx-mathjax-offline"  # a package whose name is no Python name
+_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_SECONDS = 300  # to print
 
 
 def build_site(
@@ -162,3 +168,38 @@ def bring_mathjax(target: Path) -> None:
     startup = (source / "startup.js").read_text(encoding="utf-8")
     config = f"window.MathJax = {json.dumps(config)};\n"
     (target / "startup.js").write_text(config + startup, encoding="utf-8")
+
+
+def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
+    """Print the published results with headless Chromium; default: to ``build/report.pdf``.
+
+    A `SiteError` if Chromium or a package is missing, an `OutputError` if nothing was printed.
+    """
+    chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _CHROMIUM)), None)
+    if chromium is None or shutil.which(chromium) is None:
+        remedy = "install it (Debian: apt install chromium), or name the program in CHROMIUM"
+        what = f"the report is printed with Chromium, and {chromium or 'none'} was found"
+        raise SiteError(f"{what}: {remedy}")
+    out = Path(os.path.abspath(out or paths.build / "report.pdf"))
+    material = collect(paths)
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        book = Book(material, paths, place / "pictures")
+        (place / "report.html").write_text(book.write("report.html", "report"), encoding="utf-8")
+        shutil.copy(_HERE / "static/report.css", place)
+        bring_mathjax(place / "_static/mathjax")
+        command = [
+            chromium, "--headless", "--disable-gpu", "--no-pdf-header-footer",
+            "--virtual-time-budget=60000", f"--user-data-dir={place / 'profile'}",
+            f"--print-to-pdf={place / 'report.pdf'}", (place / "report.html").as_uri(),
+        ]  # fmt: skip
+        if hasattr(os, "geteuid") and os.geteuid() == 0:
+            command[1:1] = ["--no-sandbox", "--disable-dev-shm-usage"]  # a container's only user
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
+        made = place / "report.pdf"
+        if not made.is_file() or made.read_bytes()[:5] != b"%PDF-":
+            raise OutputError(f"Chromium printed nothing: {done.stderr.strip()[-300:]}")
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made, f"{out}.part")
+        os.replace(f"{out}.part", out)
+    return out

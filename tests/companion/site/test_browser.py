@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from invariance.companion.site.pdf import write_pdf
+from invariance.companion.site.build import write_pdf
 
 from .conftest import open_page
 

@@ -13,10 +13,9 @@ from invariance.companion.ledger.rows import OPEN
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
 from invariance.companion.site import book, cells
-from invariance.companion.site.build import MARKER
+from invariance.companion.site.build import MARKER, write_pdf
 from invariance.companion.site.cells import page_of
 from invariance.companion.site.material import Material, SiteError, collect
-from invariance.companion.site.pdf import write_pdf
 from invariance.companion.site.plots import chart, dot_plot
 from invariance.companion.site.reference import Reference
 from invariance.companion.site.text import prose

@@ -7,7 +7,7 @@ from .files import read_text
 from .ledger.claims import Ledger, load_ledger
 from .ledger.results import read_results
 from .ledger.scoreboard import Row, clipped, published_results, rows_of
-from .ledger.verdicts import at_fault, beside
+from .ledger.verdicts import at_fault
 from .paths import Paths
 
 
@@ -59,7 +59,7 @@ def measured(row: Row) -> dict[str, str]:
         "verdict": row.verdict if row.profile == "full" else result.get("verdict", row.verdict),
         "ours": clipped(result.get("ours", "")),
         "why": clipped(at_fault(result.get("reason", ""))),
-        "rests on": beside(row.claim, result.get("recorded", {})),
+        "rests on": row.beside,
     }
 
 
@@ -68,7 +68,7 @@ def _cost(paths: Paths, notebook: str) -> str:
     if results is None:
         return ""
     spent = results["volatile"]
-    where = (spent.get("hardware") or {}).get("processor")
+    where = spent["hardware"].get("processor")
     cost = f"{duration(spent['wall_s'] + spent['cached_s'])}, {spent['peak_memory_mb']:,.0f} MiB"
     return f"{cost}, on {where}" if where else cost
 

@@ -79,10 +79,8 @@ def list_notebooks(notebooks: tuple[str, ...]) -> None:
     """Notebooks, their parameters with types and defaults, last status and duration."""
     paths = Paths.find()
     for notebook in paths.select(notebooks):
-        states = []
-        for profile in PROFILES:
-            if status := read_status(paths.output(notebook, profile), notebook)[0]:
-                states.append(f"{profile}: {status['status']}, {duration(status['duration_s'])}")
+        found = {p: read_status(paths.output(notebook, p), notebook)[0] for p in PROFILES}
+        states = [f"{p}: {s['status']}, {duration(s['duration_s'])}" for p, s in found.items() if s]
         click.secho(notebook, bold=True, nl=False)
         click.echo(f"  [{'; '.join(states) or 'never run'}]")
         try:

@@ -58,10 +58,10 @@ def write_json(path: Path, content: Any) -> None:
     write_bytes(path, (text + "\n").encode("utf-8", "backslashreplace"))
 
 
-def read_json(path: Path) -> Any | None:
-    """Content of a JSON file, or None if it does not exist or is not JSON."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
+def read_json(path: Path, finite: bool = False) -> Any | None:
+    """Content of a JSON file, or None if it does not exist, is not JSON, or not `finite`."""
+    try:  # of NaN, int makes a ValueError
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=int if finite else None)
     except (OSError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -93,10 +93,7 @@ def floor_s() -> float:
 
 
 def peak_memory_mb() -> dict[str, float]:
-    """Peak resident memory of this process and of its largest finished child, in MiB.
-
-    The system counts a child from its fork on, so the child's figure is an upper bound.
-    """
+    """Peak resident memory, in MiB, of this process and, at most, of its largest finished child."""
     unit = 2**20 if sys.platform == "darwin" else 2**10
     whose = {"peak_memory_mb": resource.RUSAGE_SELF}
     whose["peak_memory_child_mb"] = resource.RUSAGE_CHILDREN
@@ -116,10 +113,7 @@ def _file(module: str, package: Path) -> Path | None:
 
 @cache
 def _homes(origin: str, package: Path) -> dict[str, str]:
-    """Module of each name that a package finds on first use, by `__getattr__`.
-
-    Names that its text imports, for type checkers, are found there.
-    """
+    """Module of each name that a package finds on first use, by `__getattr__`."""
     path = _file(origin, package) if origin.split(".")[0] == package.name else None
     source = path.read_text(encoding="utf-8") if path and path.name == "__init__.py" else ""
     if path is None or "def __getattr__" not in source:

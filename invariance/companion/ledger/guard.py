@@ -51,10 +51,7 @@ def _recorded(paths: Paths) -> dict[str, str]:
 
 
 def record_digests(paths: Paths, *places: Path) -> None:
-    """Record the files at and below `places` as they are now; those that have gone are dropped.
-
-    The first call adopts the ledger and the settings. Runners take turns.
-    """
+    """Record the files at and below `places` as they are; at first, ledger and settings too."""
     paths.build.mkdir(parents=True, exist_ok=True)
     with open(paths.build / ".recording", "w") as turn:
         locked(turn)
@@ -127,7 +124,6 @@ def departures(paths: Paths) -> list[str]:
 
 
 def _entries(text: str) -> list[dict[str, object]]:
-    match parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED):
-        case {"claims": [*claims]}:
-            return [claim for claim in claims if isinstance(claim, dict)]
-    return []
+    content = parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED)
+    claims = content.get("claims") if isinstance(content, dict) else None
+    return [claim for claim in claims or () if isinstance(claim, dict)]

@@ -1,13 +1,11 @@
 """What a run left on disk, read without trust: `read_results`, `read_status`, `read_executed`.
 
-Whatever is wrong with a file (truncated, another notebook's, a list where a mapping belongs) is a
-sentence in a list of problems, never an exception, and nothing of that file is used: one bad file
-takes nothing else down. What a file must hold stands in ``results.yml``.
+Whatever is wrong with a file is a sentence in a list of problems, never an exception, and nothing
+of that file is used. What a file must hold stands in ``results.yml``.
 """
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +31,7 @@ def _read(path: Path, kind: str, notebook: str | None = None) -> Found:
     """A JSON file of a kind, what was left out filled in, and of that notebook if it says whose."""
     if not path.exists() and not path.is_symlink():
         return None, []
-    content, fault = read_json(path), "damaged or no file"
+    content, fault = read_json(path, kind != "executed"), "damaged or no file"
     if kind == "results" and isinstance(content, dict):
         content = {"provenance": {}, "volatile": {}} | content
     try:
@@ -53,11 +51,7 @@ def read_results(folder: Path, notebook: str | None = None) -> Found:
     Whatever was left out is filled in. None where there is none, none that can be used, or that of
     another than the named notebook. A problem is one sentence, starting with the file.
     """
-    content, wrong = _read(folder / "results.json", "results", notebook)
-    spent = content["volatile"].values() if content else ()
-    if any(isinstance(number, float) and isnan(number) for number in spent):
-        return None, [f"{folder / 'results.json'}: seconds that are no number; run it again"]
-    return content, wrong
+    return _read(folder / "results.json", "results", notebook)
 
 
 def files_of(results: Mapping[str, Any]) -> list[str]:

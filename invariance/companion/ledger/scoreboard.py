@@ -74,10 +74,9 @@ def published_results(paths: Paths) -> list[dict[str, Any]]:
 
 
 def rows_of(ledger: Ledger, results: Iterable[Mapping[str, Any]], paths: Paths) -> list[Row]:
-    """A row for each claim, in the ledger's order.
+    """A row for each claim, in the ledger's order, from contents of ``results.json``.
 
-    `results` are contents of ``results.json``. A later one counts before an earlier one, and one
-    that counts before one that does not: a claim may have moved to another notebook.
+    One that counts stands before one that does not: a claim may have moved to another notebook.
     """
     found = {name: [Row(claim)] for name, claim in ledger.items()}
     for content in results:
@@ -91,10 +90,7 @@ def rows_of(ledger: Ledger, results: Iterable[Mapping[str, Any]], paths: Paths) 
 
 
 def _judged(row: Row, entry: Mapping[str, Any]) -> list[Row]:
-    """The row with its verdict by the rule; none where the numbers are not what the rule needs.
-
-    One of an earlier protocol keeps the verdict of its time.
-    """
+    """The row with its verdict by the rule, or that of its time; none where numbers are missing."""
     if row.profile != "full" or row.verdict != entry["verdict"]:
         return [row]
     same = entry["kind"] == row.claim.kind

@@ -53,10 +53,7 @@ def best_of(scores: Sequence[float], higher: bool) -> int:
 
 
 def read_settings(path: Path) -> dict[str, Choice] | None:
-    """Choices by name; None where there is no file.
-
-    A `LedgerError` if it is not what `write_settings` writes, or no choice is its scores' best.
-    """
+    """Choices by name; None without a file. A `LedgerError` where no choice is its scores' best."""
     if not os.path.lexists(path):
         return None
     again = "'invariance choose' writes it again"

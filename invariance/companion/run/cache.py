@@ -1,13 +1,11 @@
 """Results of expensive functions kept on disk, keyed on everything that they depend on.
 
 A function of a notebook cell depends on its arguments and its source, on helpers and constants of
-other cells, on the modules of the package that the notebook computes with, on the data files that
-the run has named so far and on the versions of what computes. The machinery that runs a notebook
-and records its results is no part of the key.
+other cells, on the modules that the notebook computes with, on the data files that the run has
+named so far and on the versions of what computes; not on what runs the notebook and records.
 
-A file is a pickle, named by the key and the digest of its bytes. One with another digest is taken
-for absent, and never unpickled: that finds damage, but is no protection from somebody who means
-harm. Do not share a cache with strangers.
+A file is a pickle, named by the key and the digest of its bytes. One with another digest is never
+unpickled: that finds damage, but no harm that is meant. Do not share a cache with strangers.
 """
 
 import dis
@@ -55,10 +53,7 @@ def _leads_on(module: str) -> bool:
 
 
 def code_digest(notebook: Path | None) -> str:
-    """Key of the modules that a notebook computes with, of BLAS and package versions.
-
-    `notebook` is its text; None takes the modules loaded so far. The companion is left out.
-    """
+    """Key of the modules that a notebook (None: this process) computes with, and of versions."""
     loaded = "\n".join(f"import {m}" for m in sys.modules if m.split(".")[0] == "invariance")
     files = modules_of(notebook, _leads_on) if notebook else closure(loaded, through=_leads_on)
     kept = {name: path for name, path in files.items() if _computes(name)}

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import timeit
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -75,13 +76,5 @@ def processor_seconds(program: str, sizes: Sequence[Any]) -> list[float]:
     """
     names: dict[str, Any] = {}
     exec(program, names)
-
-    def seconds(size: Any) -> float:
-        work, taken = names["prepare"](size), []
-        for _ in range(3):
-            start = time.process_time()
-            work()
-            taken.append(time.process_time() - start)
-        return min(taken)
-
-    return [seconds(size) for size in sizes]
+    works = (names["prepare"](size) for size in sizes)
+    return [min(timeit.repeat(w, timer=time.process_time, number=1, repeat=3)) for w in works]

@@ -116,9 +116,6 @@ class Run(Stages):
         style.use()
         self._write()
 
-    def __repr__(self) -> str:
-        return f"Run({self.notebook!r}, profile={self.profile!r}, seed={self.seed})"
-
     def figure(
         self, figure: Figure, name: str, *, alt: str | None = None, caption: str = ""
     ) -> None:
@@ -148,7 +145,7 @@ class Run(Stages):
     ) -> None:
         """Save a table, a DataFrame or a list of dicts, as CSV and show it.
 
-        Raises `RecordError` for an empty table, a bad name or, in a batch run, one used before.
+        A `RecordError` for an empty table, a bad name or, in a batch run, one used before.
         """
         self._new_name("table", name, self._tables)
         try:

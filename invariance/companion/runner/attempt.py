@@ -8,6 +8,7 @@ stay. ``status.json`` tells of the latest attempt, and what `resume` needs of th
 import shutil
 import signal
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -32,10 +33,7 @@ _ABSENT = object()
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted.
-
-    ``failure`` is of `worker.failure`. ``resumed``: not run, an earlier success was valid.
-    """
+    """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted."""
 
     notebook: str
     status: str
@@ -112,15 +110,13 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
     if code == 255:  # multiprocessing's server is gone, and with it all that it had forked
         code = -signal.SIGKILL
     if code is not None and code < 0:
-        name = signal.Signals(-code).name
-        how = f"killed by {name}" + (" (out of memory?)" if name == "SIGKILL" else "")
-        return "killed", failure(f"the notebook's process was {how}", job.folder)
+        how = signal.Signals(-code).name + " (out of memory?)" * (code == -signal.SIGKILL)
+        return "killed", failure(f"the notebook's process was killed by {how}", job.folder)
     if shutil.disk_usage(job.folder).free < _LITTLE_SPACE:
         return "failed", failure(f"no space left for {job.final}: free some, then run again")
-    try:
+    log = ""
+    with suppress(OSError):
         log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
-    except OSError as error:
-        log = f"its log cannot be read ({error.strerror})"
     if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
         return "killed", failure("the notebook's process was killed by SIGINT while it started")
     message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"

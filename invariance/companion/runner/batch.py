@@ -97,9 +97,8 @@ def run_notebooks(
             job.folder = folder / job.notebook
             if job.fault:
                 batch.end(job, "failed", failure(job.fault))
-        waiting = [job for job in jobs if not job.fault]
-        if resume:
-            waiting = batch.keep(waiting, ledger)
+        sound = [job for job in jobs if not job.fault]
+        waiting = batch.keep(sound, ledger) if resume else sound
         # a text's length says little of its time, and more than nothing
         batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
     return Summary(batch.outcomes, interrupted=bool(stop))
@@ -134,8 +133,8 @@ def _job(
 def _expected(paths: Paths, job: Job) -> tuple[float, float]:
     """Seconds and MiB that a notebook takes, by the largest of its records.
 
-    Seconds are those of a run and of the earlier ones that filled its cache: of the processor
-    where they are fewer than by the clock. A notebook never run comes first.
+    Seconds are the processor's where they are fewer than the clock's, with those that filled its
+    cache. A notebook never run comes first.
     """
     folders = [job.final, *([paths.published(job.notebook)] if job.published else [])]
     found = [(read_results(f, job.notebook)[0] or {"volatile": {}})["volatile"] for f in folders]

@@ -265,8 +265,7 @@ class Book:
         """The published figure that its notebook shows beside a claim."""
         notebook = self.material.notebooks.get(row.notebook)
         drawn = notebook.published.figures if notebook and notebook.published else {}
-        name = self.pages[row.notebook].beside(row.claim.id) if drawn else ""
-        return drawn.get(name)
+        return drawn.get(self.pages[row.notebook].beside(row.claim.id)) if drawn else None
 
     def recorded(self, notebook: Notebook, output: Output) -> list[tuple[str, Any, int]]:
         """Label, thing and rows to show, of each outcome that has this output."""

@@ -81,8 +81,8 @@ def as_notebook(cells: Sequence[Cell]) -> str:
 def page_of(notebook: Notebook) -> Page:
     """The page of a notebook, from its text or, where there is one, its executed copy.
 
-    A result stands where the executed copy shows it, else below the cell that records it by its
-    name (``run.figure(...)``), else below one that mentions it, else at the end.
+    A result stands where that shows it, else below the cell that records it by name, else below
+    one that mentions it, else at the end.
     """
     try:
         cells = list(_cells(notebook))
@@ -200,10 +200,7 @@ def _joined(text: Any) -> str:
 
 
 def _names(source: str, mentioned: bool) -> Iterator[tuple[str, str]]:
-    """Kind and name of the results that code records, in order; an f-string is a pattern.
-
-    With `mentioned` any string, of no kind.
-    """
+    """Kind, or none if `mentioned`, and pattern of the results that code records, in order."""
     nodes = [node for node in ast.walk(tree(source)) if isinstance(node, ast.expr)]
     for node in sorted(nodes, key=lambda n: (n.lineno, n.col_offset)):
         if mentioned and isinstance(node, ast.Constant) and isinstance(node.value, str):

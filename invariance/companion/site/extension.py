@@ -152,10 +152,7 @@ def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> t
 
 
 def _links(app: Sphinx, doctree: nodes.document) -> None:
-    """Types of parameters: a link to what is ours, words otherwise; and each name's source.
-
-    Sphinx would compare each type with the end of every name that it knows.
-    """
+    """Types of parameters: a link to what is ours, words otherwise; and each name's source."""
     reference, page = app.config.companion_book.reference, app.env.current_document.docname
     for place in list(doctree.findall(addnodes.pending_xref)):
         if place.get("reftype") == "class" and place.get("refspecific"):

@@ -61,8 +61,7 @@ class Outcome(NamedTuple):
 
     @property
     def hardware(self) -> list[str]:
-        parts = self.content["volatile"].get("hardware")
-        parts = parts.items() if isinstance(parts, dict) else ()
+        parts = self.content["volatile"]["hardware"].items()
         return [f"{name.replace('_', ' ')} {value}" for name, value in parts]
 
 
@@ -135,10 +134,7 @@ class Material:
 
 
 def collect(paths: Paths, profile: str | None = None) -> Material:
-    """Read notebooks, ledger, published results and, with a `profile`, this machine's runs.
-
-    A `LedgerError` if the ledger cannot be read, a `SiteError` if there is nothing to show.
-    """
+    """Read notebooks, ledger, published results and, with a `profile`, this machine's runs."""
     ledger, about = load_ledger(paths.ledger), read_papers(paths)
     names = {*paths.all_notebooks()}
     for folder in [paths.figures, *([paths.build / profile] if profile else [])]:

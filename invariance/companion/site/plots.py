@@ -29,8 +29,8 @@ def _dots(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
         case "rate":
             for rate in recorded["rates"].values():
                 sign = -1 if rate["expected"] < 0 else 1
-                off = [sign * (rate[end] - rate["expected"]) for end in ("low", "slope", "high")]
-                low, at, high = sorted(off)
+                ends = (rate[end] - rate["expected"] for end in ("low", "slope", "high"))
+                low, at, high = sorted(sign * end for end in ends)
                 yield low, at, high
         case "order":
             for pair in recorded["pairs"]:
@@ -49,10 +49,7 @@ def _dots(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:
 
 
 def dot_plot(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """A panel for each kind of claim: what it measures, its ticks, and its claims with their dots.
-
-    What did not come out stands first.
-    """
+    """A panel for each kind of claim: title, ticks, claims with their dots, failed ones first."""
     rows, panels = sorted(rows, key=lambda row: row.verdict not in FAILED), []
     for kind, panel in _PANELS.items():
         lines = [(row, *_places(panel, row)) for row in rows if row.claim.kind == kind]

@@ -17,8 +17,7 @@ import pytest
 from invariance.companion.files import write_json
 from invariance.companion.ledger import consistency
 from invariance.companion.runner.batch import run_notebooks
-from invariance.companion.runner.lock import runner_folder
-from invariance.companion.runner.places import Here
+from invariance.companion.runner.places import Here, runner_folder
 
 from .light import Writer, statuses
 

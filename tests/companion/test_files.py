@@ -8,8 +8,8 @@ import pytest
 
 from invariance.companion.errors import NotebookError, OutputError
 from invariance.companion.files import ensure_writable, replace_folder, write_bytes, write_json
-from invariance.companion.imports import closure, digest
 from invariance.companion.paths import Paths
+from invariance.companion.provenance import closure, digest
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):

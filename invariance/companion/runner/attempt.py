@@ -172,11 +172,11 @@ def _too_large(path: Path) -> int:
 
 
 def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
-    content = {"notebook": job.notebook, "parameters": job.parameters, "status": status}
+    content: dict[str, Any] = {"notebook": job.notebook, "parameters": job.parameters}
     now = datetime.now(UTC)
     for name, at in {"started": job.started or now, "finished": now}.items():
         content[name] = at.isoformat(timespec="seconds")
-    content["duration_s"] = round(job.elapsed, 2)
+    content |= {"status": status, "duration_s": round(job.elapsed, 2)}
     write_json(folder / "status.json", content | fields)
 
 

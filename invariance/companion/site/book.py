@@ -316,5 +316,4 @@ def answer(outcomes: Iterable[Outcome]) -> Figure | None:
 
 def counts(rows: Iterable[Row]) -> str:
     """``"3 matched, 1 short"``."""
-    found = Counter(row.verdict for row in rows)
-    return ", ".join(f"{number} {word}" for word, number in found.items())
+    return ", ".join(f"{n} {word}" for word, n in Counter(row.verdict for row in rows).items())

@@ -308,7 +308,7 @@ def test_the_key_of_the_code_leaves_the_machinery_out():
     assert {"invariance", "invariance.groups"} <= set(files)
     assert "invariance.companion.run.run" in {name for name in files if not _computes(name)}
     reached = closure(f"import {', '.join(files)}")
-    assert "invariance.companion.run.style" in set(reached) - set(files)
+    assert "invariance.companion.run.recording" in set(reached) - set(files)
 
 
 def test_what_cannot_be_kept_is_computed(project):

@@ -120,7 +120,7 @@ def check_finite(what: str, array: NDArray[Any], allow_nan: bool = False) -> Non
 def refuse_masked(name: str, X: Any) -> None:
     """NumPy and scikit-learn would read what lies under the mask."""
     if np.ma.is_masked(X):
-        raise ParameterError(f"{name} has {np.ma.count_masked(X)} masked entries: fill them")
+        raise ParameterError(f"{name} has {np.sum(X.mask)} masked entries: fill them")
 
 
 def check_pixels(owner: str, shape: Any, d: int) -> None:
@@ -244,15 +244,16 @@ def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with Num
         )
 
 
-def on_host(X: Any, owner: str = "on_host") -> NDArray:
+def on_host(X: Any, owner: str = "on_host") -> NDArray[Any]:
     """A copy for NumPy (or a view where the memory is the host's); see `refuse_gradient`."""
     refuse_gradient(owner, X)
     if _compat().is_torch_array(X):
-        return X.detach().cpu().numpy()
-    if _compat().is_cupy_array(X):
-        return X.get()
-    # NumPy reads what lies on a library's default device.
-    return np.asarray(X.to_device(namespace(X).__array_namespace_info__().default_device()))
+        X = X.detach().cpu()
+    elif _compat().is_cupy_array(X):
+        X = X.get()
+    else:  # NumPy reads what lies on a library's default device
+        X = X.to_device(namespace(X).__array_namespace_info__().default_device())
+    return np.asarray(X)
 
 
 def on_cpu(X: Any) -> bool:
@@ -260,7 +261,7 @@ def on_cpu(X: Any) -> bool:
     return str(_compat().device(X)).lower().startswith("cpu")
 
 
-def like(A: NDArray, X: Any) -> Any:
+def like(A: NDArray[Any], X: Any) -> Any:
     """A NumPy array in the library, on the device and in the precision of X."""
     if not is_foreign(X):
         return A.astype(X.dtype, copy=False)

@@ -40,7 +40,9 @@ def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **h
     return validate_data(estimator, X, reset=reset, **how)
 
 
-def repaired_eigenvalues(values: NDArray, how: str | None) -> tuple[NDArray, NDArray]:
+def repaired_eigenvalues(
+    values: NDArray[Any], how: str | None
+) -> tuple[NDArray[Any], NDArray[Any]]:
     r"""Eigenvalues after the repair, and what training points' side of new rows is multiplied by.
 
     With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a

@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 
 from .parameters import ParameterError, Whole, arguments
 
+Array = NDArray[Any]
+
 
 @arguments(block_rows=Whole(1))
 def by_rows(
-    function: Callable[[NDArray], NDArray],
-    X: NDArray,
+    function: Callable[[Array], Array],
+    X: Array,
     block_rows: int = 1024,
-    out: NDArray | None = None,
+    out: Array | None = None,
     n_jobs: int | None = None,
     timeout: float | None = None,
-) -> NDArray:
+) -> Array:
     """``function(X)``, computed a block of rows at a time and in parallel.
 
     The blocks run where joblib is told to run them: one after the other by default, in processes
@@ -78,7 +80,7 @@ def by_rows(
     return out  # type: ignore[return-value]  # there is a row
 
 
-def _parts(function: Any, X: NDArray, step: int, n_jobs: int | None, timeout: float | None) -> Any:
+def _parts(function: Any, X: Array, step: int, n_jobs: int | None, timeout: float | None) -> Any:
     """What becomes of each block, as it comes."""
     backend = get_active_backend()[0]
     alone = effective_n_jobs(n_jobs) == 1  # joblib then stays in this thread
@@ -98,7 +100,7 @@ def _parts(function: Any, X: NDArray, step: int, n_jobs: int | None, timeout: fl
     return run(delayed(partial(_in_threads, function, block))() for block in blocks)
 
 
-def _rows(what: str, array: Any) -> NDArray:
+def _rows(what: str, array: Any) -> Array:
     if isinstance(array, np.ndarray) and array.ndim:
         return array
     raise TypeError(
@@ -107,7 +109,7 @@ def _rows(what: str, array: Any) -> NDArray:
     )
 
 
-def _in_threads(function: Callable[[NDArray], NDArray], rows: NDArray) -> NDArray:
+def _in_threads(function: Callable[[Array], Array], rows: Array) -> Array:
     """A block, with the loops inside `function` kept to the machine that works on it."""
     with parallel_config("threading", n_jobs=1):
         return function(rows)

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import KW_ONLY
+from math import prod
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import fft
-from tqdm import tqdm
 
 from ..core.config import block_bytes_of
-from ..core.parameters import OneOf, ParameterError
-from ..groups import Transformations
-from ..orbits import Explanation, form_of, row_blocks
-from ..orbits.way import mirror, rate, warn_long
-from .base import Kernel, as_points
+from ..core.parameters import OneOf, ParameterError, stores_parameters
+from ..orbits import Explanation, Form, form_of
+from ..orbits.way import in_tiles, warn_long
+from .base import as_points, products
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
 
+_CHEAPER = "a smaller max_shift, or BestFit"
 
+
+@stores_parameters
 class OverlapFit(OrbitKernel):
     r"""Similarity at the best shift, of the overlap alone: signals and images that are cut out.
 
@@ -43,7 +45,7 @@ class OverlapFit(OrbitKernel):
         What makes overlaps of different sizes comparable: sums are divided by the share of the
         frame that overlaps ("size"); or each channel's mean on the overlap is subtracted from both
         parts, which are scaled to norm one ("standard", the normalised cross-correlation).
-    block_bytes, verbose : as in `BestFit`
+    n_transforms, block_bytes, n_jobs, verbose, random_state : as in `BestFit`
 
     Raises
     ------
@@ -60,25 +62,15 @@ class OverlapFit(OrbitKernel):
     array([[1.]])
     """
 
-    _parameters = OrbitKernel._parameters | {"scale": OneOf("size", "standard")}
-    n_transforms = n_jobs = None
+    _: KW_ONLY
+    scale: Annotated[str, OneOf("size", "standard")] = "size"
 
-    def __init__(
-        self,
-        base: Kernel,
-        group: Transformations,
-        *,
-        scale: str = "size",
-        block_bytes: int | None = None,
-        verbose: int = 0,
-    ):
-        self.base, self.group, self.scale = base, group, scale
-        self.block_bytes, self.verbose = block_bytes, verbose
-
-    def _shifts(self, d: int) -> _Overlaps:
+    def _shifts(self, d: int) -> tuple[Form, tuple[int, int, int], Array]:
+        """The base as a function of v (see `Form`), the points' shape, and (down, right) shifts."""
         self._check(d)
-        grid = self.group.as_shifts(self.group.elements())
-        if grid is None or np.prod(grid.shape) != d:
+        elements = self.elements()
+        grid = self.group.as_shifts(self.group.elements() if elements is None else elements)
+        if grid is None or prod(grid.shape) != d:
             raise ParameterError(
                 f"OverlapFit needs shifts of a grid, got {self.group!r}; BestFit takes any group"
             )
@@ -89,97 +81,58 @@ class OverlapFit(OrbitKernel):
                 f"OverlapFit needs a base that grows with <x, z> or falls with |x - z|, not "
                 f"{self.base!r}"
             )
-        return _Overlaps(grid.shape, grid.pairs, self.scale, form)
+        return form, grid.shape, grid.pairs[(np.abs(grid.pairs) < grid.shape[:2]).all(axis=1)]
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        overlaps, other = self._shifts(X.shape[1]), X if Y is None else Y
-        gram = np.empty((len(X), len(other)), np.result_type(X, other))
-        seconds = gram.size * overlaps.operations / rate("float64")
-        what = f"OverlapFit: {len(X)} x {len(other)} pairs"
-        warn_long(seconds, what, "a smaller max_shift, or BestFit")
-        second = overlaps.prepared(other)
-        bytes_per_row = overlaps.bytes_per_pair * len(other)
-        blocks = list(row_blocks(len(X), bytes_per_row, block_bytes_of(self.block_bytes) / 2))
-        for rows in tqdm(blocks, desc="overlaps", disable=not self.verbose):
-            gram[rows] = overlaps.best(overlaps.prepared(X[rows]), second)
-        if other is X and self.group.symmetric:
-            mirror(gram)
-        return gram
+        other = X if Y is None else Y
+        told = self.explain(X, other)
+        warn_long(told.seconds, f"OverlapFit: {len(X)} x {len(other)} pairs", _CHEAPER)
+        form, shape, shifts = self._shifts(X.shape[1])
+
+        def best(rows: slice, columns: slice) -> Array:
+            A, B = (P.astype(float).reshape(-1, *shape) for P in (X[rows], other[columns]))
+            if self.scale == "standard":  # so that little is lost to rounding
+                A, B = (P - P.mean(axis=(1, 2), keepdims=True) for P in (A, B))
+            found = np.full((len(A), len(B)), -np.inf)
+            for shift in shifts:
+                one, two = self._overlap(A, shift), self._overlap(B, -shift)
+                if self.scale == "size":
+                    v = products(form, one, two) * (prod(shape) / one.shape[1])
+                else:
+                    v = one @ two.T - form.distance
+                np.maximum(found, v, out=found)
+            return np.asarray(form.value(found))
+
+        symmetric = other is X and self.n_transforms is None and self.group.symmetric
+        sides, kind = (self._side(X.shape[1]),) * 2, np.result_type(X, other)
+        how: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
+        return in_tiles(best, (len(X), len(other)), sides, kind, symmetric=symmetric, **how)
+
+    def _overlap(self, images: Array, shift: Array) -> Array:
+        """What images (n, height, width, channels) show where they meet others so shifted: rows."""
+        down, right = (
+            slice(max(by, 0), side + min(by, 0))
+            for by, side in zip(shift.tolist(), images.shape[1:3], strict=True)
+        )
+        part = images[:, down, right]
+        if self.scale == "size":
+            return part.reshape(len(part), -1)
+        part = part - part.mean(axis=(1, 2), keepdims=True)
+        size, most = (np.square(A).sum(axis=(1, 2, 3)) for A in (part, images))
+        flat = size <= 1e-12 * most  # what is constant on an overlap resembles nothing there
+        scale = np.where(flat, 0, 1 / np.sqrt(np.where(flat, 1, size)))
+        return part.reshape(len(part), -1) * scale[:, None]
+
+    def _side(self, d: int) -> int:
+        """Points of a side of a tile: images with their parts, and values."""
+        budget = block_bytes_of(self.block_bytes) / 4
+        return max(1, int(min((budget / 24) ** 0.5, budget / (64 * d))))
 
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
-        n, overlaps = len(X) * len(X if Y is None else Y), self._shifts(X.shape[1])
-        n_bytes = min(n * overlaps.bytes_per_pair, block_bytes_of(self.block_bytes) / 2)
-        return Explanation.of("correlation of overlaps", n * overlaps.operations, n_bytes)
-
-
-class _Overlaps:
-    """Inner products of all pairs on the overlaps of all shifts, in the frequency domain."""
-
-    def __init__(self, shape: tuple[int, int, int], pairs: Array, scale: str, form: Any):
-        self.shape, self.pairs, self.scale, self.form = shape, pairs, scale, form
-        reach = np.abs(pairs).max(axis=0)
-        self.grid = tuple(
-            fft.next_fast_len(int(side + most), real=True)
-            for side, most in zip(shape[:2], reach, strict=True)
-        )
-        frame = self._spectra(np.ones((1, *shape)))
-        #: Numbers of places that overlap, one for each shift.
-        self.sizes = np.rint(self._at_shifts(frame, frame)[0, 0])
-        self.frame = frame
-        self.bytes_per_pair = 8 * (3 * self.grid[0] * self.grid[1] + 4 * len(pairs)) * shape[2]
-        #: Of a pair, measured.
-        self.operations = 40.0 * self.bytes_per_pair
-
-    def _spectra(self, images: Array) -> Array:
-        return np.asarray(fft.rfft2(images, self.grid, axes=(1, 2)))
-
-    def _at_shifts(self, first: Array, second: Array) -> Array:
-        """sum_p a(p) b(p - T) over places and channels, shape (n, m, shifts)."""
-        products = np.einsum("nfgc,mfgc->nmfg", first, second.conj())
-        every = fft.irfft2(products, self.grid, axes=(2, 3), overwrite_x=True)
-        down, right = self.pairs.T
-        return np.asarray(every[:, :, down % self.grid[0], right % self.grid[1]])
-
-    def prepared(self, X: Array) -> dict[str, Array]:
-        """Of some points: spectra, and sums over the overlap as first and as second argument."""
-        images = X.astype(float).reshape(len(X), *self.shape)
-        if self.scale == "standard":
-            images = images - images.mean(axis=(1, 2), keepdims=True)
-        made = {"spectra": self._spectra(images)}
-        squares = self._spectra(np.square(images).sum(axis=3, keepdims=True))
-        frame = self.frame[..., :1]
-        made["own"] = self._at_shifts(squares, frame)[:, 0]
-        made["moved"] = self._at_shifts(frame, squares)[0]
-        if self.scale == "standard":
-            channels = np.moveaxis(made["spectra"], 3, 0)[..., None]
-            made["own_sums"] = np.stack([self._at_shifts(c, frame)[:, 0] for c in channels])
-            made["moved_sums"] = np.stack([self._at_shifts(frame, c)[0] for c in channels])
-        return made
-
-    def best(self, first: dict[str, Array], second: dict[str, Array]) -> Array:
-        """Largest values, shape (n, m)."""
-        products = self._at_shifts(first["spectra"], second["spectra"])
-        own, moved = first["own"], second["moved"]
-        if self.scale == "size":
-            if self.form.distance:
-                products -= np.maximum(own, 0)[:, None] / 2
-                products -= np.maximum(moved, 0)[None] / 2
-                np.minimum(products, 0, out=products)
-            products /= self.sizes / np.prod(self.shape)
-        else:
-            size = self.sizes / self.shape[2]
-            own = np.maximum(own - np.square(first["own_sums"]).sum(axis=0) / size, 0)
-            moved = np.maximum(moved - np.square(second["moved_sums"]).sum(axis=0) / size, 0)
-            products -= np.einsum("cns,cms->nms", first["own_sums"], second["moved_sums"] / size)
-            # What is constant on an overlap resembles nothing there.
-            scales = []
-            for squares, whole in ((own, first["own"]), (moved, second["moved"])):
-                flat = squares <= 1e-12 * whole.max(axis=1, keepdims=True)
-                scales.append(np.where(flat, 0, 1 / np.sqrt(np.where(flat, 1, squares))))
-            products *= scales[0][:, None]
-            products *= scales[1][None]
-            if self.form.distance:
-                products -= 1
-        found: Array = self.form.value(products.max(axis=2))
-        return found
+        _, shape, shifts = self._shifts(X.shape[1])
+        n, m = len(X), len(X if Y is None else Y)
+        overlaps = shape[2] * np.prod(np.array(shape[:2]) - np.abs(shifts), axis=1).sum()
+        operations = float(n * m) * (2 * overlaps + 20 * len(shifts))
+        n_bytes = 24 * min(n, self._side(X.shape[1])) ** 2
+        return Explanation.of("product of overlaps", operations, n_bytes)

@@ -18,8 +18,8 @@ from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..orbits import row_blocks
+from ..orbits.way import in_tiles
 from .base import as_points
-from .tiles import in_tiles
 
 Array = NDArray[Any]
 

@@ -7,18 +7,15 @@ loop over tiles, and hands what it found to the reduction. Plans are kept for fu
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from math import inf, prod
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
-from tqdm import tqdm
 
 from ..core.arrays import is_foreign, like, namespace, numpy_only, on_host, wants_gradient
 from ..core.config import block_bytes_of
@@ -34,7 +31,6 @@ from .way import (
     SINGLE_ERROR,
     Explanation,
     Problem,
-    Run,
     Way,
     WeightedSet,
     asked,
@@ -43,6 +39,7 @@ from .way import (
     largest_norm,
     mirror,
     rate,
+    runner,
     warn,
     warn_long,
 )
@@ -223,7 +220,7 @@ class OrbitProducts:
             pieces = max(pieces, min(8, m // 64))
         offsets = None if self.side == "first" else self.offsets
         output = _Output(results, problem.xp)
-        with _runner(1 if small else effective_n_jobs(self.n_jobs), self.verbose) as run:
+        with runner(1 if small else effective_n_jobs(self.n_jobs), self.verbose) as run:
             fits = pieces < 2 and way.prepared_bytes(m) <= problem.block_bytes / 2
             if self.keep and kept is None and key is not None and fits and self.side == "second":
                 kept = list(way.prepare(Y, offsets, run))
@@ -483,30 +480,6 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
         return own[0], own[1], own[2]
     grid = None if group is None else group.grid_shape
     return (1, d, 1) if grid is None or prod(grid) != d else grid
-
-
-@contextmanager
-def _runner(threads: int, verbose: int) -> Iterator[Run]:
-    """What applies a function to arguments: in turn, or in threads with one BLAS thread each."""
-    if threads == 1 and not verbose:
-        yield map
-        return
-    with (
-        tqdm(desc="orbits", unit=" blocks", disable=not verbose) as progress,
-        threadpool_limits(1 if threads > 1 else None, "blas"),
-        Parallel(threads, prefer="threads", require="sharedmem") as pool,
-    ):
-
-        def run(function: Any, arguments: Any) -> list[Any]:
-            def counted(argument: Any) -> Any:
-                found = function(argument)
-                progress.update()
-                return found
-
-            results: list[Any] = pool(delayed(counted)(argument) for argument in arguments)
-            return results
-
-        yield run
 
 
 class Trivial(Transformations):

@@ -8,6 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,7 +16,10 @@ from math import inf, prod
 from typing import Any, Self
 
 import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+from tqdm import tqdm
 
 from ..core.arrays import is_foreign, like, namespace
 from ..groups import Composition, Transformations
@@ -253,6 +257,63 @@ def rate(dtype: str) -> float:
         a @ a
         best = min(best, time.perf_counter() - start)
     return float(2 * 256**3 / best)
+
+
+# -- tiles and threads ---------------------------------------------------------------------------
+
+
+@contextmanager
+def runner(threads: int, verbose: int) -> Iterator[Run]:
+    """What applies a function to arguments: in turn, or in threads with one BLAS thread each."""
+    if threads == 1 and not verbose:
+        yield map
+        return
+    with (
+        tqdm(desc="orbits", unit=" blocks", disable=not verbose) as progress,
+        threadpool_limits(1 if threads > 1 else None, "blas"),
+        Parallel(threads, prefer="threads", require="sharedmem") as pool,
+    ):
+
+        def run(function: Any, arguments: Any) -> list[Any]:
+            def counted(argument: Any) -> Any:
+                found = function(argument)
+                progress.update()
+                return found
+
+            results: list[Any] = pool(delayed(counted)(argument) for argument in arguments)
+            return results
+
+        yield run
+
+
+def in_tiles(
+    values: Callable[[slice, slice], Array],
+    shape: tuple[int, int],
+    sides: tuple[int, int],
+    dtype: Any,
+    *,
+    symmetric: bool = False,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> Array:
+    """The matrix of ``values(rows, columns)``, of tiles of at most ``sides``.
+
+    Of a symmetric one the tiles on and above the diagonal are computed; its sides are equal.
+    """
+    matrix = np.empty(shape, dtype)
+    # pieces of nearly equal lengths
+    steps = (-(-n // -(-n // side)) for n, side in zip(shape, sides, strict=True))
+    rows, columns = (list(row_blocks(n, 1, step)) for n, step in zip(shape, steps, strict=True))
+
+    def fill(tile: tuple[slice, slice]) -> None:
+        matrix[tile] = values(*tile)
+
+    tiles = [(a, b) for b in columns for a in rows if not symmetric or a.start <= b.start]
+    with runner(min(effective_n_jobs(n_jobs), len(tiles)), verbose) as run:
+        list(run(fill, tiles))
+    if symmetric:
+        mirror(matrix)
+    return matrix
 
 
 # -- arrays --------------------------------------------------------------------------------------

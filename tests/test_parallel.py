@@ -147,10 +147,8 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
     [
         (lambda rows: rows[:1], X, {}, r"\(1, 8\) of float64 from 40 rows"),
         (lambda rows: rows @ rows.T, X, {}, r"made \(30, 30\) .* where \(30, 40\) of float64 is d"),
-        (lambda rows: rows.tolist(), X, {}, "makes of rows must be a NumPy .* got builtins.list"),
         (np.sin, X[:0], {}, "at least one row"),
-        (np.sin, None, {}, "X must be a NumPy array of rows, got builtins.NoneType"),
-        (np.sin, np.array(3.0), {}, "X must be a NumPy array of rows"),
+        (np.sin, np.array(3.0), {}, "at least one row"),
         (np.sin, X, {"block_rows": 2.5}, "block_rows to be a whole number >= 1, got 2.5"),
         *(
             (np.sin, X, {"out": np.empty(shape)}, r"made \(40, 8\) .* out of shape \(150, 8\)")
@@ -163,12 +161,3 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
 def test_what_is_no_map_of_rows_is_refused(function, rows, how, message):
     with pytest.raises((TypeError, ValueError), match=message):
         by_rows(function, rows, **({"block_rows": 40} | how))
-
-
-def test_tensors_are_refused_and_told_how_to_get_in():
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    tensors, remedy = torch.asarray(X), r"got torch.Tensor; .*tensor.numpy\(force=True\)"
-    given = ((torch.sin, tensors, None), (np.sin, X, tensors), (torch.asarray, X, None))
-    for (function, rows, out), what in zip(given, ("X", "out", "makes of rows"), strict=True):
-        with pytest.raises(TypeError, match=f"{what} must be a NumPy array of rows, {remedy}"):
-            by_rows(function, rows, out=out)

@@ -5,11 +5,9 @@ which are scikit-learn's and refuse more: masked entries, and NaN or infinity by
 float32 and float64 stay as they are; everything else becomes float64; nothing is written to.
 
 Feature maps over orbits and most kernels also take float32 or float64 arrays of PyTorch and of
-other libraries that array-api-compat knows (``pip install "invariance[torch]"``), and return
-theirs. What is linear in the number of points (drawing templates, group actions, lifts of images)
-is done by NumPy on the host; what is a product of sizes runs in the library and on the device of
-the arrays, in their precision, and PyTorch's gradients pass through it. Points that would leave for
-NumPy while their gradient is asked for are refused: pass ``X.detach()``.
+other libraries that array-api-compat knows, and return theirs. What is linear in the number of
+points (drawing templates, group actions, lifts) is done by NumPy on the host; what is a product of
+sizes runs in the library and on the device of the arrays, and PyTorch's gradients pass through it.
 """
 
 from __future__ import annotations
@@ -30,16 +28,9 @@ _FLOATS = (np.float64, np.float32)
 def check_array(X: Any, *, input_name: str = "X", **how: Any) -> NDArray[Any]:
     """scikit-learn's ``check_array`` for finite floats, without masks; ``how`` as there.
 
-    Raises
-    ------
-    ParameterError
-        For masked entries, and for NaN and infinity (infinity alone where ``ensure_all_finite`` is
-        "allow-nan").
-    ValueError, TypeError
-        As scikit-learn's: complex, sparse, text, one axis, nothing.
+    Raises a `ParameterError` also for masked entries, and names the first NaN or infinity (that
+    alone where ``ensure_all_finite`` is "allow-nan").
 
-    Examples
-    --------
     >>> check_array(np.ones((2, 1), dtype=np.float16)).dtype
     dtype('float64')
     >>> check_array([[1.0], [np.nan]])
@@ -126,9 +117,7 @@ def refuse_masked(name: str, X: Any) -> None:
 def check_pixels(owner: str, shape: Any, d: int) -> None:
     """Refuse points of d features that are no images of a shape."""
     if prod(shape) != d:
-        raise ParameterError(
-            f"{owner}: images of shape {shape} have {prod(shape)} pixels, but X has {d} features"
-        )
+        raise ParameterError(f"{owner}: {shape} have {prod(shape)} pixels, but X has {d} features")
 
 
 def is_foreign(X: Any) -> bool:
@@ -181,13 +170,9 @@ def wants_gradient(X: Any) -> bool:
 def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = None) -> Any:
     """The array API namespace of points (n, d) and (m, d), at least one foreign, after a check.
 
-    Raises
-    ------
-    TypeError
-        When the arrays come from two libraries, are not float32 or float64, or have no values that
-        could be looked at (sparse, traced, on PyTorch's device meta).
-    ValueError
-        When they are on two devices, not points of one space, empty, or not finite.
+    Raises a TypeError for arrays of two libraries, of other types than float32 and float64, or
+    without values (sparse, traced, on PyTorch's device meta); a ValueError for two devices, points
+    of two spaces, empty or not finite ones.
     """
     compat = _compat()
     arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
@@ -204,18 +189,13 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
     for name, array in arrays.items():
         what, due = f"{owner}: {name}", X.shape[-1:] if n_features is None else (n_features,)
         if array.dtype not in (xp.float32, xp.float64):
-            raise TypeError(
-                f"{what} is of type {array.dtype}, where float32 or float64 is due; convert it, "
-                f"for instance by {library}.asarray({name}, dtype={library}.float32)"
-            )
+            raise TypeError(f"{what} is of type {array.dtype}, not float32 or float64: convert it")
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(f"{what} needs shape (n, d), got shape {tuple(array.shape)}")
         if array.shape[1:] != due:
             raise ValueError(f"{what} has {array.shape[1]} features, but {due[0]} are expected")
-        if compat.device(array) != device:
-            raise ValueError(
-                f"{what} is on device {compat.device(array)} and {known} on {device}: move one"
-            )
+        if (there := compat.device(array)) != device:
+            raise ValueError(f"{what} is on device {there} and {known} on {device}: move one")
         try:
             if type(array).__name__.endswith("Tracer"):  # JAX's, some of which have values
                 raise TypeError(type(array).__name__)
@@ -239,9 +219,7 @@ def numpy_only(owner: str, alternative: str, X: Any, Y: Any = None) -> NoReturn:
 def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with NumPy") -> None:
     """Raise a ValueError where a gradient with respect to X is asked for and would be lost."""
     if wants_gradient(X):
-        raise ValueError(
-            f"{owner} {reason} and has no gradient, but points require one: pass X.detach()"
-        )
+        raise ValueError(f"{owner} {reason} and has no gradient: pass X.detach()")
 
 
 def on_host(X: Any, owner: str = "on_host") -> NDArray[Any]:

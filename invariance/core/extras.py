@@ -5,16 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from types import ModuleType
 
-#: What pip calls a package, where that is not what Python imports.
-_DISTRIBUTIONS = {"array_api_compat": "array-api-compat", "PIL": "pillow", "yaml": "pyyaml"}
-
 
 def need(package: str, extra: str) -> ModuleType:
     """Import an optional package, or say which extra brings it.
 
     >>> need("no_such_package", "qp")
     Traceback (most recent call last):
-    ImportError: this needs no_such_package, which is not installed: pip install "invariance[qp]"
+    ImportError: this needs no-such-package, which is not installed: pip install "invariance[qp]"
     """
     top = package.partition(".")[0]
     try:
@@ -22,8 +19,6 @@ def need(package: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name != top:  # it is there, and something that it needs itself is not
             raise
-        name = _DISTRIBUTIONS.get(top, top)
-        raise ImportError(
-            f'this needs {name}, which is not installed: pip install "invariance[{extra}]"',
-            name=top,
-        ) from None
+        what = f"{top.replace('_', '-')}, which is not installed"
+        message = f'this needs {what}: pip install "invariance[{extra}]"'
+        raise ImportError(message, name=top) from None

@@ -21,15 +21,9 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
 
     From arrays of shape (m_i, d), one d for all, an array (n, largest, d) whose missing points are
     NaN, float32 where all sets are. Sets of sets, such as the players of each team of a match, are
-    lists of such arrays, and become (n, largest, largest inside, d).
+    lists of such arrays, and become (n, largest, largest inside, d). Raises a `ParameterError` for
+    no sets, an empty set, other shapes, or points that are not finite.
 
-    Raises
-    ------
-    ParameterError
-        For no sets, an empty set, other shapes, or points that are not finite.
-
-    Examples
-    --------
     >>> pad_sets([[[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]]])
     array([[[ 1.,  2.],
             [ 3.,  4.]],
@@ -43,8 +37,7 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
             raise ValueError("none, or of different shapes")
     except (ValueError, TypeError) as error:
         raise ParameterError(
-            "pad_sets needs sets to be at least one, arrays of shape (m_i, d) with one d for all, "
-            f"got {short(sets)}: {error}"
+            f"pad_sets needs arrays (m_i, d), got {short(sets)}: {error}"
         ) from None
     largest = np.max([A.shape for A in arrays], axis=0)
     padded = np.full((len(arrays), *largest), np.nan, np.result_type(*arrays))
@@ -113,9 +106,8 @@ def as_set_rows(
             A = A.reshape(len(A), -1, n_coordinates)
         if A.ndim != 3 or A.dtype.kind not in "iuf" or n_coordinates not in (None, A.shape[2]):
             raise ParameterError(
-                f"{owner} needs sets X to be a padded array (n, largest, {n_coordinates or 'd'}), "
-                f"such as pad_sets(list_of_arrays), got {short(X)} of shape {A.shape}; for "
-                "rows, n_coordinates=d says how many numbers make a point"
+                f"{owner} needs sets X to be an array (n, largest, {n_coordinates or 'd'}) of "
+                f"pad_sets, or rows and n_coordinates=d, got {short(X)} of shape {A.shape}"
             )
         found.append(check_array(A, allow_nd=True, ensure_all_finite=False))
     d = {A.shape[2] for A in found}
@@ -139,9 +131,7 @@ class PointSets:
     ) -> PointSets:
         """From rows; the first coordinate of a point may be its label, the last its weight.
 
-        Of ``nested`` sets points are sets themselves, which may be missing in part. Refuses empty
-        sets, points that are missing in part or infinite, and weights that are negative or all
-        zero.
+        Of ``nested`` sets points are sets themselves, which may be missing in part.
         """
         points = rows.reshape(len(rows), -1, d)
         there: NDArray[Any] = ~np.asarray(np.isnan(points).all(axis=2))
@@ -150,8 +140,8 @@ class PointSets:
         if not nested and not np.isfinite(values).all():
             i, j, k = np.argwhere(there[..., None] & ~np.isfinite(points))[0]
             raise ParameterError(
-                f"{owner}: coordinate {k} of point {j} of set {i} is {points[i, j, k]}; a missing "
-                "point is NaN in all its coordinates, and others are finite"
+                f"{owner}: coordinate {k} of point {j} of set {i} is {points[i, j, k]}; "
+                "only missing points are NaN, in all their coordinates"
             )
         if not counts.all():
             raise ParameterError(f"{owner}: set {int(np.argmin(counts))} has no points")
@@ -161,10 +151,7 @@ class PointSets:
         if weighted:
             sets.values, sets.weights = values[:, :-1], values[:, -1]
             if sets.weights.min() < 0 or not (sets.sums().sum(axis=1) > 0).all():
-                raise ParameterError(
-                    f"{owner}: weights, the last coordinate of each point, must not be negative, "
-                    "nor all zero in a set"
-                )
+                raise ParameterError(f"{owner}: weights must be >= 0, and not all 0 in a set")
         if labelled:
             sets.labels, sets.values = sets.values[:, 0], sets.values[:, 1:]
         return sets

@@ -22,7 +22,7 @@ def by_rows(
     function: Callable[[Array], Array],
     X: Array,
     block_rows: int = 1024,
-    out: Array | None = None,
+    out: Any = None,
     n_jobs: int | None = None,
     timeout: float | None = None,
 ) -> Array:
@@ -38,7 +38,7 @@ def by_rows(
     function : callable
         Maps rows (b, d) to b rows, each from its own row alone: a feature map's ``transform``, or
         a kernel against fixed points, ``functools.partial(kernel, Y=Y)``.
-    X : ndarray of shape (n, d)
+    X : array-like of shape (n, d)
     block_rows : int, a worker needs memory for what `function` makes of so many rows
     out : ndarray of n rows, optional
         Where the result is written, such as a ``numpy.lib.format.open_memmap`` on disk.
@@ -52,16 +52,14 @@ def by_rows(
     >>> bool(np.allclose(by_rows(partial(kernel, Y=X), X, block_rows=30), kernel(X)))
     True
     """
-    X = _rows("X", np.asarray(X) if isinstance(X, (list, tuple)) else X)
-    if not len(X):
-        raise ParameterError("by_rows needs at least one row, got none")
-    start, made = 0, f"what {function!r} makes of rows"
+    X, start = np.asarray(X), 0
+    if not X.shape or not len(X):
+        raise ParameterError(f"by_rows needs at least one row, got shape {X.shape}")
     try:
-        for part in _parts(function, X, block_rows, n_jobs, timeout):
-            part = _rows(made, part)
+        for part in map(np.asarray, _parts(function, X, block_rows, n_jobs, timeout)):
             if out is None:
                 out = np.empty((len(X), *part.shape[1:]), dtype=part.dtype)
-            due = min(block_rows, len(X) - start), *_rows("out", out).shape[1:]
+            due = min(block_rows, len(X) - start), *out.shape[1:]
             # NumPy would repeat a single column, and cut off fractions and imaginary parts.
             fits = part.shape == due and np.can_cast(part.dtype, out.dtype, "same_kind")
             if not fits or len(out) != len(X):
@@ -73,11 +71,9 @@ def by_rows(
             out[start : start + block_rows] = part
             start += block_rows
     except JoblibTimeout as error:
-        raise TimeoutError(
-            f"by_rows: row {start} did not come within {timeout:g} s: are the workers alive, with "
-            f"memory for what becomes of {block_rows} rows?"
-        ) from error
-    return out  # type: ignore[return-value]  # there is a row
+        raise TimeoutError(f"by_rows: row {start} did not come within {timeout:g} s") from error
+    made: Array = out
+    return made
 
 
 def _parts(function: Any, X: Array, step: int, n_jobs: int | None, timeout: float | None) -> Any:
@@ -98,15 +94,6 @@ def _parts(function: Any, X: Array, step: int, n_jobs: int | None, timeout: floa
     # one worker of a Dask cluster in advance, and a worker that dies takes them along.
     blocks = (X[start : start + step] for start in range(0, len(X), step))
     return run(delayed(partial(_in_threads, function, block))() for block in blocks)
-
-
-def _rows(what: str, array: Any) -> Array:
-    if isinstance(array, np.ndarray) and array.ndim:
-        return array
-    raise TypeError(
-        f"by_rows: {what} must be a NumPy array of rows, got {type(array).__module__}."
-        f"{type(array).__qualname__}; convert it, a tensor of PyTorch by tensor.numpy(force=True)"
-    )
 
 
 def _in_threads(function: Callable[[Array], Array], rows: Array) -> Array:

@@ -3,7 +3,6 @@
 from ..core.padded import pad_sets, unpad_sets
 from .angular import AngularBasis
 from .atoms import atom_environments
-from .bandwidth import median_gamma
 from .block_pca import BlockPCA
 from .cdf import GroupCDF
 from .dilated_cdf import DilatedCDF
@@ -20,6 +19,7 @@ from .templates import (
     draw_frequencies,
     draw_templates,
     draw_windowed_templates,
+    median_gamma,
 )
 
 __all__ = [

@@ -23,10 +23,9 @@ class AngularBasis(FeatureMap):
     The basis functions are :math:`R_{mn}(\rho) \cos m\theta` and
     :math:`R_{mn}(\rho) \sin m\theta`, with R_mn the radial functions of frequencies up to
     ``bandwidth`` that are most concentrated in the disc (circular prolate functions). They are
-    orthonormal in the plane and, being band-limited below the grid's Nyquist frequency, also as
-    samples on the pixel grid, up to the part 1 - concentration of their energy that lies outside
-    the disc. Rotating an image by theta turns each pair of coefficients by m theta: exactly
-    unitary, diagonal, and free of interpolation.
+    orthonormal in the plane, and as samples on the pixel grid up to the part 1 - concentration of
+    their energy outside the disc. Rotating an image by theta turns each pair of coefficients by
+    m theta: exactly unitary, diagonal, and free of interpolation.
 
     Parameters
     ----------

@@ -93,24 +93,14 @@ def _checked(
     with np.errstate(over="ignore"):
         R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
     if not np.abs(R).max(initial=0) < 1e6:
-        raise ParameterError(
-            f"atom_environments: positions reach {np.abs(R).max():.3g} angstroms at unit={unit}; "
-            "unit is an angstrom in the units of positions"
-        )
+        raise ParameterError(f"positions reach {np.abs(R).max():.3g} angstroms at unit={unit}")
     if R.shape[:2] != Z.shape:
-        raise ParameterError(
-            f"atom_environments needs charges of shape {R.shape[:2]}, got shape {Z.shape}"
-        )
+        raise ParameterError(f"charges need shape {R.shape[:2]}, that of positions, got {Z.shape}")
     if not (there := Z.any(axis=1)).all():
-        raise ParameterError(
-            f"atom_environments: molecule {np.argmin(there)} has charges that are all zero"
-        )
+        raise ParameterError(f"molecule {np.argmin(there)} has charges that are all zero")
     kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
     if len(unknown := np.setdiff1d(Z[Z > 0], kinds)):
-        raise ParameterError(
-            f"atom_environments: charges hold {unknown.tolist()}, which is not in elements="
-            f"{kinds.tolist()}"
-        )
+        raise ParameterError(f"charges hold {unknown.tolist()}, not in elements={kinds.tolist()}")
     return R, Z, kinds
 
 
@@ -126,9 +116,8 @@ def _environments(
     fit = distance > 1e-6
     if not fit[both].all():
         raise ParameterError(
-            "atom_environments: positions of two atoms are equal, in molecule "
-            f"{np.argwhere(both & ~fit)[0, 0]} of the {n} looked at together; do zero charges mark "
-            "missing atoms?"
+            f"positions of two atoms are equal, in molecule {np.argwhere(both & ~fit)[0, 0]} of "
+            f"{n} looked at together: do zero charges mark missing atoms?"
         )
     distance[~both] = 1.0
     near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)

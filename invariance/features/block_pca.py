@@ -20,10 +20,9 @@ _MOST = 200_000
 class BlockPCA(FeatureMap):
     """Project every block of ``block`` neighbouring features on common principal components.
 
-    The 2 n + 1 thresholds of a CDF-pooled template are read off one smooth curve, and curves of
-    all templates look alike, so a few components shared by all templates hold nearly all of every
-    inner product: a linear learner sees the same data in a fraction of the memory. Components are
-    orthonormal, and the mean (a constant of each feature) is removed.
+    The 2 n + 1 thresholds of a CDF-pooled template are read off one smooth curve, and curves of all
+    templates look alike: a few components shared by all hold nearly all of every inner product.
+    Components are orthonormal, and the mean (a constant of each feature) is removed.
 
     Parameters
     ----------
@@ -56,14 +55,9 @@ class BlockPCA(FeatureMap):
         """Find the components from features X of shape (n, p)."""
         X = self._points_to_fit(X)
         if X.shape[1] % self.block:
-            raise ParameterError(
-                f"block = {self.block!r} does not divide {X.shape[1]} features; 2 n_bins + 1 of "
-                "GroupCDF does"
-            )
+            raise ParameterError(f"block = {self.block} does not divide {X.shape[1]} features")
         if self.n_components > self.block:
-            raise ParameterError(
-                f"n_components must be 1 to block = {self.block}, got {self.n_components!r}"
-            )
+            raise ParameterError(f"n_components={self.n_components}, not 1 to block = {self.block}")
         blocks = X.reshape(-1, self.block)
         if len(blocks) > _MOST:
             rng = check_random_state(self.random_state)
@@ -74,9 +68,7 @@ class BlockPCA(FeatureMap):
             blocks -= self.mean_
             products = blocks.T @ blocks
         if not np.isfinite(products).all():
-            raise ParameterError(
-                f"BlockPCA: features X as large as {np.abs(X).max():g} overflow: scale them down"
-            )
+            raise ParameterError(f"X as large as {np.abs(X).max():g} overflows: scale it down")
         values, vectors = np.linalg.eigh(products)
         self.components_ = vectors[:, ::-1][:, : self.n_components].T
         # The sign of an eigenvector is arbitrary; fix it, so that runs agree.

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core import parameters as kinds
 from ..core.arrays import is_foreign, like, namespace, refuse_gradient
 from ..core.parameters import ParameterError, check_memory, stores_parameters
-from ..orbits import Histogram, Reduction
+from ..orbits import Histogram
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
@@ -41,9 +41,8 @@ class GroupCDF(OrbitFeatures):
     templates : {"gaussian", "sphere"} or array of shape (m, d)
     epsilon : float, norm bound \|t\|^2 < 1 + epsilon of the templates
     rejection : {"redraw", "zero"}
-        See `draw_templates`. With "zero" the outermost thresholds k = -n and k = n count half, as
-        in the trapezoidal rule, and inner products are unbiased for K_s. With "redraw" no template
-        is wasted, and inner products of features as printed are larger on average than
+        See `draw_templates`. With "zero" the outermost thresholds count half, as in the trapezoidal
+        rule, and inner products are unbiased for K_s; with "redraw" they are larger on average than
         K_s / P(\|t\|^2 < 1 + epsilon) by half a bin, s / (2 n).
     s : {"bound", "data"} or float
         Half-width of the threshold range. "bound" is the paper's R (1 + epsilon), with R the
@@ -87,19 +86,14 @@ class GroupCDF(OrbitFeatures):
         rejected = np.isnan(self.templates_[:, :1])
         self.elements_, weights = self._draw_transforms(rng)
         if np.ptp(weights) > 0:
-            raise ParameterError(
-                f"{self.group!r} weighs its elements unequally: give n_transforms to draw some"
-            )
+            raise ParameterError(f"{self.group!r} weighs its elements unequally: give n_transforms")
         self._n_features_out = self.n_components * (2 * self.n_bins + 1)
         check_memory("GroupCDF", 8 * self._n_features_out, n_bins=self.n_bins)
         templates = np.where(rejected, 0, self.templates_)
         self.s_ = self._half_width(X, templates)
         low, high = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)
         if not 1e3 * low < self.s_ / self.n_bins < 1e-3 * high:
-            raise ParameterError(
-                f"GroupCDF: multiples of s / n_bins cannot be told apart in {X.dtype}, got s="
-                f"{self.s!r}, that is {self.s_:.3g}"
-            )
+            raise ParameterError(f"s={self.s!r}, here {self.s_:.3g}, is beyond {X.dtype}")
         scales = np.full(2 * self.n_bins + 1, np.sqrt(self.s_ / (self.n_bins * self.n_components)))
         if self.rejection == "zero":
             scales[[0, -1]] *= np.sqrt(0.5)
@@ -107,7 +101,8 @@ class GroupCDF(OrbitFeatures):
         self._factors = np.where(rejected, 0, scales)
         # In units of a bin, so that thresholds are whole numbers.
         in_bins = templates * X.dtype.type(self.n_bins / self.s_)
-        self._prepare(in_bins, None if self.n_transforms is None else self.elements_)
+        elements = None if self.n_transforms is None else self.elements_
+        self._prepare(in_bins, elements, Histogram(self.n_bins, self.n_bins))
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
         if self.s == "bound":
@@ -123,17 +118,11 @@ class GroupCDF(OrbitFeatures):
         # One per cent beyond, so that no training projection sits on the last threshold.
         return float(1.01 * np.quantile(sizes, 0.999)) or 1.0
 
-    def _reduction(self) -> Reduction:
-        return Histogram(self.n_bins, self.n_bins)
-
     def _points(self, X: Any) -> Any:
         if is_foreign(X):
             refuse_gradient("GroupCDF", X, "counts projections")
         return super()._points(X)
 
     def _scaled(self, values: Any) -> Any:
-        if is_foreign(values):
-            values *= like(self._factors, values)
-            return namespace(values).reshape(values, (values.shape[0], -1))
-        values *= self._factors.astype(values.dtype)
-        return values.reshape(len(values), -1)
+        values *= like(self._factors, values)
+        return namespace(values).reshape(values, (values.shape[0], -1))

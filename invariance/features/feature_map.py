@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import SimpleNamespace
-from typing import Any
+from typing import Annotated
 
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import is_plain, validate_data
-from ..core.parameters import Kind, ParameterError, check_parameters
+from ..core.parameters import Has, Kind, ParameterError, check_parameters
+
+#: Of transformers of parts of points, by another transformer.
+Inner = Annotated[
+    TransformerMixin | None, Has("a transformer, such as PCA(4)", "fit", "transform") | None
+]
 
 
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -29,8 +34,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """X of shape (n, d) in single or double precision; its d is remembered."""
         check_parameters(self)
         self._fitted = SimpleNamespace(**self.get_params(deep=False))
-        _check_rows(type(self).__name__, X)
-        return validate_data(self, X)
+        return self._rows(X, reset=True)
 
     def _points_to_transform(self, X: ArrayLike) -> NDArray:
         """X of shape (n, d) in single or double precision, with the d of the fitted points."""
@@ -38,20 +42,19 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         named = hasattr(self, "feature_names_in_")  # whoever gives none is then warned
         if is_plain(X) and X.shape[1] == self.n_features_in_ and not named:
             return X
-        _check_rows(type(self).__name__, X)
-        return validate_data(self, X, reset=False)
+        return self._rows(X, reset=False)
+
+    def _rows(self, X: ArrayLike, reset: bool) -> NDArray:
+        """Points, and not arrays of images, which are to be given as rows of pixels."""
+        if len(shape := tuple(getattr(X, "shape", ()))) > 2:
+            raise ParameterError(
+                f"{type(self).__name__} expects points as rows of shape (n, d), got shape {shape}; "
+                "use X.reshape(len(X), -1)"
+            )
+        return validate_data(self, X, reset=reset)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        own = getattr(self, "features", None) is None  # no other transformer's
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if own else []
         return tags
-
-
-def _check_rows(owner: str, X: Any) -> None:
-    """Refuse arrays of images, which are to be given as rows of pixels."""
-    shape = tuple(getattr(X, "shape", ()))
-    if len(shape) > 2:
-        raise ParameterError(
-            f"{owner} expects points as rows of shape (n, d), got shape {shape}; use "
-            "X.reshape(len(X), -1)"
-        )

@@ -20,9 +20,8 @@ def graph_nodes(A: Any, X: Any = None, *, n_walks: int = 6, n_hops: int = 2) -> 
     .. math:: \sum_j A_{ij}, \quad \log(1 + (A^k)_{ii}), \ k = 3 \ldots K, \quad
               (A^h x)_i, \ h = 0 \ldots H :
 
-    its degree, its closed walks of each length, and the attributes summed over walks of h steps,
-    which for one-hot attributes is what h rounds of Weisfeiler and Leman's refinement count.
-    `SetFeatures` or `SetKernel` of these nodes is invariant to their order.
+    its degree, its closed walks of each length, and the attributes summed over walks of h steps, as
+    in h rounds of Weisfeiler and Leman. `SetFeatures` or `SetKernel` of nodes forget their order.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def graph_nodes(A: Any, X: Any = None, *, n_walks: int = 6, n_hops: int = 2) -> 
         check_finite("X", sums)
         if sums.ndim != 2 or len(sums) != len(A):
             raise ParameterError(
-                f"X needs one row of attributes for each of {len(A)} nodes, got shape {sums.shape}"
+                f"X needs one row of attributes for each of {len(A)} nodes, got {sums.shape}"
             )
         columns.append(sums)
         for _ in range(n_hops):
@@ -76,7 +75,7 @@ def _adjacency(given: ArrayLike) -> NDArray:
     if A.min() < 0 or not np.array_equal(A, A.T):
         i, j = np.argwhere((A < 0) | (A.T != A))[0]
         raise ParameterError(
-            "A needs to be symmetric, without negative weights, but entries "
-            f"({i}, {j}) and ({j}, {i}) are {A[i, j]} and {A[j, i]}: use (A + A.T) / 2 or abs(A)"
+            f"A needs to be symmetric, without negative weights, but entries ({i}, {j}) and "
+            f"({j}, {i}) are {A[i, j]} and {A[j, i]}: use (A + A.T) / 2 or abs(A)"
         )
     return A

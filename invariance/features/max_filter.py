@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, OneOf, stores_parameters
-from ..orbits import Extremes, Reduction
+from ..orbits import Extremes
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
@@ -63,7 +63,4 @@ class MaxFilter(OrbitFeatures):
         if self.n_transforms is not None and self.group_ is not None:
             self.elements_ = self.group_.sample(self.n_transforms, rng)
         self._n_features_out = self.n_components
-        self._prepare(self.templates_, self.elements_)
-
-    def _reduction(self) -> Reduction:
-        return Extremes()
+        self._prepare(self.templates_, self.elements_, Extremes())

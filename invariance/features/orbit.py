@@ -16,6 +16,7 @@ from ..core import parameters as kinds
 from ..core.arrays import check_arrays, is_foreign, namespace, on_host
 from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
+from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction
 from ..orbits.way import warn
 from .feature_map import FeatureMap
@@ -28,15 +29,10 @@ Side = Annotated[str, kinds.OneOf("auto", "first", "second")]
 class OrbitFeatures(FeatureMap, ABC):
     """Reductions of <x, g t>, or of a kernel k(x, g t), over g for templates t.
 
-    `fit` sets ``_orbits``, the templates prepared for the engine, and transforming is one
-    `OrbitProducts.reduce`, for arrays of any library.
+    `fit` sets ``_orbits``, and transforming is one `OrbitProducts.reduce`.
     """
 
-    group: Annotated[
-        Transformations | None,
-        kinds.Has("a group or other Transformations, such as CyclicShifts(8)", "act", "sample")
-        | None,
-    ] = None
+    group: Annotated[Transformations | None, GROUP | None] = None
     n_components: Annotated[int, kinds.Whole(1)] = 100
     _: KW_ONLY
     n_transforms: Annotated[int | None, kinds.Whole(1) | None] = None
@@ -71,10 +67,6 @@ class OrbitFeatures(FeatureMap, ABC):
         """How `transform` would compute the features of X: the way, operations, memory, seconds."""
         return self._orbits.explain(self._points(X), self._keeps)
 
-    @abstractmethod
-    def _reduction(self) -> Reduction:
-        """What is kept of each orbit."""
-
     def _scaled(self, values: Any) -> Any:
         """Features from what is kept of the orbits, an array that may be overwritten."""
         return values
@@ -85,14 +77,11 @@ class OrbitFeatures(FeatureMap, ABC):
             check_arrays(owner, X)
             X = on_host(X, f"{owner}.fit")
         X = super()._points_to_fit(X)
-        self._keeps = self._reduction()
         self._check_size(X)
-        self.group_: Transformations | None = clone(self.group, safe=False)
+        self.group_: Any = clone(self.group, safe=False)
         due = getattr(self.group_, "n_features", None)
         if due not in (None, X.shape[1]):
-            raise ParameterError(
-                f"{self.group!r} acts on arrays of shape ('n', {due}), got {X.shape}"
-            )
+            raise ParameterError(f"{self.group!r} acts on arrays of shape (n, {due}): {X.shape}")
         return X
 
     def _points(self, X: Any) -> Any:
@@ -123,8 +112,11 @@ class OrbitFeatures(FeatureMap, ABC):
         r = self.n_transforms
         return self.group_.sample(r, rng), np.full(r, 1 / r)
 
-    def _prepare(self, templates: NDArray, elements: NDArray | None = None, **how: Any) -> None:
-        """Make the templates ready for the engine; no elements are the group's own rule."""
+    def _prepare(
+        self, templates: NDArray, elements: NDArray | None, keeps: Reduction, **how: Any
+    ) -> None:
+        """Templates for the engine, and what it keeps; no elements are the group's own rule."""
+        self._keeps = keeps
         how |= {name: getattr(self, name) for name in ("block_bytes", "n_jobs", "verbose")}
         how |= {"elements": elements, "keep": how.get("side") != "first"}
         self._orbits = OrbitProducts(templates, self.group_, owner=type(self).__name__, **how)
@@ -145,46 +137,34 @@ class OrbitFeatures(FeatureMap, ABC):
     ) -> None:
         """`_prepare` with the elements on the side that ``side`` asks for, with ``weights_``.
 
-        Where the action preserves the value f(x, t), which ``preserved`` says,
-        ``f(g x, t) = f(x, g^-1 t)``: with the inverses known the two sides agree element by
-        element, whatever the density. A set without inverses needs a symmetric density, and then
-        agrees in expectation (Raj et al. 2017, section 2.2.1).
+        Where the action preserves the value f(x, t), which ``preserved`` says, ``f(g x, t) = f(x,
+        g^-1 t)``: a set without inverses needs a symmetric density, and then agrees in expectation
+        (Raj et al. 2017, section 2.2.1).
         """
-        owner, group = type(self).__name__, self.group_
+        group = self.group_
         self.side_, self.elements_ = "second", None
         if group is None or elements is None:
-            return self._prepare(templates, side="second", **how)
+            return self._prepare(templates, None, side="second", **how)
         inverse = getattr(group, "inverse", None)
         faithful = inverse is not None or group.symmetric
         if self.side == "first" or (self.side == "auto" and not (preserved and faithful)):
             self.side_, self.elements_ = "first", elements
         elif not faithful:
             raise ParameterError(
-                f"{owner}: templates cannot be transformed, because the density of {group!r} is "
-                "not symmetric (q(g) != q(g^-1)) and its inverses are not known; use "
-                "side='first' or a symmetric density"
+                f"the density of {group!r} is not symmetric and has no inverses: take side='first'"
             )
         else:
             self.elements_ = elements if inverse is None else inverse(elements)
             if not preserved:
-                self._warn_of_change(elements, templates)
+                warn(
+                    f"the action of {group!r} is not unitary, so that transforming templates only "
+                    "approximates transforming points; side='first' is exact"
+                )
         # the group's own rule stands for these elements where it can
         given = None
         if self.n_transforms is not None or not (self.side_ == "first" or group.symmetric):
             given, how["weights"] = self.elements_, self.weights_
         self._prepare(templates, given, side=self.side_, **how)
-
-    def _warn_of_change(self, elements: NDArray, templates: NDArray) -> None:
-        """Say how far an action departs from a unitary one, by some norms."""
-        some = templates[:8]
-        norms = np.linalg.norm(some.reshape(len(some), -1), axis=1)
-        moved = self.group_.act(elements[:32], some)  # type: ignore[union-attr]
-        change = np.linalg.norm(moved.reshape(*moved.shape[:2], -1), axis=2) / norms - 1
-        warn(
-            f"{type(self).__name__}: the action of {type(self.group_).__name__} is not unitary (it "
-            f"changes the norm of a template by {np.abs(change).mean():.1%} on average), so "
-            "transforming templates only approximates transforming points; side='first' is exact"
-        )
 
 
 def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
-from ..orbits import Reduction, WeightedMean
-from .bandwidth import median_gamma
+from ..orbits import WeightedMean
 from .orbit import OrbitFeatures, Side, spawn
-from .templates import draw_frequencies
+from .templates import draw_frequencies, median_gamma
 
 #: Numbers of which cosines are taken at a time, and up to where a polynomial gives them.
 _BLOCK, _LARGE = 4096, 1e5
@@ -66,7 +65,7 @@ class OrbitFourier(OrbitFeatures):
         Which argument of <x, omega> the elements act on. "auto" takes the second, the templates,
         where that gives the same features: the action is unitary, and the set is a group or its
         density symmetric. "second" with an action that is only nearly unitary (images turned by
-        interpolation) warns with the measured departure. The choice is found in ``side_``.
+        interpolation) warns. The choice is found in ``side_``.
     block_bytes : int or None
         Bound on temporary arrays; None is the configured one (`invariance.config_context`).
         Transformed templates are kept between calls when they fit in it.
@@ -110,34 +109,28 @@ class OrbitFourier(OrbitFeatures):
         how = {"n_components": self.n_components, "n_features": seen.shape[1], "random_state": rng}
         self.templates_ = draw_frequencies(self.kernel, gamma, **how).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
-        self._n_features_out = self.n_components * (1 if self.form == "phase" else 2)
+        functions = [cosine] if self.form == "phase" else [cosine, sine]
+        self._n_features_out = self.n_components * len(functions)
+        factor = float(np.sqrt(2 / self._n_features_out))
         self._prepare_on_side(
             self.templates_,
             elements,
             preserved=self.group_ is not None and self.group_.unitary,
             offsets=self.phases_ if self.form == "phase" else None,
+            keeps=WeightedMean(functions, factor=factor),
         )
 
     def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
         """Some points as the group shows them: they set the bandwidth and the dimension."""
         some = X if len(X) <= 1000 else X[rng.choice(len(X), 1000, replace=False)]
-        assert self.group_ is not None
-        moved = self.group_.act(elements[:1], some)[0]
-        return moved.reshape(len(some), -1)
-
-    def _reduction(self) -> Reduction:
-        n_features = self.n_components / (2 if self.form == "phase" else 1)
-        functions = [cosine] if self.form == "phase" else [cosine, sine]
-        return WeightedMean(functions, factor=float(np.sqrt(1 / n_features)))
+        return self.group_.act(elements[:1], some)[0].reshape(len(some), -1)
 
 
 def _wave(less: float, values: Any) -> Any:
     """Cosines, less a part of a turn, of an array; in place where it is NumPy's.
 
-    Those of float64 by a polynomial, a cache's worth at a time.
-
-    NumPy has no vector instructions for cosines of float64: this is twice as fast, and wrong by no
-    more than rounding of the argument is.
+    NumPy has no vector instructions for cosines of float64: a polynomial, a cache's worth at a
+    time, is twice as fast, and wrong by no more than rounding of the argument is.
     """
     if is_foreign(values):
         xp = namespace(values)

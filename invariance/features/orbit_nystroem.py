@@ -15,10 +15,10 @@ from ..core.arrays import check_finite, is_foreign, like
 from ..core.parameters import ParameterError, stores_parameters
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..kernels.base import preserved
-from ..orbits import Reduction, WeightedMean, row_blocks
+from ..orbits import WeightedMean, row_blocks
 from ..orbits.way import warn
-from .bandwidth import median_gamma
 from .orbit import OrbitFeatures, Side, spawn
+from .templates import median_gamma
 
 _KERNEL = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
 _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
@@ -50,10 +50,9 @@ class OrbitNystroem(OrbitFeatures):
         Take each candidate landmark from the orbit of a training point, with a random element.
     side : {"auto", "first", "second"}, as in `OrbitFourier`, with landmarks for templates
     rcond : float or None
-        Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero: a rank-deficient
-        Gram matrix gives ``rank_`` < s features instead of noise. None is s machine epsilons of
-        X's type; in single precision a smaller one, down to 1e-9, keeps more of the kernel at
-        features good to about three digits.
+        Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero, which leaves ``rank_``
+        features. None is s machine epsilons of X's type; in single precision a smaller one, down to
+        1e-9, keeps more of the kernel at features good to about three digits.
     block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
@@ -96,14 +95,12 @@ class OrbitNystroem(OrbitFeatures):
         self.kernel_: Kernel = self._kernel(candidates, rng)
         self.landmarks_ = self._landmarks(candidates, rng)
         known = self.group_ is not None and preserved(self.kernel_, self.group_)
-        self._prepare_on_side(self.landmarks_, elements, preserved=known, base=self.kernel_)
+        how = {"keeps": WeightedMean(), "base": self.kernel_}
+        self._prepare_on_side(self.landmarks_, elements, preserved=known, **how)
         if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:
-                raise ParameterError(
-                    f"{self.group!r} turns {X.shape[1]} features into {width}, but the landmarks "
-                    f"have {self.landmarks_.shape[1]}; use from_orbit=True"
-                )
+                raise ParameterError(f"{self.group!r} makes {width} features: take from_orbit=True")
         gram = self.kernel_(self.landmarks_.astype(np.float64))
         self.whitener_ = whitener(gram, self.rcond, X.dtype)
         self.rank_ = self._n_features_out = len(self.whitener_)
@@ -113,10 +110,7 @@ class OrbitNystroem(OrbitFeatures):
         if not isinstance(self.landmarks, str):
             landmarks = np.asarray(self.landmarks, dtype=candidates.dtype)
             if landmarks.shape != (due := (s, candidates.shape[1])):
-                raise ParameterError(
-                    f"landmarks must have shape (n_components, n_features) = {due}, got "
-                    f"{landmarks.shape}"
-                )
+                raise ParameterError(f"landmarks need shape (s, d) = {due}, got {landmarks.shape}")
             return landmarks
         if s > n:
             warn(f"OrbitNystroem: n_components={s} landmarks are asked for, of only {n} points")
@@ -133,16 +127,12 @@ class OrbitNystroem(OrbitFeatures):
     def _on_orbits(self, X: NDArray, elements: NDArray, rng) -> NDArray:
         """Each point after an element drawn by its weight."""
         drawn = rng.choice(len(elements), size=len(X), p=self.weights_)
-        assert self.group_ is not None
         width = self.group_.act(elements[:1], X[:1]).size
         moved = np.empty((len(X), width), X.dtype)
         for g in np.unique(drawn):
             part = self.group_.act(elements[g][None], X[drawn == g])[0]
             moved[drawn == g] = part.reshape(len(part), -1)
         return moved
-
-    def _reduction(self) -> Reduction:
-        return WeightedMean()
 
     def _scaled(self, values: Any) -> Any:
         if is_foreign(values):
@@ -165,9 +155,7 @@ def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
     values, vectors = np.linalg.eigh(gram)
     keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
     if not keep.any():
-        raise ValueError(
-            "OrbitNystroem: the landmarks' Gram matrix has no positive eigenvalue: no features"
-        )
+        raise ValueError("the landmarks' Gram matrix has no positive eigenvalue: no features")
     return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
 
 

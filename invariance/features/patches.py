@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
@@ -16,7 +16,7 @@ from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, arguments, stores_parameters
 from ..orbits import row_blocks
-from .feature_map import FeatureMap
+from .feature_map import FeatureMap, Inner
 
 #: Bytes of patches and their features that exist at a time, where they may: they stay in cache.
 _TILE_BYTES = 2**23
@@ -36,9 +36,8 @@ def patch_sets(
 
     Images (n, d) are rows of pixels of ``shape`` (height, width) or (height, width, channels);
     patches are ``size`` pixels high and wide, ``stride`` apart. Row and column of a patch's corner,
-    times ``place``, follow its pixels as two more coordinates, so that a Gaussian kernel sees near
-    patches only; 0 leaves them out. The sets have shape (n, patches, size * size * channels), or 2
-    numbers more.
+    times ``place``, follow its pixels as two more coordinates; 0 leaves them out. The sets have
+    shape (n, patches, size * size * channels), or 2 numbers more.
 
     >>> patch_sets(np.arange(12.0).reshape(1, 12), (3, 4), size=3)[0]
     array([[ 0.,  1.,  2.,  4.,  5.,  6.,  8.,  9., 10.],
@@ -70,8 +69,8 @@ class PatchPooling(FeatureMap):
     .. math:: \phi_c(x) = \frac{1}{|c|} \sum_{p \in c} \psi(x_p) ,
 
     the embedding of a part of the patch's orbit under translations (Raj et al. 2017, end of
-    section 4.3: "orbit statistics of image patches"). With random Fourier features for psi, inner
-    products compare the distributions of patches cell by cell.
+    section 4.3): with random Fourier features for psi, inner products compare the distributions of
+    patches cell by cell.
 
     Parameters
     ----------
@@ -100,10 +99,7 @@ class PatchPooling(FeatureMap):
     (20, 16)
     """
 
-    features: Annotated[
-        TransformerMixin | None,
-        kinds.Has("a transformer, such as PCA(4)", "fit", "transform") | None,
-    ] = None
+    features: Inner = None
     shape: Annotated[tuple[int, ...] | None, kinds.Shape(2, 3) | None] = None
     _: KW_ONLY
     size: Annotated[int | None, kinds.Whole(1) | None] = None
@@ -156,12 +152,6 @@ class PatchPooling(FeatureMap):
         budget = min(block_bytes_of(self._fitted.block_bytes), _TILE_BYTES)
         blocks = row_blocks(len(X), image_bytes, budget)
         return np.concatenate([self._pooled(X[some]) for some in blocks])
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        if self.features is not None:
-            tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 def _means(n: int, grid: int) -> NDArray:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +17,7 @@ from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
 from ..core.padded import PointSets, as_set_rows, nested_as_sets
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
-from .feature_map import FeatureMap
+from .feature_map import FeatureMap, Inner
 
 
 @stores_parameters
@@ -27,10 +27,10 @@ class SetFeatures(FeatureMap):
     .. math:: \phi(x) = \sum_i w_i \, \psi(x_i)
 
     With random Fourier or Nystrom features for psi, inner products approximate `SetKernel`, at a
-    cost that is linear in the number of points. With a group in psi (`OrbitFourier(group)`, ...)
-    each point is compared over its own orbit. ``SetFeatures(SetFeatures(...))`` are features of
-    sets of sets (n, largest, largest inside, d), such as the players of the teams of a match; who
-    is with whom is seen by ``SetFeatures(make_pipeline(SetFeatures(...), OrbitFourier(None)))``.
+    cost that is linear in the number of points; with a group in psi each point is compared over its
+    own orbit. ``SetFeatures(SetFeatures(...))`` are features of sets of sets (n, largest, largest
+    inside, d); ``SetFeatures(make_pipeline(SetFeatures(...), OrbitFourier(None)))`` also sees who
+    is with whom.
 
     Parameters
     ----------
@@ -62,10 +62,7 @@ class SetFeatures(FeatureMap):
     True
     """
 
-    features: Annotated[
-        TransformerMixin | None,
-        kinds.Has("a transformer, such as OrbitFourier()", "fit", "transform") | None,
-    ] = None
+    features: Inner = None
     pooling: Annotated[str, kinds.OneOf("mean", "sum")] = "mean"
     _: KW_ONLY
     labelled: Annotated[bool, kinds.Flag()] = False
@@ -140,8 +137,6 @@ class SetFeatures(FeatureMap):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = True
-        if self.features is not None:
-            tags.transformer_tags.preserves_dtype = []
         return tags
 
 

@@ -1,4 +1,4 @@
-"""Random templates: of a law that a kernel asks for, or drawn to look at one place of an image."""
+"""Random templates, of a law that a kernel asks for or for one place; `median_gamma`."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.linalg import hadamard
+from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
+from ..core.arrays import check_array
 from ..core.parameters import ParameterError, arguments, check_memory
+
+#: Points that are looked at.
+_MOST = 1000
 
 
 @arguments(
@@ -59,9 +64,7 @@ def draw_templates(
         return templates / np.linalg.norm(templates, axis=1, keepdims=True)
     kept = stats.chi2.cdf(d * bound, d)
     if kept < 1e-3:
-        raise ParameterError(
-            f"epsilon = {epsilon} keeps only {kept:.1e} of the templates: raise epsilon"
-        )
+        raise ParameterError(f"epsilon={epsilon} keeps {kept:.1e} of the templates: raise epsilon")
     templates = rng.standard_normal((n_templates, d)) / np.sqrt(d)
     outside = np.square(templates).sum(axis=1) >= bound
     if rejection == "zero":
@@ -77,16 +80,13 @@ def draw_templates(
 def _held_to(bound: float, templates: NDArray, shape: tuple[int, int]) -> NDArray:
     """Own templates, of the shape that is due and of squared norms below the bound."""
     if templates.shape != shape:
-        raise ParameterError(
-            f"templates (kind) must have shape (n_templates, n_features) = {shape}, got "
-            f"{templates.shape}"
-        )
+        raise ParameterError(f"templates need shape (m, d) = {shape}, got {templates.shape}")
     squared = np.square(templates).sum(axis=1)
     if not np.all(squared < bound):
         worst = int(squared.argmax())
         raise ParameterError(
-            f"template {worst} has squared norm {squared[worst]:.4g}, outside the bound |t|^2 < "
-            f"1 + epsilon = {bound:.4g}: scale the templates, raise epsilon, or set s explicitly"
+            f"template {worst} has |t|^2 = {squared[worst]:.4g}, not below 1 + epsilon = "
+            f"{bound:.4g}: scale the templates, raise epsilon, or set s explicitly"
         )
     return templates
 
@@ -110,11 +110,10 @@ def draw_windowed_templates(
 ) -> NDArray[np.float64]:
     """Gaussian images under a Gaussian window at a random place, of unit norm, as rows.
 
-    A window makes a template answer to one part of an image, so that pooling over small
-    translations and rotations forgets where a stroke is rather than how it looks. Places are
-    uniform over the image of ``shape`` (height, width), one ``width`` away from its border where
-    there is room: the window's standard deviation in pixels (along each axis), at least 0.1. An
-    infinite one gives templates uniform on the sphere (Mroueh et al. 2015, remark 1).
+    A window makes a template answer to one part of an image. Places are uniform over the image of
+    ``shape`` (height, width), one ``width`` away from its border where there is room: the window's
+    standard deviation in pixels (along each axis), at least 0.1. An infinite one gives templates
+    uniform on the sphere (Mroueh et al. 2015, remark 1).
 
     >>> templates = draw_windowed_templates(5, (28, 28), width=3.0, random_state=0)
     >>> templates.shape, np.linalg.norm(templates, axis=1).round(6)
@@ -159,6 +158,51 @@ def draw_frequencies(
     if kernel == "laplacian":
         return gamma * rng.standard_cauchy(shape)
     return np.sqrt(2 * gamma) * rng.standard_normal(shape)
+
+
+@arguments(kernel=kinds.OneOf("gaussian", "laplacian"), random_state=kinds.Seed())
+def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -> float:
+    """The gamma whose kernel falls to a fixed value at the median distance between points.
+
+    1 / (2 median |x - z|^2) or, for the Laplacian, 1 / median |x - z|_1, over pairs of at
+    most 1,000 points drawn from X, of shape (n, d); 1.0 where all points coincide.
+
+    >>> median_gamma([[0.0], [1.0]])
+    0.5
+    """
+    points = check_array(X, estimator="median_gamma")
+    rng = check_random_state(random_state)
+    if len(points) > _MOST:
+        points = points[rng.choice(len(points), _MOST, replace=False)]
+    if len(points) < 2:
+        return 1.0
+    if kernel == "laplacian":
+        median = float(np.median(pdist(points, "cityblock")))
+    else:
+        median = 2 * _median_squared_distance(points)
+    if median == 0:
+        return 1.0
+    gamma = 1 / median
+    if not 0 < gamma < np.inf:
+        raise ValueError(f"X is too {'far apart' if gamma == 0 else 'close'}: rescale X")
+    return gamma
+
+
+def _median_squared_distance(X: NDArray) -> float:
+    """Through one matrix product of centred points where that loses no digits."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        centred = X - X.mean(axis=0, dtype=np.float64)
+        gram = centred @ centred.T
+        norms = gram.diagonal().copy()
+        squares = np.add.outer(norms, norms)
+        gram *= 2
+        squares -= gram
+        pairs = np.concatenate([row[i + 1 :] for i, row in enumerate(squares)])
+        median = float(np.median(pairs, overwrite_input=True))
+    # Distances far below the norms, as within distant clusters, are lost to cancellation there.
+    if median > 1e-3 * norms.max() > 0 and np.isfinite(median):
+        return median
+    return float(np.median(pdist(X, "sqeuclidean")))
 
 
 class StructuredTemplates:

@@ -17,12 +17,12 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, numpy_only, on_host
+from ..core.arrays import is_foreign, namespace, numpy_only, on_host
 from ..core.config import block_bytes_of
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
-from ..orbits.way import mirror, warn
+from ..orbits.way import in_tiles, joined, warn
 from .base import of_products, preserved, whole_derivatives
 from .orbit import OrbitKernel
 
@@ -44,8 +44,7 @@ class Average(OrbitKernel):
 
     which is invariant, K(gx, g'z) = K(x, z), when the g_i run through a whole group. Where the
     transformations preserve the base kernel the double sum is a single one over relative elements,
-    and that is what is computed: by correlation for shifts, by frequency for a `CircleAction`, in
-    closed form for sign changes and a Gaussian kernel, and so on (see `explain`).
+    computed by correlation for shifts, in closed form for sign changes, ... (see `explain`).
 
     Parameters
     ----------
@@ -60,9 +59,9 @@ class Average(OrbitKernel):
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
         Liu et al. 2022, section 2.3); "auto" is "both".
     tolerance : float
-        For an infinite group without ``n_transforms``: nodes are doubled until the kernel of the
-        largest points changes by no more than this, relative to its largest value, or a warning
-        tells the error. Nodes that the group was given are kept, and looked at once.
+        For an infinite group: nodes are doubled until the kernel of the largest points changes by
+        no more than this, relative to its largest value, or a warning tells the error. Nodes that
+        the group was given are kept, and looked at once.
     normalize : bool
         Divide by sqrt(K(x, x) K(z, z)): points whose orbits are spread out count as others do.
     block_bytes : int or None, bound on temporary arrays; None is the configured one
@@ -79,12 +78,9 @@ class Average(OrbitKernel):
 
     Notes
     -----
-    The average over a group is positive definite where the base kernel is. A mean over relative
-    elements of a set that is no group, or by the nodes of a quadrature rule with a density that is
-    not uniform, is so up to the error of the rule alone: eigenvalues may be negative by as much
-    (1.3 % of the largest one was seen for a polynomial of degree 4), which the warning about nodes
-    says and `gram_report` shows. ``side="both"`` is a sum of squares for any elements, and exactly
-    positive definite.
+    Positive definite where the base kernel is, over a group, and by ``side="both"`` over any
+    elements. A mean over relative elements of a set that is no group, or by a quadrature rule whose
+    density is not uniform, is so up to the rule's error: eigenvalues may be negative by as much.
 
     Examples
     --------
@@ -101,38 +97,32 @@ class Average(OrbitKernel):
     tolerance: Annotated[float, Positive()] = 1e-4
     normalize: Annotated[bool, Flag()] = False
 
-    def _gram(self, X: Array, Y: Array | None, plain: bool = False) -> Array:
+    def _gram(self, X: Any, Y: Any, plain: bool = False) -> Any:
         same, other = Y is None or Y is X, X if Y is None else Y
         orbits, one_side = self._sums(X, other)
         orbits = orbits.at(other)
         if one_side:
             (gram,) = orbits.reduce(X, _MEAN, symmetric=same and self.side == "auto")
+        elif is_foreign(X):
+            numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         else:
             gram = _both_sides(orbits, X, same)
-        normal: Array = self._normalized(gram, X, other, np) if self.normalize > plain else gram
-        return normal
+        return self._normalized(gram, X, other) if self.normalize > plain else gram
 
-    def _gram_arrays(self, xp: Any, X: Any, Y: Any, plain: bool = False) -> Any:
-        other = X if Y is None else Y
-        orbits, one_side = self._sums(X, other)
-        if not one_side:
-            numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
-        gram = orbits.at(other).reduce(X, _MEAN)[0]
-        return self._normalized(gram, X, other, xp) if self.normalize > plain else gram
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        return self._gram(X, Y)
 
     def _diag(self, X: Array) -> Array:
         return np.ones(len(X), X.dtype) if self.normalize else super()._diag(X)
 
-    def _normalized(self, gram: Any, X: Any, Y: Any, xp: Any) -> Any:
+    def _normalized(self, gram: Any, X: Any, Y: Any) -> Any:
         """Divided by the roots of the means of each point with itself, by blocks of points."""
+        xp = namespace(X)
+        diagonal = np.diagonal if xp is np else xp.linalg.diagonal
 
         def own(A: Any) -> Any:
-            blocks = [A[some, :] for some in row_blocks(A.shape[0], 1, 16)]
-            if xp is np:
-                means = [self._gram(a, None, plain=True).diagonal() for a in blocks]
-                return np.sqrt(np.concatenate(means))
-            grams = [self._gram_arrays(xp, a, None, plain=True) for a in blocks]
-            return xp.sqrt(xp.concat([xp.linalg.diagonal(a) for a in grams]))
+            blocks = (A[some, :] for some in row_blocks(A.shape[0], 1, 16))
+            return xp.sqrt(joined(xp, [diagonal(self._gram(a, None, plain=True)) for a in blocks]))
 
         left = own(X)
         return gram / left[:, None] / (left if Y is X else own(Y))
@@ -199,17 +189,17 @@ class Average(OrbitKernel):
             error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
             if error <= self.tolerance or given or finer.order > most:
                 break
-        told = memory.get("told") or vars(self).get("_told")  # while a Gaussian process is tuned
+        # once, also while a Gaussian process is tuned
+        told = memory.get("told") or self.__dict__.get("_told")
         if error > self.tolerance and not (given and told):
             mend = "a smaller gamma or degree, or a wider density"
             if given:
                 mend = f"n_nodes=None (degree=None), or accept it by tolerance={2 * error:.0e}"
             warn(
-                f"{owner}: {chosen.order} nodes leave a relative error of about {error:.1e}, more "
-                f"than tolerance={self.tolerance:g}, and eigenvalues may be negative by as much, "
-                f"unless side='both'; take {mend}"
+                f"{owner}: {chosen.order} nodes leave a relative error of about {error:.1e}, and "
+                f"eigenvalues may be negative by as much, unless side='both'; take {mend}"
             )
-            vars(self)["_told"] = given and "_in_process" in vars(self)
+            self.__dict__["_told"] = given and "_in_process" in self.__dict__
         if given:
             memory["norms"], memory["told"] = norms, error > self.tolerance
         return chosen
@@ -222,13 +212,10 @@ class Average(OrbitKernel):
 
     def _gradient(self, X: Array) -> Array:
         orbits, one_side = self._sums(X, X)
-        functions, orbits = self._derivatives(X.shape[1]), orbits.at(X)
-        if (
-            self.normalize
-            or functions is None
-            or not one_side
-            or orbits.ways(X, _MEAN)[0].name == "closed form"
-        ):
+        functions: Any = self._derivatives(X.shape[1])
+        orbits = orbits.at(X)
+        simple = one_side and functions is not None and not self.normalize
+        if not simple or orbits.ways(X, _MEAN)[0].name == "closed form":
             return whole_derivatives(self, X)
         return of_products(orbits, functions, symmetric=self.side == "auto")
 
@@ -236,34 +223,26 @@ class Average(OrbitKernel):
 def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
     r"""Kernel means :math:`\sum_{i, j} w_i w_j k(g_i x, g_j z)` of all pairs, shape (n, m).
 
-    The orbits of X are unrolled, a block of points at a time, against pieces of the others. Where X
-    are the second points, pieces under the diagonal are left out.
+    The orbits of X are unrolled, a block of points at a time, against pieces of the others.
     """
-    Y, group, elements = orbits.Z, orbits.group, orbits.elements
-    n, r = len(X), len(elements)
+    Y, elements, dtype = orbits.Z, orbits.elements, np.result_type(X, orbits.Z)
+    n, m, r = len(X), len(Y), len(elements)
     weights = np.full(r, 1 / r) if orbits.weights is None else orbits.weights
-    gram = np.empty((n, len(Y)), dtype=np.result_type(X, Y))
-    n_pieces = min(4, -(-len(Y) // 64)) if same else 1
-    budget, step = block_bytes_of(orbits.block_bytes), -(-len(Y) // n_pieces)
-    pieces = [
-        (columns, orbits.at(Y[columns], keep=True, block_bytes=1 + budget // n_pieces))
-        for columns in row_blocks(len(Y), 1, step)
-    ]
-    row_bytes = gram.itemsize * r * (2 * X.shape[1] + step)
-    for block in row_blocks(n, row_bytes, budget / 4):
-        moved = group.act(elements, X[block])
-        for rows in row_blocks(moved.shape[1], 1, step if same else moved.shape[1]):
-            own = moved[:, rows].reshape(-1, prod(moved.shape[2:]))
-            for columns, piece in pieces:
-                if same and columns.stop <= block.start + rows.start:
-                    continue
-                (part,) = piece.reduce(own, _MEAN)
-                parts = part.reshape(len(moved), -1, len(piece.Z))
-                mean = np.tensordot(weights.astype(part.dtype), parts, axes=1)
-                gram[block.start + rows.start : block.start + rows.stop, columns] = mean
-    if same:
-        mirror(gram)  # exactly symmetric, as in theory
-    return gram
+    budget, step = block_bytes_of(orbits.block_bytes), -(-m // min(4, -(-m // 64))) if same else m
+    block = max(1, int(budget / 4 // (dtype.itemsize * r * (2 * X.shape[1] + step))))
+    pieces: dict[int, OrbitProducts] = {}
+
+    def tile(rows: slice, columns: slice) -> Array:
+        if columns.start not in pieces:  # those of one piece are kept
+            pieces.clear()
+            pieces[columns.start] = orbits.at(Y[columns], keep=True)
+        moved = orbits.group.act(elements, X[rows])
+        own = moved.reshape(-1, prod(moved.shape[2:]))
+        (part,) = pieces[columns.start].reduce(own, _MEAN)
+        return np.tensordot(weights.astype(part.dtype), part.reshape(r, -1, part.shape[1]), axes=1)
+
+    sides = (min(block, step),) * 2 if same else (block, m)
+    return in_tiles(tile, (n, m), sides, dtype, symmetric=same)
 
 
 def _largest(A: Any, owner: str) -> Array:

@@ -55,9 +55,7 @@ def as_points(X: ArrayLike, name: str) -> Array:
     if is_plain(X):
         return X
     if getattr(X, "ndim", 2) > 2:
-        raise ValueError(
-            f"{name} takes flattened points (n, d), got an array of shape {np.shape(X)}"
-        )
+        raise ValueError(f"{name} takes flattened points, got an array of shape {np.shape(X)}")
     return check_array(X, estimator=name)
 
 
@@ -104,11 +102,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
     A subclass implements `inner_form`, where it is a function of one inner product, or ``_gram``; a
-    composed kernel holds its parts as parameters, which ``get_params`` and ``set_params`` reach as
-    ``part__parameter``. Kinds of parameters are declared in ``_parameters`` and checked when they
-    are first used (`invariance.core.parameters`). A subclass that has a ``_gram`` of its own says
-    its own `inner_form` and `closed_form`, too. Arrays of other libraries are taken where
-    `inner_form` says how.
+    composed kernel holds its parts as parameters. One that has a ``_gram`` of its own says its own
+    `inner_form` and `closed_form`, too. Arrays of other libraries are taken where `inner_form`
+    says how.
     """
 
     #: Whether k(Ax, Az) = k(x, z) for every orthogonal A: one sum over a group then does for two.
@@ -134,7 +130,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         form = self._form((1, X.shape[1], 1))
         if form is None:
             raise NotImplementedError(f"{type(self).__name__} needs a method inner_form or _gram")
-        values = products(form, X, Y)
+        values: Array = products(form, X, Y)
         if form.outer is None or values.nbytes <= _TILE_BYTES:
             return np.asarray(form.value(values))
         for rows in row_blocks(len(values), values[:1].nbytes, _TILE_BYTES):  # they stay in cache
@@ -223,7 +219,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         self._check_finite(values, X, None)
         return values
 
-    def _diag(self, X: Array) -> Array:
+    def _diag(self, X: Array) -> Any:
         form = self.inner_form((1, X.shape[1], 1))
         if form is not None and form.linear:
             return form.value(np.zeros(len(X), X.dtype) if form.distance else 2 * half_norms(X))
@@ -231,21 +227,22 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         blocks = [self._gram(X[some], None).diagonal() for some in row_blocks(len(X), 1, 16)]
         return np.concatenate(blocks)
 
-    def _memory(self) -> dict[str, Any]:
+    def _memory(self) -> Any:
         """What is known of the kernel while its parameters are what they are: they are checked."""
         now = parameters_of(self)
-        seen, memory = vars(self).get("_remembered", ((), {}))
+        seen, memory = self.__dict__.get("_remembered", ((), dict[str, Any]()))
         if len(now) != len(seen) or (not all(map(is_, now, seen)) and now != seen):
             check_parameters(self)
-            for part in vars(self).values():
+            for part in self.__dict__.values():
                 if hasattr(part, "_memory"):
                     part._memory()
             memory = {"of sets": takes_sets(self)}
-            vars(self)["_remembered"] = parameters_of(self), memory  # the check converts numbers
+            self.__dict__["_remembered"] = parameters_of(self), memory  # the check converts
         return memory
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in super().__getstate__().items() if name != "_remembered"}
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_remembered"}
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         """Refuse values that overflowed; the points are finite."""
@@ -253,8 +250,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         if not np.isfinite(values.min()) or not np.isfinite(values.max()):
             largest = max(float(np.nanmax(np.abs(A))) for A in (X, X if Y is None else Y))
             raise ValueError(
-                f"{short(self)}: values beyond {values.dtype}; the largest absolute feature of the "
-                f"points is {largest:g}: scale the points down (pixels: divide by 255)"
+                f"{short(self)}: values beyond {values.dtype}; the largest absolute feature of "
+                f"the points is {largest:g}: scale them down (pixels: divide by 255)"
             )
 
     # -- for Gaussian processes ------------------------------------------------------------------
@@ -353,9 +350,7 @@ class Polynomial(Kernel):
 
 @stores_parameters
 class Gaussian(Kernel):
-    """k(x, z) = exp(-gamma |x - z|^2).
-
-    A Gaussian process tunes gamma within ``gamma_bounds``, unless these are "fixed".
+    """k(x, z) = exp(-gamma |x - z|^2); a Gaussian process tunes gamma, unless bounds are "fixed".
 
     >>> Gaussian(gamma=0.5)([[0.0]], [[0.0], [1.0]]).round(4)
     array([[1.    , 0.6065]])
@@ -384,9 +379,7 @@ class Gaussian(Kernel):
 
 @stores_parameters
 class Laplacian(Kernel):
-    """k(x, z) = exp(-gamma |x - z|_1).
-
-    A Gaussian process tunes gamma within ``gamma_bounds``, unless these are "fixed".
+    """k(x, z) = exp(-gamma |x - z|_1); a Gaussian process tunes gamma, unless bounds are "fixed".
 
     >>> Laplacian(gamma=1.0)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
     array([[0.1353]])
@@ -417,8 +410,7 @@ class Laplacian(Kernel):
         return lambda X, Y: np.exp(-gamma * least_matching(X, Y, block, "cityblock"))
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        gram: Array = np.exp(-self.gamma * manhattan_distances(X, Y))
-        return gram
+        return np.asarray(np.exp(-self.gamma * manhattan_distances(X, Y)))
 
     def _diag(self, X: Array) -> Array:
         return np.ones(len(X))
@@ -435,8 +427,7 @@ def _of_powers(group: Transformations, terms: list[float]) -> Reduced | None:
 
     def mean(X: Array, Y: Array) -> Array:
         moments: Any = group.mean_powers(X, Y, len(terms) - 1)
-        gram: Array = sum(term * moment for term, moment in zip(terms, moments, strict=True))
-        return gram
+        return np.asarray(sum(t * moment for t, moment in zip(terms, moments, strict=True)))
 
     return mean
 
@@ -487,9 +478,8 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
 
 # -- derivatives with respect to the logarithms of hyperparameters --------------------------------
 #
-# A kernel that is a function of inner products has derivatives that are functions of them too, and
-# goes through an average over a group in the same pass. Derivatives in the hyperparameters are
-# differences of four values, with a relative error of about 1e-11: nobody writes them by hand.
+# A kernel that is a function of inner products has derivatives that are functions of them too. They
+# are differences of four values, with a relative error of about 1e-11: nobody writes them by hand.
 
 
 def _moved(kernel: Any, j: int) -> list[tuple[Any, float]]:

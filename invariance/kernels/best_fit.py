@@ -37,11 +37,9 @@ class BestFit(OrbitKernel):
     need not be positive definite: see `gram_report`, and `GramTransformer` for the repair. A
     Gaussian process is warned before it fails.
 
-    Nothing is evaluated transformation by transformation where structure allows better: shifts go
-    by correlation, all at once; sign changes and permutations have closed forms, and so have all
-    rotations of points in a given order (`Rotations3D`, `PlaneRotations`). `explain` says which way
-    is taken. PyTorch's gradients with respect to points that are not transformed are those at the
-    best transformation.
+    Shifts go by correlation, all at once; sign changes, permutations and all rotations of points in
+    a given order (`Rotations3D`, `PlaneRotations`) have closed forms: see `explain`. PyTorch's
+    gradients with respect to points that are not transformed are those at the best transformation.
 
     Parameters
     ----------
@@ -116,22 +114,21 @@ class BestFit(OrbitKernel):
     def _gram(self, X: Array, Y: Array | None) -> Array:
         orbits, symmetric = self._over(X.shape[1])
         same = symmetric and (Y is None or Y is X)
-        gram: Array
-        (gram,) = orbits.at(X if Y is None else Y).reduce(X, _LARGEST, symmetric=same)
-        return gram
+        found = orbits.at(X if Y is None else Y).reduce(X, _LARGEST, symmetric=same)
+        return np.asarray(found[0])
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return self._over(X.shape[1])[0].at(X if Y is None else Y).reduce(X, _LARGEST)[0]
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         super()._check_finite(values, X, Y)
-        if Y is None and values.ndim == 2 and vars(self).pop("_in_process", False):
+        if Y is None and values.ndim == 2 and self.__dict__.pop("_in_process", False):
             _warn_indefinite(values)
 
     def _gradient(self, X: Array) -> Array:
         """At the transformation that fits best, which a change of parameters does not move."""
         functions = self._derivatives(X.shape[1])
-        form = form_of(self.base, image_shape(self.group, self.base, X.shape[1]))
+        form: Any = form_of(self.base, image_shape(self.group, self.base, X.shape[1]))
         if functions is None or form.turning_point is not None or not form.monotone:
             return whole_derivatives(self, X)
         orbits, symmetric = self._over(X.shape[1])
@@ -148,7 +145,6 @@ def _warn_indefinite(gram: Array) -> None:
         lowest = -float(np.linalg.eigvalsh((gram + gram.T) / 2)[0])
         if lowest > ridge:
             warn(
-                f"BestFit is not positive definite on these points (an eigenvalue of {-lowest:.1e})"
-                f", as a Gaussian process needs: take Average, or alpha={2 * lowest:.0e} in "
-                "GaussianProcessRegressor, or GramTransformer and KernelRidge for means alone"
+                f"BestFit is not positive definite here (an eigenvalue of {-lowest:.1e}): take "
+                f"Average, or alpha={2 * lowest:.0e}, or GramTransformer and KernelRidge"
             )

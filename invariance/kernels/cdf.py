@@ -29,10 +29,9 @@ class CDF(Kernel):
               = s P - c \, \lVert x - z \rVert .
 
     ``Average(CDF(epsilon), group)`` is therefore the kernel K_s of Mroueh et al. 2015, theorem 1.
-    Gaussian templates t ~ N(0, I/d) that fall outside |t|^2 < 1 + epsilon contribute zero, so
-    P = P(chi2_d < d (1 + epsilon)) and c = P(chi2_{d+1} < d (1 + epsilon)) / sqrt(2 pi d):
-    the second is E[|t_1|; |t|^2 < 1 + epsilon] / 2, whose radial part is a chi-square one degree
-    up. Without truncation P = 1 and k = s - |x - z| / sqrt(2 pi d).
+    Gaussian templates t ~ N(0, I/d) outside |t|^2 < 1 + epsilon contribute zero, so
+    P = P(chi2_d < d (1 + epsilon)) and c = P(chi2_{d+1} < d (1 + epsilon)) / sqrt(2 pi d).
+    Without truncation P = 1 and k = s - |x - z| / sqrt(2 pi d).
 
     Parameters
     ----------

@@ -25,9 +25,7 @@ Array = NDArray[Any]
 def _square(given: ArrayLike) -> Array:
     gram = check_array(given, input_name="gram", dtype=np.float64)
     if gram.shape[0] != gram.shape[1]:
-        raise ValueError(
-            f"a Gram matrix is square, that of kernel(X) on training points: got {gram.shape}"
-        )
+        raise ValueError(f"a Gram matrix is square, as kernel(X) is: got {gram.shape}")
     return gram
 
 
@@ -47,8 +45,8 @@ def gershgorin_margin(gram: ArrayLike) -> float:
 def largest_definite(gram: ArrayLike) -> int:
     """Largest n for which the first n samples have a positive definite Gram matrix.
 
-    By one Cholesky factorisation: it breaks down at the first leading block that is not positive
-    definite, and no larger one can be. An asymmetric matrix is replaced by its symmetric part.
+    By one Cholesky factorisation of its symmetric part, which breaks down at the first leading
+    block that is not positive definite.
 
     >>> largest_definite([[1.0, 0.5, 2.0], [0.5, 1.0, 0.0], [2.0, 0.0, 1.0]])
     2
@@ -134,17 +132,14 @@ def gram_report(gram: ArrayLike) -> GramReport:
 class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     r"""Points to their rows of the (repaired) Gram matrix: an indefinite kernel in a pipeline.
 
-    Put it before a learner on precomputed kernels, such as ``SVC(kernel="precomputed")``.
-    Cross-validation and grid search then split points (rows and columns of a precomputed matrix),
-    and each fit repairs the matrix of its own training points. It works on the symmetric part of
-    the training matrix :math:`K = V \Lambda V^T`.
+    Put it before a learner on precomputed kernels, such as ``SVC(kernel="precomputed")``: each fit
+    repairs the matrix of its own training points. It works on the symmetric part of the training
+    matrix :math:`K = V \Lambda V^T`.
 
     - "clip" sets negative eigenvalues to zero. New points have rows :math:`k V_+ V_+^T`, the
       Nystrom extension of the clipped matrix.
     - "flip" takes absolute values, :math:`V |\Lambda| V^T`. New points have rows
-      :math:`k V \operatorname{sign}(\Lambda) V^T`. Nothing is discarded: where
-      :math:`K = S S^T - D D^T` with S and D orthogonal to each other, this is
-      :math:`S S^T + D D^T`.
+      :math:`k V \operatorname{sign}(\Lambda) V^T`.
     - "shift" adds -lambda_min to the diagonal: the smallest ridge that helps. `transform` takes
       its points for new ones, whose rows stay as they are.
     - "nystrom" takes the first samples, as long as their matrix :math:`K_{mm}` is positive
@@ -211,17 +206,16 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             m = self.n_landmarks_ = largest_definite(K - rounding * np.eye(len(K)))
             if not m:
                 raise ParameterError(
-                    f"k(x, x) = {K[0, 0]:g} of the first sample is not positive: repair='nystrom' "
-                    "has no landmark, take 'clip'"
+                    f"k(x, x) = {K[0, 0]:g} of the first sample is not positive: take 'clip'"
                 )
             self._projection = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
         else:
             mended, signs = repaired_eigenvalues(values, self.repair)
             if self.repair == "shift":
-                return K + (mended[0] - values[0]) * np.eye(len(K))
+                return np.asarray(K + (mended[0] - values[0]) * np.eye(len(K)))
             self._projection = (vectors * signs) @ vectors.T
         repaired = self._repaired(K)
-        return (repaired + repaired.T) / 2
+        return np.asarray((repaired + repaired.T) / 2)
 
     def transform(self, X: ArrayLike) -> Array:
         """Repaired rows of new points against the training points, shape (m, n)."""
@@ -235,7 +229,7 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def _repaired(self, rows: Array) -> Array:
         turn = self._projection
-        return rows if turn is None else rows[:, : len(turn)] @ turn
+        return rows if turn is None else np.asarray(rows[:, : len(turn)] @ turn)
 
     @property
     def _n_features_out(self) -> int:

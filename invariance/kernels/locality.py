@@ -78,9 +78,8 @@ class Locality(Kernel):
         is the paper's experiments: one over the pixels of a window, and at last one over
         channels times height.
     storage : {"layers", "last"}
-        Keep the values of a whole layer while the next one is computed (time linear in depth), or
-        only the running ones, computing lower layers anew for every window that needs them (time
-        exponential in depth, memory independent of the number of windows).
+        Keep the values of a whole layer (time linear in depth), or compute lower layers anew for
+        every window that needs them (time exponential, memory independent of their number).
     block_bytes, n_jobs : as in `Average`
 
     Examples
@@ -110,19 +109,11 @@ class Locality(Kernel):
         """The local layers, from the pixels up; factor and power of the final sum."""
         check_parameters(self)
         count, dimensions, each = len(self.powers) - 1, len(self.shape), {}
-        for name, due in (
-            ("window", count),
-            ("padding", count),
-            ("stride", count),
-            ("gammas", count + 1),
-        ):
-            value = getattr(self, name)
+        for name in ("window", "padding", "stride", "gammas"):
+            value, due = getattr(self, name), count + (name == "gammas")
             each[name] = value if isinstance(value, (tuple, list)) else [value] * due
             if len(each[name]) != due:
-                raise ParameterError(
-                    f"Locality needs the length of {name} to be {due} for powers={self.powers!r}, "
-                    f"got {value!r}"
-                )
+                raise ParameterError(f"Locality needs {due} of {name} by powers, got {value!r}")
         gammas = each.pop("gammas")
         if self.gammas is None:
             gammas = [1 / side**dimensions for side in each["window"]]
@@ -131,9 +122,7 @@ class Locality(Kernel):
         for i, (window, padding, stride) in enumerate(zip(*each.values(), strict=True)):
             zeros = {"same": window // 2, "valid": 0}.get(padding, padding)
             if zeros >= window:
-                raise ParameterError(
-                    f"Locality needs padding below the window's {window} pixels, got {padding}"
-                )
+                raise ParameterError(f"Locality: padding below the window {window}, got {padding}")
             along = (int(window), int(zeros), int(stride))
             settings = [along if dimensions == 2 else (1, 0, 1), along]
             holds = [_holds(size, *axis) for size, axis in zip(sizes, settings, strict=True)]
@@ -187,7 +176,7 @@ class Locality(Kernel):
         if self.storage == "layers" and len(steps[0]) > 1:
             pair_bytes, point_bytes = 4 * self.n_features * dtype.itemsize, 1
 
-            def tile(rows: slice, columns: slice) -> Array:
+            def tile(rows: slice, columns: slice) -> Any:
                 pairs = first[..., rows, None] * second[..., None, columns]
                 return _of_products(pairs, steps, self.mixed)
 
@@ -297,9 +286,7 @@ def _of_products(values: Any, steps: Any, mixed: bool, xp: Any = np) -> Any:
 def _holds(size: int, window: int, padding: int, stride: int) -> Array:
     """The 0/1 matrix (windows, pixels) of who holds whom, along one axis."""
     if window > size:
-        raise ParameterError(
-            f"Locality needs windows no larger than their input of size {size}, got {window}"
-        )
+        raise ParameterError(f"Locality: windows no larger than their input {size}, got {window}")
     starts = np.arange(-padding, size + padding - window + 1, stride)
     inside = np.arange(size) - starts[:, None]
     return ((inside >= 0) & (inside < window)).astype(float)
@@ -345,8 +332,8 @@ class _ByWindows:
         layer = self.layers[level]
         values = np.zeros((one[0][0].shape[-1], two[0][0].shape[-1]), one[0][0].dtype)
         if level == 0:
-            for group in zip(one, two, strict=True):
-                for some in self._products(*group, *windows, layer.gamma):
+            for a, b in zip(one, two, strict=True):
+                for some in self._products(a, b, windows[0], windows[1], layer.gamma):
                     if layer.degree == 2:  # without an array of all powers
                         values += np.einsum("wnm,wnm->nm", some, some)
                     else:

@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import Hyperparameter
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
+from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction
 from ..orbits.engine import image_shape
 from .base import BASE, Derivative, Kernel, on_rows, outer_derivatives
@@ -24,9 +25,7 @@ class OrbitKernel(Kernel):
     """Base of kernels of a ``base`` kernel and a ``group``, computed by `OrbitProducts`."""
 
     base: Annotated[Kernel, BASE]
-    group: Annotated[
-        Transformations, kinds.Has("transformations, such as CyclicShifts(8)", "act", "quadrature")
-    ]
+    group: Annotated[Transformations, GROUP]
     _: KW_ONLY
     n_transforms: Annotated[int | None, kinds.Whole(1) | None] = None
     block_bytes: kinds.BlockBytes = None
@@ -40,12 +39,12 @@ class OrbitKernel(Kernel):
             return None
         if not kinds.Seed(fixed=True).accepts(self.random_state):
             raise ParameterError(
-                f"{type(self).__name__}: random_state={self.random_state!r} draws others at every "
-                "call: fit and predict would use two kernels; give an integer, such as 0"
+                f"random_state={self.random_state!r}: fit and predict would use two kernels; "
+                "give an integer, such as 0"
             )
         return self.group.sample(self.n_transforms, int(self.random_state))
 
-    def _of(self, d: int) -> dict[str, Any]:
+    def _of(self, d: int) -> Any:
         """The memory, once it is checked that base kernel and group take d features."""
         memory = self._memory()
         if memory.get("d") != d:
@@ -55,12 +54,9 @@ class OrbitKernel(Kernel):
 
     def _check(self, n_features: int) -> None:
         for part in (self.group, self.base):
-            expected = getattr(part, "n_features", None)
-            if expected is not None and expected != n_features:
-                raise ParameterError(
-                    f"{type(self).__name__}: points have {n_features} features, but {part!r} "
-                    f"takes {expected}"
-                )
+            due = getattr(part, "n_features", None)
+            if due is not None and due != n_features:
+                raise ParameterError(f"points have {n_features} features, {part!r} takes {due}")
         image_shape(self.group, self.base, n_features)
 
     def _orbits(self, **how: Any) -> OrbitProducts:
@@ -84,6 +80,7 @@ class OrbitKernel(Kernel):
         """
         kernel, rows = on_rows(self, X, *(() if Y is None else (Y,)))
         kernel._of(rows[0].shape[1])
+        orbits: OrbitProducts
         orbits, reduction, times = kernel._plan(rows[0], rows[-1])
         return orbits.at(rows[-1]).explain(rows[0], reduction, times=times)
 
@@ -105,7 +102,7 @@ class OrbitKernel(Kernel):
     @theta.setter
     def theta(self, theta: Array) -> None:
         self.base.theta = theta
-        vars(self)["_in_process"] = True  # nobody else sets it
+        self.__dict__["_in_process"] = True  # nobody else sets it
 
     def _derivatives(self, n_features: int) -> list[Derivative] | None:
         """Of the base kernel as a function of inner products."""

@@ -30,10 +30,9 @@ class OverlapFit(OrbitKernel):
 
     .. math:: K(x, z) = \max_T \phi \left(x|_{O_T}, \, (T z)|_{O_T} \right)
 
-    for a base kernel phi of inner products or distances. `BestFit` over zero-filled shifts takes
-    the zeros for measurements instead: a signal with a level other than zero then gets a step, and
-    a shift that loses energy looks closer. K is symmetric and, like every best fit, need not be
-    positive definite (`GramTransformer`).
+    for a base kernel phi of inner products or distances. (`BestFit` over zero-filled shifts takes
+    the zeros for measurements.) K is symmetric and need not be positive definite: see
+    `GramTransformer`.
 
     Parameters
     ----------
@@ -71,15 +70,12 @@ class OverlapFit(OrbitKernel):
         elements = self.elements()
         grid = self.group.as_shifts(self.group.elements() if elements is None else elements)
         if grid is None or prod(grid.shape) != d:
-            raise ParameterError(
-                f"OverlapFit needs shifts of a grid, got {self.group!r}; BestFit takes any group"
-            )
+            raise ParameterError(f"OverlapFit needs shifts of a grid, got {self.group!r}")
         form = form_of(self.base, grid.shape)
         turns = form is not None and (form.turning_point is not None or not form.monotone)
         if form is None or not form.linear or turns:
             raise ParameterError(
-                f"OverlapFit needs a base that grows with <x, z> or falls with |x - z|, not "
-                f"{self.base!r}"
+                f"OverlapFit needs a base that grows with <x, z> or -|x - z|, got {self.base!r}"
             )
         return form, grid.shape, grid.pairs[(np.abs(grid.pairs) < grid.shape[:2]).all(axis=1)]
 
@@ -108,7 +104,7 @@ class OverlapFit(OrbitKernel):
         how: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
         return in_tiles(best, (len(X), len(other)), sides, kind, symmetric=symmetric, **how)
 
-    def _overlap(self, images: Array, shift: Array) -> Array:
+    def _overlap(self, images: Array, shift: Array) -> Any:
         """What images (n, height, width, channels) show where they meet others so shifted: rows."""
         down, right = (
             slice(max(by, 0), side + min(by, 0))

@@ -86,7 +86,7 @@ class _OfSets(Kernel):
         if takes_sets(self.base):
             return sum(_operations(self.base, ours[k].values, theirs[k].values) for k in both)
         pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
-        return (2.0 * one.values.shape[1] + _VALUE) * pairs
+        return float(2 * one.values.shape[1] + _VALUE) * pairs
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Operations, memory and time of the kernel matrix, over all pairs of points."""
@@ -100,9 +100,6 @@ class _OfSets(Kernel):
         return PointSets.of(type(self).__name__, X, *given, takes_sets(self.base))
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        for part in (self, self.base):
-            if hasattr(part, "_parameters"):
-                check_parameters(part)
         one = self._points(X)
         two = one if Y is None else self._points(Y)
         gram = self._between(one, two)
@@ -165,9 +162,8 @@ class SetKernel(_OfSets):
 
     positive definite where the base kernel is, whatever the sizes and the order of the points.
 
-    It is linear in both sets: its average over a group that turns a whole set is the `SetKernel` of
-    the averaged base kernel, which forgets how the points lie to each other. Take
-    ``Average(Hyperkernel(SetKernel(base), gamma), group)`` where that matters.
+    It is linear in both sets: its average over a group that turns a whole set forgets how the
+    points lie to each other; ``Average(Hyperkernel(SetKernel(base), gamma), group)`` does not.
     ``SetKernel(SetKernel(base))`` compares sets of sets (n, largest, largest inside, d) by all
     their points; ``SetKernel(Hyperkernel(SetKernel(base)))`` also sees who is with whom.
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY
-from functools import lru_cache, partial
-from math import prod
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -52,8 +50,8 @@ class TangentDistance(BaseEstimator):
     .. math:: d(x, z)^2 = \min_{a, b} \Big\lVert x + \sum_i a_i t_i(x)
               - z - \sum_i b_i t_i(z) \Big\rVert^2
 
-    for the two-sided distance; one-sided ones leave a or b out. A callable like a kernel:
-    ``TangentDistance(...)(X, Z)`` is a matrix of distances for ``metric="precomputed"``.
+    A callable like a kernel: ``TangentDistance(...)(X, Z)`` is a matrix of distances for
+    ``metric="precomputed"``.
 
     Parameters
     ----------
@@ -61,13 +59,11 @@ class TangentDistance(BaseEstimator):
     vectors : sequence of str
         Of "horizontal", "vertical" (translations), "rotation", "scaling", "axis", "diagonal" (the
         two hyperbolic deformations) and "thickness" (the squared gradient).
-    side : {"both", "first", "second"}, whose tangent plane is used
     smoothing : float
-        Standard deviation, in pixels, of the Gaussian under which images are differentiated; the
-        images themselves stay as they are. Zero takes central differences of the raw pixels.
+        Standard deviation, in pixels, of the Gaussian under which images are differentiated; zero
+        takes central differences of the raw pixels.
     ridge : float
-        Added to the (dimensionless) normal equations of two-sided distances, against planes that
-        are all but parallel.
+        Added to the (dimensionless) normal equations, against planes that are all but parallel.
     block_bytes, n_jobs : as in `Average`
 
     Examples
@@ -85,7 +81,6 @@ class TangentDistance(BaseEstimator):
         "thickness",
     )
     _: KW_ONLY
-    side: Annotated[str, kinds.OneOf("both", "first", "second")] = "both"
     smoothing: Annotated[float, kinds.Number(0)] = 0.9
     ridge: Annotated[float, kinds.Number(0)] = 1e-6
     block_bytes: kinds.BlockBytes = None
@@ -103,7 +98,7 @@ class TangentDistance(BaseEstimator):
             smooth = np.eye(side)
             if self.smoothing:
                 smooth = ndimage.gaussian_filter1d(smooth, self.smoothing, axis=0, mode="constant")
-            parts = smooth, np.gradient(smooth, axis=0), np.arange(side) - (side - 1) / 2
+            parts: Any = smooth, np.gradient(smooth, axis=0), np.arange(side) - (side - 1) / 2
             axes.append([part.astype(dtype) for part in parts])
         return axes[0], axes[1]
 
@@ -120,28 +115,31 @@ class TangentDistance(BaseEstimator):
         sides = (X, X if Y is None else self._points(Y))
         dtype = np.result_type(*sides)
         axes = self._axes(dtype)
-        planes = [int(self.side != other) * len(self.vectors) for other in ("second", "first")]
-        budget = block_bytes_of(self.block_bytes) / 4
+        k, budget = len(self.vectors), block_bytes_of(self.block_bytes) / 4
         # Bytes of a point that are kept, and while it is prepared; and of a pair of points.
-        kept = dtype.itemsize * X.shape[1] * (max(planes) + 1)
-        point, pair = 8 * X.shape[1] * (4 * max(planes) + 8), 24 * prod(k + 2 for k in planes)
+        kept = dtype.itemsize * X.shape[1] * (k + 1)
+        point, pair = 8 * X.shape[1] * (4 * k + 8), 24 * (k + 2) ** 2
         side = max(1, int(min(_TILE, (budget / pair) ** 0.5, budget / point)))
 
         @lru_cache(max(2, int(budget / kept / side)))
-        def prepared(which: int, start: int, stop: int) -> _Side:
+        def prepared(which: int, start: int, stop: int) -> tuple[Array, Array]:
+            """Points and bases of their planes (1 + k, n, d), and their products (1 + k, n)."""
             some = sides[which][start:stop].astype(dtype, copy=False)
-            return _Side(some, planes[which], partial(self._bases, axes=axes))
+            vectors = np.empty((1 + k, *some.shape), dtype)
+            vectors[0] = some
+            for few in row_blocks(len(some), 1, _AT_ONCE):
+                vectors[1:, few] = self._bases(some[few], axes).swapaxes(0, 1)
+            return vectors, np.einsum("knd,nd->kn", vectors, some).astype(float)
 
         def tile(rows: slice, columns: slice) -> Array:
             one, two = (prepared(i, s.start, s.stop) for i, s in enumerate((rows, columns)))
-            squared = _squared(one, two, self.ridge if self.side == "both" else 0.0)
+            squared = _squared(*one, *two, self.ridge)
             if Y is None and rows == columns:
                 np.fill_diagonal(squared, 0)
             return np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
 
-        symmetric = Y is None and self.side == "both"
-        shape, how = (len(sides[0]), len(sides[1])), {"symmetric": symmetric, "n_jobs": self.n_jobs}
-        return in_tiles(tile, shape, (side, side), dtype, **how)
+        given = tile, (len(sides[0]), len(sides[1])), (side, side), dtype
+        return in_tiles(*given, symmetric=Y is None, n_jobs=self.n_jobs)
 
     def _points(self, X: ArrayLike) -> Array:
         check_parameters(self)
@@ -162,33 +160,19 @@ class TangentDistance(BaseEstimator):
         return np.asarray((scale[:, :, None] * vectors.swapaxes(1, 2)).astype(X.dtype) @ T)
 
 
-class _Side:
-    """Points of one side and orthonormal bases of their planes, (1 + k, n, d), one after another.
-
-    And the points' squared norms and coordinates in their own planes, (1 + k, n).
-    """
-
-    def __init__(self, X: Array, k: int, bases: Callable[[Array], Array]):
-        self.vectors = np.empty((1 + k, *X.shape), X.dtype)
-        self.vectors[0] = X
-        for some in row_blocks(len(X) * bool(k), 1, _AT_ONCE):
-            self.vectors[1:, some] = bases(X[some]).swapaxes(0, 1)
-        self.own = np.einsum("knd,nd->kn", self.vectors, X).astype(float)
-
-
-def _squared(one: _Side, two: _Side, ridge: float) -> Array:
+def _squared(one: Array, of_one: Array, two: Array, of_two: Array, ridge: float) -> Array:
     """Squared distances: |x - z|^2 less its projection on the span of both planes."""
-    (k, n, d), (q, m, _) = one.vectors.shape, two.vectors.shape
-    inner = one.vectors.reshape(-1, d) @ two.vectors.reshape(-1, d).T
+    (k, n, d), (q, m, _) = one.shape, two.shape
+    inner = one.reshape(-1, d) @ two.reshape(-1, d).T
     inner = inner.reshape(k, n, q, m).swapaxes(1, 2)
-    squared = one.own[0][:, None] - 2 * inner[0, 0].astype(float) + two.own[0]
+    squared: Array = of_one[0][:, None] - 2 * inner[0, 0].astype(float) + of_two[0]
     # Coordinates of x - z in the plane of x, and what the plane of z adds to that: its part
     # orthogonal to the plane of x, whose inner products are those of the identity less `overlap`.
-    u = one.own[1:, :, None].astype(inner.dtype) - inner[1:, 0]
+    u = of_one[1:, :, None].astype(inner.dtype) - inner[1:, 0]
     squared -= np.einsum("inm,inm->nm", u, u)
     cross = inner[1:, 1:]
     overlap = np.einsum("ijnm,ilnm->jlnm", cross, cross).astype(float)
-    rest = inner[0, 1:] - two.own[1:, None] - np.einsum("inm,ijnm->jnm", u, cross)
+    rest = inner[0, 1:] - of_two[1:, None] - np.einsum("inm,ijnm->jnm", u, cross)
     for j in range(q - 1):  # by elimination; a direction may lie in the other plane
         pivot = 1 + ridge - overlap[j, j]
         inverse = 1 / np.where(pivot > 1e-15, pivot, np.inf)

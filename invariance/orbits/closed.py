@@ -31,6 +31,12 @@ class _Closed(Way):
         terms = self.problem.column_terms(Y[None], offsets)
         return self.problem.send(None if terms is None else terms[0])
 
+    def add(self, values: Any, terms: Any, others: Any, rate: float = 1.0) -> None:
+        """Add, in place, what is added for each first and for each second point."""
+        for extra in (None if terms is None else terms[:, None], others):
+            if extra is not None:
+                values += rate * extra
+
     def operations(self, n: int, m: int) -> float:
         return 40.0 * n * m * self.problem.lifted_size
 
@@ -52,9 +58,7 @@ class Exponential(_Closed):
         Y, others = prepared
         rate, xp = self.problem.form.rate, self.problem.xp
         exponents = self.problem.sets[0].group.log_mean_exponential(rate * X, Y, xp)
-        for extra in (None if terms is None else terms[:, None], others):
-            if extra is not None:
-                exponents += rate * extra
+        self.add(exponents, terms, others, rate)
         return [xp.exp(exponents)]
 
 
@@ -110,9 +114,7 @@ class _Extremes(_Closed):
         if reduction.n_outputs > 1:
             parts[1] = -parts[1]
         for part in parts:
-            for extra in (others, None if terms is None else terms[:, None]):
-                if extra is not None:
-                    part += extra
+            self.add(part, terms, others)
         return parts
 
 

@@ -1,8 +1,7 @@
 """Inner products of images over a set of shifts.
 
-Every cyclic shift of a pair comes out of one inverse Fourier transform. Only a small window of
-shifts is wanted as a rule, so that the inverse is partial: a product with a small matrix, which
-never separates opposite shifts, whose values are E + O and E - O with maximum E + |O|.
+Every cyclic shift of a pair comes out of one inverse Fourier transform, a partial one as a rule: a
+product with a small matrix. Opposite shifts are E + O and E - O, with maximum E + |O|.
 """
 
 from __future__ import annotations
@@ -51,8 +50,8 @@ def _ways(
 class ShiftCorrelation(ABC):
     r"""Largest and smallest :math:`\langle a, T b \rangle` over cyclic shifts T of the grid.
 
-    Two ways to the same numbers: `RowCorrelation` is up to ten times as fast for one channel, and
-    `FrequencyCorrelation` six times for the 85 of a `Locality` kernel.
+    `RowCorrelation` is up to ten times as fast for one channel, `FrequencyCorrelation` up to six
+    times for the 85 of a `Locality` kernel.
 
     Parameters
     ----------
@@ -204,13 +203,13 @@ class ShiftCorrelation(ABC):
         slices; ``second`` the `spectra` of m images; ``offsets`` (a, m, b, 1), in the order of
         `values`, are subtracted first; ``minimum`` asks for the smallest too.
         """
-        found: list[list[Array]] = [[], []]
+        found: tuple[list[Array], list[Array]] = [], []
         if self.symmetric and offsets is None:
             for _, even, odd in self._tiles(self._own(first), second):
                 size, rest = np.abs(odd, out=odd), even[self.n_own :]
                 if minimum:
-                    low = np.concatenate([even[: self.n_own], rest - size])
-                    found[1].append(low.min(axis=0).min(axis=self._row_axis))
+                    values = np.concatenate([even[: self.n_own], rest - size])
+                    found[1].append(values.min(axis=0).min(axis=self._row_axis))
                 rest += size
                 found[0].append(even.max(axis=0).max(axis=self._row_axis))
         else:
@@ -219,8 +218,8 @@ class ShiftCorrelation(ABC):
                 if minimum:
                     values[values == -np.inf] = np.inf
                     found[1].append(values.min(axis=0).min(axis=1))
-        high, *low = (np.concatenate(parts).T for parts in found if parts)
-        return high, low[0] if low else None
+        high, low = (np.concatenate(parts).T if parts else None for parts in found)
+        return high, low
 
     def values(
         self,
@@ -272,8 +271,8 @@ class RowCorrelation(ShiftCorrelation):
 
     _row_axis = 1
 
-    def __init__(self, *given: Any, transposed: bool = False):
-        super().__init__(*given, transposed=transposed)
+    def __init__(self, *given: Any, **how: Any):
+        super().__init__(*given, **how)
         item, n = int(self.dtype.itemsize), len(self.frequencies)
         self.depth = int(2 * self.height * self.n_channels)
         self.spectrum_bytes = item * n * len(self.rows) * self.depth
@@ -345,8 +344,8 @@ class FrequencyCorrelation(ShiftCorrelation):
     #: Bytes of products over channels that are made before they are transformed.
     tile_bytes = 8 * 2**20
 
-    def __init__(self, *given: Any, transposed: bool = False):
-        super().__init__(*given, transposed=transposed)
+    def __init__(self, *given: Any, **how: Any):
+        super().__init__(*given, **how)
         # From real and imaginary parts at vertical frequencies to those at shifts. At real
         # horizontal frequencies results are real, and half of the vertical ones suffice.
         frequencies = np.arange(self.height)

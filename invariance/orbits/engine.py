@@ -55,6 +55,7 @@ _THREADS_FROM = 4e8
 _ROWS = 256
 #: Operations of which nobody is told in advance.
 _LONG_FROM = 1e11
+_CHEAPER = "n_transforms=..., single precision, or features (OrbitFourier, OrbitNystroem)"
 #: Seconds of a trial that tells what a computation will cost, and its elements where they are many.
 _TRIAL, _TRIAL_ELEMENTS = 0.06, 512
 
@@ -100,8 +101,8 @@ class OrbitProducts:
     _: KW_ONLY
     base: Any = None
     owner: str = "OrbitProducts"
-    elements: Array | None = None
-    weights: Array | None = None
+    elements: Any = None
+    weights: Any = None
     offsets: Array | None = None
     side: str = "second"
     method: str = "auto"
@@ -202,7 +203,10 @@ class OrbitProducts:
         kept: list[Any] | None = None,
         symmetric: bool = False,
     ) -> list[Any]:
-        """Reduce over the orbits of Y, a tile at a time; into arrays (n, m, ...) where given."""
+        """Reduce over the orbits of Y, a tile at a time; into arrays (n, m, ...) where given.
+
+        With a ``key`` what is prepared of Y may be kept for further calls.
+        """
         n, m, problem = X.shape[0], len(Y), way.problem
         terms = None  # added to the inner products with each first point, shape (n,)
         if problem.form is not None and problem.form.distance and not problem.reduction.extreme:
@@ -211,11 +215,10 @@ class OrbitProducts:
             own = like(self.offsets[:n].astype(problem.dtype, copy=False), X)
             terms = own if terms is None else terms + own
         operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
-        order = None if symmetric or results is None or kept or key is None else way.order(X)
         if key is not None:  # no trial
-            way.check()
             self._announce(operations, way, n, m)
         small = operations < _THREADS_FROM
+        order = None if symmetric or results is None or kept else way.order(X)
         if symmetric and not small:  # whole tiles under the diagonal are skipped
             pieces = max(pieces, min(8, m // 64))
         offsets = None if self.side == "first" else self.offsets
@@ -246,6 +249,7 @@ class OrbitProducts:
         self, problem: Problem, reduction: Any, found: list[Any], first: Any, final: Any
     ) -> list[Any]:
         """The kernel's extreme values from extreme inner products."""
+        outputs: list[Any]
         form, halves, xp = problem.form, None, problem.xp
         if form is not None and form.distance:
             wide = first.astype(float, copy=False) if xp is np else xp.astype(first, xp.float64)
@@ -256,7 +260,7 @@ class OrbitProducts:
             warn(
                 f"{type(self.base).__name__} of even degree is larger at the smallest product "
                 f"for {n_reversed} of {prod(outputs[0].shape)} pairs: maximum and power do not "
-                "commute there, so both extremes were followed; smaller points or gamma avoid this"
+                "commute there, and both extremes were followed"
             )
         return outputs
 
@@ -320,12 +324,10 @@ class OrbitProducts:
         form = INNER if self.base is None else None
         if self.base is not None and self.method != "definition":
             form = form_of(self.base, shape)
-        if not reduction.extreme or form is None:
-            return form, shape, reduction
-        if not form.monotone:
-            return None, shape, reduction
-        if form.turning_point is not None and not reduction.raw:
-            return form, shape, Extremes(smallest=True)
+        if form is not None and reduction.extreme:
+            if form.turning_point is not None and not reduction.raw:
+                reduction = Extremes(smallest=True)
+            form = form if form.monotone else None
         return form, shape, reduction
 
     def _dtype(self, form: Form | None, first: Any, second: Array) -> np.dtype[Any]:
@@ -339,8 +341,8 @@ class OrbitProducts:
             largest = max(map(float, ends))
             if largest > 1e150:
                 raise ValueError(
-                    f"{self.owner}: squared distances are beyond float64; the largest absolute "
-                    f"feature of the points is {largest:g}: scale the points down"
+                    f"{self.owner}: the largest absolute feature of the points is {largest:g}, "
+                    "and squared distances overflow: scale the points down"
                 )
             if narrow and self.precision != "single":
                 squares = max(float(xp.max(half_norms(first))), float(half_norms(second).max()))
@@ -394,11 +396,8 @@ class OrbitProducts:
         X, Y = (A.astype(way.problem.dtype, copy=False) for A in (X, Y))
         while True:
             (a, b), before = (min(n, size), min(m, size)), spent
-            results = [np.empty((a, b, *reduction.tail)) for _ in range(reduction.n_outputs)]
             start = time.process_time()
-            found = self._loop(way, X[:a], Y[:b], reduction, results)
-            if reduction.extreme:
-                self._finish(way.problem, reduction, found, X[:a], np.dtype(float))
+            self._loop(way, X[:a], Y[:b], reduction, None)
             spent = time.process_time() - start
             if (a, b) == (n, m) or (spent > _TRIAL and before > 0):
                 break
@@ -410,10 +409,8 @@ class OrbitProducts:
         dtype = way.problem.dtype.name
         asked[dtype] += int(operations)
         if operations > _LONG_FROM:
-            cheaper = (
-                "n_transforms=..., single precision, or features (OrbitFourier, OrbitNystroem)"
-            )
-            warn_long(operations / rate(dtype), f"{self.owner}: {n} x {m} pairs", cheaper)
+            what = f"{self.owner}: {n} x {m} pairs"
+            warn_long(operations / rate(dtype), what, _CHEAPER)
 
 
 def _tile(given: Any, rows: Any) -> None:
@@ -425,6 +422,7 @@ def _tile(given: Any, rows: Any) -> None:
         if turning is not None and -largest_norm(X) * norm >= turning:
             reduction = Extremes()  # the kernel rises wherever the values are
     parts = way.block(X, prepared, None if terms is None else terms[rows], reduction)
+    parts += parts[-1:] * (way.problem.reduction.n_outputs - len(parts))  # any will do for those
     output.put(rows, columns, parts, merge)
 
 
@@ -444,8 +442,7 @@ class _Output:
                 parts = [merge(a, b, i, self._xp) for i, (a, b) in pairs]
             blocks[rows.start] = parts
             return
-        for i, result in enumerate(self._results):
-            part = parts[min(i, len(parts) - 1)]  # for a smallest value any will do
+        for i, (result, part) in enumerate(zip(self._results, parts, strict=True)):
             if merge is not None:
                 part = merge(result[rows, columns], part, i)
             result[rows, columns] = part
@@ -463,10 +460,7 @@ class _Output:
 def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, int, int]:
     """(height, width, channels) of points; plain vectors are images of height one.
 
-    Raises
-    ------
-    ValueError
-        When base kernel and group see points of different shapes.
+    Raises a ValueError where base kernel and group see points of different shapes.
     """
     given = None if group is None else group.shape
     own = getattr(base, "point_shape", None)
@@ -474,9 +468,7 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
         seen = tuple(own[:2]) + ((own[2],) if own[2] > 1 else ())
         flat = (1, *given) if given is not None and len(given) == 1 else given
         if given is not None and flat not in (seen, tuple(own), (1, prod(own))):
-            raise ValueError(
-                f"{base!r} sees points of shape {seen}, {group!r} of shape {given}: they must agree"
-            )
+            raise ValueError(f"{base!r} sees points {seen}, {group!r} {given}: they must agree")
         return own[0], own[1], own[2]
     grid = None if group is None else group.grid_shape
     return (1, d, 1) if grid is None or prod(grid) != d else grid
@@ -493,7 +485,7 @@ class Trivial(Transformations):
     def sample(self, n_samples: int, random_state: Any = None) -> Array:
         return np.zeros((n_samples, 0))
 
-    def _act(self, elements: Array, X: Array) -> Array:
-        return np.broadcast_to(X, (len(elements), *X.shape))
+    def act(self, elements: Any, X: Any) -> Array:
+        return np.broadcast_to(X, (len(elements), *X.shape))  # of points as they are
 
-    act = _act  # of points as they are
+    _act = act

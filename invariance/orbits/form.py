@@ -1,8 +1,6 @@
 """`Form`: a kernel as an outer function of one inner product of lifted points.
 
-Polynomial and Gaussian kernels see two points through <x, z>; a quadratic locality kernel sees
-them through the inner product of weighted products of pixels. A base kernel says so by a method
-``inner_form(shape)``; `form_of` knows some kernels of scikit-learn as well.
+A base kernel says so by a method ``inner_form(shape)``; `form_of` knows some of scikit-learn's.
 """
 
 from __future__ import annotations

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
 from math import inf, prod
 from typing import Any, Self
 
@@ -17,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import namespace
-from ..core.parameters import ParameterError
-from ..groups.base import ENUMERATION_LIMIT
 from .reductions import Reduction
 from .way import (
     Problem,
@@ -51,7 +48,7 @@ class Product(Way):
 
     def __init__(self, problem: Problem):
         super().__init__(problem)
-        self.host_only = problem.form is not None and not problem.linear
+        self.host_only = problem.form is not None and not problem.linear  # points are lifted
         self.set = together(problem.sets)
         self.features: Array | None = None
         self.width = problem.lifted_size
@@ -71,6 +68,16 @@ class Product(Way):
         if not 0 < share < 0.9 or n * (1 - share) <= _REPAID * share:
             return self
         return changed(self, features=np.flatnonzero(support))
+
+    def first(self, X: Any) -> Any:
+        """First points as rows of features."""
+        rows = self.problem.first(X).reshape(len(X), -1) if self.host_only else X
+        return rows if self.features is None else rows[:, self.features]
+
+    def second(self, points: Array) -> Array:
+        """Moved second points as rows of features."""
+        rows = self.problem.second(points).reshape(len(points), -1) if self.host_only else points
+        return rows if self.features is None else rows[:, self.features]
 
     def prepared_bytes(self, m: int) -> float:
         return float(self.problem.dtype.itemsize) * self.width * self.n_elements * m
@@ -115,19 +122,6 @@ class Product(Way):
             yield norm, (tiles, m)
             del tiles  # before the next ones are made
 
-    def check(self) -> None:
-        """Of groups too large to list it is told that some kernels have closed forms."""
-        for part in self.problem.sets:
-            try:
-                if part.whole and ENUMERATION_LIMIT < part.order < inf:
-                    part.group.elements()
-            except ValueError as error:
-                kind = "largest value" if self.problem.reduction.extreme else "mean"
-                raise ParameterError(
-                    f"{error}. The {kind} of this kernel over it has no closed form; BestFit of "
-                    "Gaussian or Laplacian, and Average of Polynomial, may have one"
-                ) from None
-
     def _tile(self, which: slice, weights: Array, tile: Array) -> tuple[slice, Any, Any]:
         """Which second points, the weights (1, r) of the elements, and their rows of a matrix."""
         tile = np.ascontiguousarray(tile).reshape(-1, tile.shape[2])
@@ -137,31 +131,20 @@ class Product(Way):
         """The weights of what `values` gives for each element."""
         return weights
 
-    def lifted(self, offsets: Array | None, moved: Array) -> Array:
-        """Moved points (r, m, d) as rows (r, m, ...), with what is added to products."""
-        r, m, _ = moved.shape
-        points, problem = moved.reshape(r * m, -1), self.problem
-        lifted = points if problem.linear else problem.second(points).reshape(r * m, -1)
-        if self.features is not None:
-            lifted = lifted[:, self.features]
-        terms = self.terms(moved, offsets)
-        whole = problem.scaled(beside(np, lifted, *terms))
-        return whole.reshape(r, m, -1)
+    def lifted(self, offsets: Array | None, moved: Array) -> Any:
+        """Moved points (r, m, d) as rows (r, m, ...), with what is added to products.
 
-    def terms(self, moved: Array, offsets: Array | None) -> list[Array | None]:
-        """Columns beside moved points: what meets ones, and ones for the terms of first points."""
-        terms = self.problem.column_terms(moved, offsets)
-        ones = np.ones(moved.shape[0] * moved.shape[1], moved.dtype)
-        return [
-            None if terms is None else terms.ravel(),
-            ones if self.problem.first_terms else None,
-        ]
+        That is what meets ones, and ones for the terms of first points.
+        """
+        r, m, _ = moved.shape
+        points, terms = moved.reshape(r * m, -1), self.problem.column_terms(moved, offsets)
+        ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
+        added = None if terms is None else terms.ravel()
+        return self.problem.scaled(beside(np, self.second(points), added, ones)).reshape(r, m, -1)
 
     def own(self, X: Any, terms: Any, width: int) -> Any:
         """First points as rows of the width of those of `lifted`."""
-        first = X if self.problem.linear else self.problem.first(X).reshape(len(X), -1)
-        if self.features is not None:
-            first = first[:, self.features]
+        first = self.first(X)
         xp = namespace(first)
         meets = first.shape[1] + (terms is not None) < width
         return beside(xp, first, xp.ones_like(first[:, 0]) if meets else None, terms)
@@ -210,12 +193,6 @@ class Evaluation(Product):
     def facing(self, support: Array, n: int) -> Way:
         return self
 
-    def lifted(self, offsets: Array | None, moved: Array) -> Array:
-        return moved
-
-    def own(self, X: Any, terms: Any, width: int) -> Any:
-        return X
-
     def values(self, own: Any, matrix: Any, space: Workspace) -> Any:
         return self.problem.evaluate(own, matrix)
 
@@ -244,24 +221,17 @@ class QuarterTurned(Product):
         lifted = self.problem.first(support.astype(float)[None])
         return changed(self, turns=self.turns.within(lifted.ravel() != 0))
 
-    def prepared_bytes(self, m: int) -> float:
-        return 4 / 3 * super().prepared_bytes(m)
+    def first(self, X: Any) -> Any:
+        return self.turns.first(X)
 
-    def lifted(self, offsets: Array | None, moved: Array) -> Array:
-        r, m, _ = moved.shape
-        parts = self.turns.second(moved.reshape(r * m, -1))
-        terms, ones = self.terms(moved, offsets)
-        terms = np.zeros(r * m, moved.dtype) if terms is None else terms
-        return self.problem.scaled(beside(np, ones, terms, parts)).reshape(r, m, -1)
-
-    def own(self, X: Any, terms: Any, width: int) -> Any:
-        return beside(np, terms, np.ones(len(X), X.dtype), self.turns.first(X))
+    def second(self, points: Array) -> Array:
+        return self.turns.second(points)
 
     def shares(self, weights: Array) -> Array:
         return np.tile(weights, 4) / 4
 
     def values(self, own: Any, matrix: Any, space: Workspace) -> Any:
-        return self.turns.values(own, matrix, 1 + int(self.problem.first_terms))
+        return self.turns.values(own, matrix)
 
     def operations(self, n: int, m: int) -> float:
         return 1.5 * super().operations(n, m)
@@ -270,10 +240,9 @@ class QuarterTurned(Product):
 class QuarterTurns:
     """Inner products of lifted points with the quarter turns of the second.
 
-    A quarter turn Q of a square only permutes pixels, and so it permutes the products of pixels
-    that a `Form` holds. On a cycle of features the four inner products <a, b Q^k> are a cyclic
-    correlation of length four, which a Fourier transform of that length takes apart: two real
-    products, and a complex one of which four turns need the real and the imaginary part once each.
+    A quarter turn Q of a square only permutes pixels, and products of pixels that a `Form` holds.
+    On a cycle of features the four inner products <a, b Q^k> are a cyclic correlation of length
+    four, which a Fourier transform takes apart: two real products and a complex one.
 
     ``problem`` has ``first``, ``second`` and ``shape`` (side, side, channels).
     """
@@ -291,36 +260,31 @@ class QuarterTurns:
             cycles.append(turn[cycles[-1]])
         if not np.array_equal(own[turn], turned) or not np.array_equal(turn[cycles[3]], cycles[0]):
             raise ValueError("a quarter turn does not permute the features")
-        self._problem, self._every = problem, np.array(cycles)
-        self._choose(np.ones(len(own), bool))
-
-    def _choose(self, wanted: Array) -> None:
-        """Keep the cycles with a feature that is wanted."""
-        first = self._every.min(axis=0) == self._every[0]
-        self._cycles = self._every[:, first & wanted[self._every].any(axis=0)]
-        # A cycle of length one or two is passed through several times.
-        self._weights = 0.25 / (self._cycles == self._cycles[0]).sum(axis=0)
+        every = np.array(cycles)
+        self._problem, self._cycles = problem, every[:, every.min(axis=0) == every[0]]
 
     def within(self, support: Array) -> QuarterTurns:
         """Without the cycles outside the support, features that not all first points have zero."""
-        turns: QuarterTurns = changed(self)
-        turns._choose(support)
-        return turns
+        return changed(self, _cycles=self._cycles[:, support[self._cycles].any(axis=0)])
 
     def _transform(self, features: Array) -> list[Array]:
-        """For each character of the group of order four; the complex ones as real, imaginary."""
+        """For each character of the group of order four, the trivial one last.
+
+        The complex ones are one, as its real and its imaginary part.
+        """
         a, b, c, d = (features.take(cycle, axis=1) for cycle in self._cycles)
         real, imaginary = a - c, d - b
         a += c
         b += d
-        return [a + b, a - b, real, imaginary]
+        return [a - b, real, imaginary, a + b]
 
     def first(self, X: Array) -> Array:
         """What `values` needs of untransformed points: the four parts side by side."""
         parts = self._transform(self._problem.first(X).reshape(len(X), -1))
-        weights = self._weights.astype(X.dtype)
-        for part, factor in zip(parts, (1, 1, 2, 2), strict=True):
-            part *= factor * weights
+        # A cycle of length one or two is passed through several times.
+        weights = 0.25 / (self._cycles == self._cycles[0]).sum(axis=0)
+        for part, factor in zip(parts, (1, 2, 2, 1), strict=True):
+            part *= (factor * weights).astype(X.dtype)
         return np.concatenate(parts, axis=1)
 
     def second(self, Y: Array) -> Array:
@@ -335,20 +299,18 @@ class QuarterTurns:
                 out[some, i * size : (i + 1) * size] = values
         return out
 
-    def values(self, first: Array, second: Array, lead: int = 0) -> Array:
+    def values(self, first: Array, second: Array) -> Array:
         """Inner products (n, 4, m) with the turns by 0, 90, 180, 270 degrees.
 
-        The first ``lead`` columns of both are not turned.
+        Further columns of both are not turned: they go with the trivial character.
         """
         size = self._cycles.shape[1]
-        edges = [lead + i * size for i in range(5)]
-        a = [first[:, x:y] for x, y in pairwise(edges)]
-        c = [second[:, x:y].T for x, y in pairwise(edges)]
-        # What is not turned goes with the trivial character.
-        trivial, sign = first[:, : edges[1]] @ second[:, : edges[1]].T, a[1] @ c[1]
-        real, imaginary = a[2] @ c[2], a[3] @ c[2]
-        real += a[3] @ c[3]
-        imaginary -= a[2] @ c[3]
+        edges = [size, 2 * size, 3 * size]
+        a, c = np.split(first, edges, axis=1), np.split(second.T, edges)
+        sign, trivial = a[0] @ c[0], a[3] @ c[3]
+        real, imaginary = a[1] @ c[1], a[2] @ c[1]
+        real += a[2] @ c[2]
+        imaginary -= a[1] @ c[2]
         halves, quarters = trivial + sign, trivial - sign
         turns = (halves + real, quarters + imaginary, halves - real, quarters - imaginary)
         return np.stack(turns, axis=1)

@@ -107,8 +107,8 @@ def _contract(xp: Any, values: Any, weights: Any) -> Any:
 class Extremes(Reduction):
     """The largest value, and the smallest where it is asked for, as outputs in this order.
 
-    Weights do not matter. Extreme inner products are followed, and the kernel is applied to them
-    in the end (`finish`), unless the form's ``raw`` values v are wanted.
+    Extreme inner products are followed, and the kernel is applied to them in the end (`finish`),
+    unless the form's ``raw`` values v are wanted.
     """
 
     extreme = True

@@ -35,8 +35,8 @@ class Shifts(Way):
 
     def __init__(self, problem: Problem, place: int, grid: Grid):
         super().__init__(problem)
-        self.before: Any = together(problem.sets[:place])
-        self.after: Any = together(problem.sets[place + 1 :])
+        self.before = together(problem.sets[:place])
+        self.after = together(problem.sets[place + 1 :])
         self.n_before = 1 if self.before is None else len(self.before.rule[0])
         self.n_after = 1 if self.after is None else len(self.after.rule[0])
         self.cyclic, self.pairs = grid.cyclic, grid.pairs
@@ -73,7 +73,7 @@ class Shifts(Way):
         return None
 
     def facing(self, support: Array, n: int) -> Way:
-        way: Shifts = changed(self)
+        way = changed(self)
         seen: Any = support.reshape(self.problem.shape).any(axis=2)
         way._see(np.array([seen.any(axis=1).sum(), seen.any(axis=0).sum()]))
         return way

@@ -13,7 +13,7 @@ from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import inf, prod
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -27,6 +27,7 @@ from .reductions import Reduction
 
 Array = NDArray[Any]
 Run = Callable[..., Any]
+_Object = TypeVar("_Object")
 
 #: Operations that orbits have been asked for in this process so far, by precision.
 asked: Counter[str] = Counter()
@@ -61,7 +62,7 @@ class WeightedSet:
         return self.group.order if self.whole else len(self.rule[0])
 
 
-def together(sets: list[WeightedSet]) -> WeightedSet | None:
+def together(sets: list[WeightedSet]) -> Any:
     """Some sets, applied one after another, as one; None for none."""
     if len(sets) < 2:
         return sets[0] if sets else None
@@ -140,8 +141,7 @@ def _exponential(values: Any, xp: Any) -> Any:
 class Way(ABC):
     """A way to compute a `Problem`, blocks of first against pieces of second points.
 
-    It holds nothing of the points: those of second points that are at work are handed from
-    `prepare` to `block`.
+    It holds nothing of the points: what is prepared of them goes from `prepare` to `block`.
     """
 
     name: str
@@ -160,9 +160,6 @@ class Way(ABC):
     def facing(self, support: Array, n: int) -> Way:
         """This way for n first points whose features outside the support, shape (d,), are zero."""
         return self
-
-    def check(self) -> None:  # noqa: B027
-        """Refuse, before it is begun, what cannot be done."""
 
     def order(self, X: Array) -> Array | None:
         """In which order first points are taken, where it matters."""
@@ -377,7 +374,7 @@ def largest_norm(points: Any) -> float:
     return float((2 * namespace(points).max(half_norms(points))) ** 0.5)
 
 
-def changed(way: Any, **attributes: Any) -> Any:
+def changed(way: _Object, **attributes: Any) -> _Object:
     """A copy of an object with other attributes."""
     other = copy(way)
     vars(other).update(attributes)

@@ -163,7 +163,7 @@ def test_the_unfit_side_is_refused_or_measured():
     X = np.random.default_rng(0).standard_normal((9, 5))
     with pytest.raises(ValueError, match=r"density .* is not symmetric .* side='first'"):
         OrbitFourier(Scalings(mean=0.5), 4, n_transforms=10, side="second", random_state=0).fit(X)
-    with pytest.warns(UserWarning, match=r"not unitary \(it changes the norm of a template by \d"):
+    with pytest.warns(UserWarning, match="not unitary"):
         OrbitFourier(Scalings(), 4, n_transforms=10, side="second", random_state=0).fit(X)
     assert OrbitFourier(Scalings(), 4, n_transforms=10, random_state=0).fit(X).side_ == "first"
     with pytest.raises(TypeError, match=r"sample\(n_samples"):

@@ -78,7 +78,7 @@ def test_huge_groups_are_ordinary_or_the_error_says_what_to_do(group, base, kern
         assert single.dtype == np.float32
         assert_allclose(single, gram, rtol=1e-3, atol=1e-4 * np.abs(gram).max())
     else:
-        with pytest.raises(ValueError, match="n_transforms.*no closed form; BestFit of"):
+        with pytest.raises(ValueError, match="n_transforms"):
             K(X)
         assert kernel(base, group, n_transforms=5)(X).shape == (7, 7)
 

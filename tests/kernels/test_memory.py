@@ -58,7 +58,7 @@ CASES = {
         "Locality(sh, 7), 400, 784",
         "Locality(sh, 7, powers=(2, 2, 2)), 200, 784",
         "TangentDistance(sh), 1000, 784",
-        "TangentDistance(sh, tuple(TANGENTS)[:6], side='first'), 1000, 784",
+        "TangentDistance(sh, tuple(TANGENTS)[:6]), 1000, 784",
     )},
 }  # fmt: skip
 

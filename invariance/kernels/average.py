@@ -11,7 +11,8 @@ With elements g_i and weights w_i,
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from math import inf, prod
+from functools import cache, lru_cache
+from math import inf
 from typing import Annotated, Any
 
 import numpy as np
@@ -230,18 +231,23 @@ def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
     weights = np.full(r, 1 / r) if orbits.weights is None else orbits.weights
     budget, step = block_bytes_of(orbits.block_bytes), -(-m // min(4, -(-m // 64))) if same else m
     block = max(1, int(budget / 4 // (dtype.itemsize * r * (2 * X.shape[1] + step))))
-    pieces: dict[int, OrbitProducts] = {}
+    sides = (min(block, step),) * 2 if same else (block, m)
+    most = 1 + budget // -(-m // sides[1])
+
+    @cache
+    def piece(start: int, stop: int) -> OrbitProducts:
+        return orbits.at(Y[start:stop], keep=True, block_bytes=most)
+
+    @lru_cache(1)
+    def unrolled(start: int, stop: int) -> Array:
+        moved = orbits.group.act(elements, X[start:stop])
+        return np.reshape(moved, (r * (stop - start), -1))
 
     def tile(rows: slice, columns: slice) -> Array:
-        if columns.start not in pieces:  # those of one piece are kept
-            pieces.clear()
-            pieces[columns.start] = orbits.at(Y[columns], keep=True)
-        moved = orbits.group.act(elements, X[rows])
-        own = moved.reshape(-1, prod(moved.shape[2:]))
-        (part,) = pieces[columns.start].reduce(own, _MEAN)
+        own, others = unrolled(rows.start, rows.stop), piece(columns.start, columns.stop)
+        (part,) = others.reduce(own, _MEAN)
         return np.tensordot(weights.astype(part.dtype), part.reshape(r, -1, part.shape[1]), axes=1)
 
-    sides = (min(block, step),) * 2 if same else (block, m)
     return in_tiles(tile, (n, m), sides, dtype, symmetric=same)
 
 

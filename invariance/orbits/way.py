@@ -305,7 +305,7 @@ def in_tiles(
     def fill(tile: tuple[slice, slice]) -> None:
         matrix[tile] = values(*tile)
 
-    tiles = [(a, b) for b in columns for a in rows if not symmetric or a.start <= b.start]
+    tiles = [(a, b) for a in rows for b in columns if not symmetric or a.start <= b.start]
     with runner(min(effective_n_jobs(n_jobs), len(tiles)), verbose) as run:
         list(run(fill, tiles))
     if symmetric:

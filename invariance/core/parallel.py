@@ -29,9 +29,8 @@ def by_rows(
     """``function(X)``, computed a block of rows at a time and in parallel.
 
     The blocks run where joblib is told to run them: one after the other by default, in processes
-    with ``n_jobs``, on a cluster under ``joblib.parallel_config("dask")``; the same blocks
-    everywhere, hence the same numbers. Results are written as they come, and may be larger than
-    any memory, except on backends that hand out all of them at once (Ray, multiprocessing).
+    with ``n_jobs``, on a cluster under ``joblib.parallel_config("dask")``. Results are written as
+    they come, except on backends that hand out all of them at once (Ray, multiprocessing).
 
     Parameters
     ----------

@@ -102,12 +102,11 @@ class OrbitFourier(OrbitFeatures):
         rng, for_elements = spawn(rng, 2)
         elements, self.weights_ = self._draw_transforms(for_elements)
         seen = X if elements is None else self._seen(elements, X, for_elements)
-        gamma = self.gamma
-        if isinstance(gamma, str):
-            gamma = median_gamma(seen, self.kernel, random_state=for_elements)
-        self.gamma_ = gamma
+        self.gamma_ = self.gamma
+        if isinstance(self.gamma_, str):
+            self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
         how = {"n_components": self.n_components, "n_features": seen.shape[1], "random_state": rng}
-        self.templates_ = draw_frequencies(self.kernel, gamma, **how).astype(X.dtype)
+        self.templates_ = draw_frequencies(self.kernel, self.gamma_, **how).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
         functions = [cosine] if self.form == "phase" else [cosine, sine]
         self._n_features_out = self.n_components * len(functions)

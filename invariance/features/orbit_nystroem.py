@@ -14,13 +14,12 @@ from ..core import parameters as kinds
 from ..core.arrays import check_finite, is_foreign, like
 from ..core.parameters import ParameterError, stores_parameters
 from ..kernels import Gaussian, Kernel, Laplacian
-from ..kernels.base import preserved
+from ..kernels.base import BASE, preserved
 from ..orbits import WeightedMean, row_blocks
 from ..orbits.way import warn
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import median_gamma
 
-_KERNEL = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "__call__")
 _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Bytes of features that are turned by the whitener at a time.
 _ROWS_BYTES = 2**22
@@ -78,7 +77,7 @@ class OrbitNystroem(OrbitFeatures):
     """
 
     _: KW_ONLY
-    kernel: Annotated[Kernel | str, kinds.OneOf("gaussian", "laplacian") | _KERNEL] = "gaussian"
+    kernel: Annotated[Kernel | str, kinds.OneOf("gaussian", "laplacian") | BASE] = "gaussian"
     gamma: Annotated[float | str, kinds.Positive() | kinds.OneOf("median")] = "median"
     landmarks: Annotated[str | ArrayLike, kinds.OneOf("random") | kinds.Array(2)] = "random"
     from_orbit: Annotated[bool, kinds.Flag()] = False

@@ -208,8 +208,8 @@ def _median_squared_distance(X: NDArray) -> float:
 class StructuredTemplates:
     r"""Gaussian templates in Hadamard blocks, whose projections need no large matrix product.
 
-    Raj et al. 2017, remark 4, after Le, Sarlos and Smola 2013 (Fastfood) and Yu et al. 2016: for
-    the kernel exp(-gamma \|x - z\|^2), in blocks of p, the next power of two above d, the rows of
+    Raj et al. 2017, remark 4, after Le, Sarlos and Smola 2013 and Yu et al. 2016: for the kernel
+    exp(-gamma \|x - z\|^2), in blocks of p, the next power of two above d, the rows of
 
     .. math:: \sqrt{2 \gamma}\; S\, H D_3\, H D_2\, H D_1 ,
 

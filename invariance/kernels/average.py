@@ -71,14 +71,11 @@ class Average(OrbitKernel):
     random_state : int
         Seed for ``n_transforms``. An integer, since the elements are drawn anew at every call.
 
-    Raises
-    ------
-    ParameterError
-        For an infinite group that has no quadrature rule, without ``n_transforms``; for points,
-        base kernel and group of different shapes.
-
     Notes
     -----
+    Raises a ParameterError for an infinite group that has no quadrature rule, without
+    ``n_transforms``; for points, base kernel and group of different shapes.
+
     Positive definite where the base kernel is, over a group, and by ``side="both"`` over any
     elements. A mean over relative elements of a set that is no group, or by a quadrature rule whose
     density is not uniform, is so up to the rule's error: eigenvalues may be negative by as much.

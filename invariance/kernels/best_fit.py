@@ -54,16 +54,11 @@ class BestFit(OrbitKernel):
         about 1e-6. scikit-learn's SVC hands over double precision whatever it was given.
     block_bytes, n_jobs, verbose, random_state : as in `Average`
 
-    Raises
-    ------
-    ParameterError
-        For an empty or infinite set, points or a base kernel of another shape.
-
-    Warns
+    Notes
     -----
-    UserWarning
-        When an even power of values below zero exceeds that of the largest value: maximum and
-        power do not commute there, and the smallest value is followed as well.
+    Raises a ParameterError for an empty or infinite set, points or a base kernel of another shape.
+    Warns where an even power of values below zero exceeds that of the largest value: maximum and
+    power do not commute there, and the smallest value is followed as well.
 
     Examples
     --------

@@ -18,8 +18,6 @@ from .orbit import OrbitKernel
 
 Array = NDArray[Any]
 
-_CHEAPER = "a smaller max_shift, or BestFit"
-
 
 @stores_parameters
 class OverlapFit(OrbitKernel):
@@ -46,10 +44,7 @@ class OverlapFit(OrbitKernel):
         parts, which are scaled to norm one ("standard", the normalised cross-correlation).
     n_transforms, block_bytes, n_jobs, verbose, random_state : as in `BestFit`
 
-    Raises
-    ------
-    ParameterError
-        For a group that is no set of shifts, or a base that is no such function.
+    Raises a ParameterError for a group that is no set of shifts, a base that is no such function.
 
     Examples
     --------
@@ -82,7 +77,7 @@ class OverlapFit(OrbitKernel):
     def _gram(self, X: Array, Y: Array | None) -> Array:
         other = X if Y is None else Y
         told = self.explain(X, other)
-        warn_long(told.seconds, f"OverlapFit: {len(X)} x {len(other)} pairs", _CHEAPER)
+        warn_long(told.seconds, f"OverlapFit: {len(X)} x {len(other)} pairs", "a smaller max_shift")
         form, shape, shifts = self._shifts(X.shape[1])
 
         def best(rows: slice, columns: slice) -> Array:

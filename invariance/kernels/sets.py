@@ -182,10 +182,7 @@ class SetKernel(_OfSets):
         (n, largest * d) instead of padded arrays (n, largest, d).
     block_bytes, verbose : as in `Average`
 
-    Raises
-    ------
-    ParameterError
-        For sets without points, or points that are missing in part or infinite.
+    Raises a ParameterError for sets without points, points missing in part or infinite.
 
     Examples
     --------

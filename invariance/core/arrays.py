@@ -189,7 +189,8 @@ def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = Non
     for name, array in arrays.items():
         what, due = f"{owner}: {name}", X.shape[-1:] if n_features is None else (n_features,)
         if array.dtype not in (xp.float32, xp.float64):
-            raise TypeError(f"{what} is of type {array.dtype}, not float32 or float64: convert it")
+            mend = f"asarray({name}, dtype={library}.float32)"
+            raise TypeError(f"{what} is of type {array.dtype}: {mend}")
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(f"{what} needs shape (n, d), got shape {tuple(array.shape)}")
         if array.shape[1:] != due:

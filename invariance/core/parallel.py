@@ -71,8 +71,7 @@ def by_rows(
             start += block_rows
     except JoblibTimeout as error:
         raise TimeoutError(f"by_rows: row {start} did not come within {timeout:g} s") from error
-    made: Array = out
-    return made
+    return np.asanyarray(out)
 
 
 def _parts(function: Any, X: Array, step: int, n_jobs: int | None, timeout: float | None) -> Any:

@@ -241,8 +241,8 @@ def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
         return np.reshape(moved, (r * (stop - start), -1))
 
     def tile(rows: slice, columns: slice) -> Array:
-        own, others = unrolled(rows.start, rows.stop), piece(columns.start, columns.stop)
-        (part,) = others.reduce(own, _MEAN)
+        own = unrolled(rows.start, rows.stop)
+        (part,) = piece(columns.start, columns.stop).reduce(own, _MEAN)
         return np.tensordot(weights.astype(part.dtype), part.reshape(r, -1, part.shape[1]), axes=1)
 
     return in_tiles(tile, (n, m), sides, dtype, symmetric=same)

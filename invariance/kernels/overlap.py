@@ -125,5 +125,5 @@ class OverlapFit(OrbitKernel):
         n, m = len(X), len(X if Y is None else Y)
         overlaps = shape[2] * np.prod(np.array(shape[:2]) - np.abs(shifts), axis=1).sum()
         operations = float(n * m) * (2 * overlaps + 20 * len(shifts))
-        n_bytes = 24 * min(n, self._side(X.shape[1])) ** 2
-        return Explanation.of("product of overlaps", operations, n_bytes)
+        side = min(n, self._side(X.shape[1]))
+        return Explanation.of("product of overlaps", operations, 24 * side**2)

@@ -86,10 +86,10 @@ def hardware() -> dict[str, Any]:
 def floor_s() -> float:
     """Seconds of a bare matrix product for the operations that orbits have taken so far here.
 
-    They are counted before they are done: not solvers nor figures; a symmetric matrix counts whole.
+    Not of solvers nor figures, nor of what was interrupted; a symmetric matrix counts whole.
     """
     way = sys.modules.get("invariance.orbits.way")  # absent where there were no orbits
-    return sum(n / way.rate(dtype) for dtype, n in way.asked.items()) if way else 0.0
+    return sum(n / way.rate(dtype) for dtype, n in way.done.items()) if way else 0.0
 
 
 def peak_memory_mb() -> dict[str, float]:

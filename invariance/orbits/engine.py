@@ -33,7 +33,7 @@ from .way import (
     Problem,
     Way,
     WeightedSet,
-    asked,
+    done,
     half_norms,
     joined,
     largest_norm,
@@ -243,6 +243,8 @@ class OrbitProducts:
                     list(run(partial(_tile, given), blocks))
                     merge = reduction.merge
                     del given, prepared  # before the next ones are prepared
+        if key is not None:
+            done[problem.dtype.name] += int(operations)
         return output.arrays()
 
     def _finish(
@@ -405,12 +407,10 @@ class OrbitProducts:
         return spent * way.operations(n, m) / way.operations(a, b)
 
     def _announce(self, operations: float, way: Way, n: int, m: int) -> None:
-        """Count the work, and warn before minutes of it."""
-        dtype = way.problem.dtype.name
-        asked[dtype] += int(operations)
+        """Warn before minutes of work."""
         if operations > _LONG_FROM:
             what = f"{self.owner}: {n} x {m} pairs"
-            warn_long(operations / rate(dtype), what, _CHEAPER)
+            warn_long(operations / rate(way.problem.dtype.name), what, _CHEAPER)
 
 
 def _tile(given: Any, rows: Any) -> None:

@@ -29,8 +29,8 @@ Array = NDArray[Any]
 Run = Callable[..., Any]
 _Object = TypeVar("_Object")
 
-#: Operations that orbits have been asked for in this process so far, by precision.
-asked: Counter[str] = Counter()
+#: Operations that orbits have done in this process so far, by precision; none of what was stopped.
+done: Counter[str] = Counter()
 #: Work of more than so many seconds is announced by a warning.
 _LONG = 60.0
 #: Single precision will do where it changes a kernel's values by no more than this.

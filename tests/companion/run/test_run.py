@@ -7,6 +7,7 @@ import pickle
 import time
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,7 +24,7 @@ from invariance.companion.run.cache import CacheError, _computes, _leads_on
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
-from invariance.orbits.way import asked, rate
+from invariance.orbits.way import done, rate
 
 
 def results(run):
@@ -84,14 +85,17 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     assert content["provenance"]["packages"]["numpy"] == np.__version__
 
 
-def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project):
+def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project, monkeypatch):
     run = Run("p/a")
     before = results(run)["volatile"]["floor_s"]
     kernel, X = BestFit(Linear(), CyclicShifts(8)), np.eye(8)[:5]
-    counted = asked["float64"]
+    counted = done["float64"]
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("invariance.orbits.engine._tile", Mock(side_effect=KeyboardInterrupt))
+        kernel(X, X[:2])  # what is stopped is not counted
     kernel(X, -X)
-    assert asked["float64"] - counted == kernel.explain(X, -X).operations > 0
-    asked["float64"] += 50 * rate("float64")
+    assert done["float64"] - counted == kernel.explain(X, -X).operations > 0
+    done["float64"] += 50 * rate("float64")
     run.timing("product", 1.0)
     assert results(run)["volatile"]["floor_s"] == pytest.approx(before + 50, abs=0.3)
 

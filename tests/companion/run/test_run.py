@@ -287,11 +287,11 @@ def test_the_cache_believes_nothing_that_it_cannot_verify(project, calls):
     harm = project.root / "harm"
     evil = pickle.dumps(Harm(str(harm)))
     damaged = [b"", one[:100], one[:-1], bytes(len(one)), two, evil, one + evil, b"{" * 9999]
-    for done, content in enumerate(damaged, start=1):
+    for times, content in enumerate(damaged, start=1):
         _kept(project)[0].write_bytes(content)
         values = cached(1), cached(2)
         assert [value["x"] for value in values] == [1, 2]
-        assert len(calls.read_text()) == 2 + done
+        assert len(calls.read_text()) == 2 + times
         assert len(_kept(project)) == 2
     assert not harm.exists()
 

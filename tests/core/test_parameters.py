@@ -6,30 +6,16 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 
-from invariance.core.parameters import (
-    Array,
-    Each,
-    Has,
-    Number,
-    OneOf,
-    ParameterError,
-    Positive,
-    Shape,
-    Whole,
-    arguments,
-    check_parameters,
-    check_values,
-    stores_parameters,
-)
+from invariance.core import parameters as P
 
 
-@stores_parameters
+@P.stores_parameters
 class Box(BaseEstimator):
-    shape: Annotated[tuple, Shape(2)] = (2, 3)
-    n: Annotated[int, Whole(1)] = 1
-    width: Annotated[float, Positive()] = 1.0
-    side: Annotated[str, OneOf("left", "right")] = "left"
-    centre: Annotated[list, Array(1) | None] = None
+    shape: Annotated[tuple, P.Shape(2)] = (2, 3)
+    n: Annotated[int, P.Whole(1)] = 1
+    width: Annotated[float, P.Positive()] = 1.0
+    side: Annotated[str, P.OneOf("left", "right")] = "left"
+    centre: Annotated[list, P.Array(1) | None] = None
 
 
 NARROW = {
@@ -44,39 +30,39 @@ NARROW = {
 @pytest.mark.parametrize("copied", [False, True])
 def test_what_was_checked_is_python_s_also_in_a_clone(copied):
     box = Box(**NARROW)
-    check_parameters(box)
+    P.check_parameters(box)
     box = clone(box) if copied else box
     assert box.shape[0] * box.shape[1] == 40_000 and box.n * 100 == 10_000
     types = [type(getattr(box, name)) for name in ("shape", "n", "width", "side")]
     assert types == [tuple, int, float, str]
     assert box.centre.dtype == np.int64
     assert repr(box).startswith("Box(centre=array([200,   3]), n=100, shape=(200, 200)")
-    check_parameters(box.set_params(n=np.uint8(7)))
+    P.check_parameters(box.set_params(n=np.uint8(7)))
     assert type(box.n) is int and box.n == 7
-    check_parameters(clone(Box(**NARROW)))
+    P.check_parameters(clone(Box(**NARROW)))
 
 
 def test_functions_and_methods_get_python_s_numbers():
     class Square:
-        @arguments(side=Whole(1))
+        @P.arguments(side=P.Whole(1))
         def area(self, side):
             return side**2
 
     assert Square().area(np.uint8(200)) == 40_000
-    with pytest.raises(ParameterError, match="Square.area needs side to be .* >= 1, got 0"):
+    with pytest.raises(P.ParameterError, match="Square.area needs side to be .* >= 1, got 0"):
         Square().area(side=0)
     given = {"a": np.float16(0.5), "b": [np.int8(100), 3], "c": np.int16(9)}
-    found = check_values("f", {"a": Number(), "b": Array(1)}, given)
+    found = P.check_values("f", {"a": P.Number(), "b": P.Array(1)}, given)
     assert type(found["a"]) is float and np.asarray(found["b"]).dtype == np.int64
     assert found["c"] == 9
 
 
 REFUSED = [
-    *[(Array(), v) for v in (np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, 1j], ["1"], [np.nan])],
-    *[(Array(), v) for v in (np.array([2**63], np.uint64), [[1.0, 2.0], [3.0]], [None])],
-    *[(Number(), v) for v in (np.inf, 10**30, 1e160, True)],
-    *[(Shape(2), v) for v in ((28,), (0, 3), "ab")],
-    *((Each(Positive()), []), (Has("a kernel", "diag"), dict)),
+    *[(P.Array(), v) for v in (np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, 1j], ["1"], [np.nan])],
+    *[(P.Array(), v) for v in (np.array([2**63], np.uint64), [[1.0, 2.0], [3.0]], [None])],
+    *[(P.Number(), v) for v in (np.inf, 10**30, 1e160, True)],
+    *[(P.Shape(2), v) for v in ((28,), (0, 3), "ab")],
+    *((P.Each(P.Positive()), []), (P.Has("a kernel", "diag"), dict)),
 ]
 
 

@@ -18,27 +18,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.io import wavfile
 
-from invariance.datasets import (
-    DataError,
-    available,
-    catalogue,
-    download,
-    files,
-    load_fsdd,
-    load_mnist,
-)
+from invariance.datasets import DataError, available, catalogue, download, files
 from invariance.datasets import images as image_loaders
 from invariance.datasets import speech as speech_loaders
 from invariance.datasets.catalogue import CATALOGUE
-from invariance.datasets.files import (
-    DataFile,
-    Source,
-    cache_folder,
-    fetch,
-    locate,
-    tar_members,
-    unpack,
-)
+from invariance.datasets.files import DataFile, Source, cache_folder, fetch, locate, tar_members
 
 LOADERS = {
     "mnist": image_loaders.load_mnist,
@@ -269,7 +253,7 @@ def test_what_an_archive_unpacks_to_is_checked_before_it_is_said_to_hold(offline
     fsdd = next(info for info in available() if info.name == "fsdd")
     assert fsdd.present and not fsdd.checksum_ok
     with pytest.raises(DataError, match="damaged or another file") as caught:
-        load_fsdd()
+        speech_loaders.load_fsdd()
     assert str(path) in str(caught.value)
 
 
@@ -294,15 +278,15 @@ def test_images_that_unpack_to_too_much(tmp_path):
         bundle.writestr("images.gz", packed)
     for name, content in (("images.gz", packed), ("images.zip", buffer.getvalue())):
         path = put(tmp_path, name, content)
-        assert len(unpack(path, "images.gz")) == 2**22
+        assert len(files.unpack(path, "images.gz")) == 2**22
         with pytest.raises(DataError, match="more than 1,048,576 bytes"):
-            unpack(path, "images.gz", most=2**20)
+            files.unpack(path, "images.gz", most=2**20)
         put(tmp_path, name, content[:-9])
         with pytest.raises(DataError, match="cannot be read"):
-            unpack(path, "images.gz")
+            files.unpack(path, "images.gz")
     path = put(tmp_path, "images.zip", buffer.getvalue())
     with pytest.raises(DataError, match="cannot be read.*no item"):
-        unpack(path, "labels.gz")
+        files.unpack(path, "labels.gz")
 
 
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
@@ -340,10 +324,10 @@ def test_a_foreign_page_never_gets_into_the_cache(offline, monkeypatch, page):
         pooch, "retrieve", lambda url, known_hash, fname, path, **_: put(Path(path), fname, page)
     )
     with pytest.raises(DataError, match="sent .*cannot be read"):
-        load_fsdd()
+        speech_loaders.load_fsdd()
     assert not [p for p in cache_folder().rglob("*") if p.is_file()]
     with pytest.raises(DataError, match="sent sha256:"):
-        load_mnist()
+        image_loaders.load_mnist()
 
 
 def test_a_download_is_bounded(offline, monkeypatch):
@@ -359,7 +343,7 @@ def test_a_download_is_bounded(offline, monkeypatch):
     monkeypatch.setattr(pooch, "retrieve", retrieve)
     monkeypatch.setattr(files, "MOST", 2**20)
     with pytest.raises(DataError, match="larger than any data file"):
-        load_mnist()
+        image_loaders.load_mnist()
     assert not [p for p in cache_folder().rglob("*") if p.is_file()]
 
 
@@ -367,9 +351,9 @@ def test_reading_needs_no_pooch_and_downloading_says_what_does(offline, monkeypa
     monkeypatch.setitem(sys.modules, "pooch", None)
     message = r"mnist/train-images.*pip install \"invariance\[data\]\""
     with pytest.raises(ImportError, match=message):
-        load_mnist()
+        image_loaders.load_mnist()
     with pytest.raises(DataError, match="train-images"):
-        load_mnist(download_if_missing=False)
+        image_loaders.load_mnist(download_if_missing=False)
     put(offline, "set/thing.bin", CONTENT)
     assert fetch(THING).holds
 

@@ -10,13 +10,7 @@ from invariance.companion import Run
 from invariance.companion.cli import main
 from invariance.companion.errors import LedgerError, RecordError
 from invariance.companion.ledger import consistency
-from invariance.companion.ledger.settings import (
-    Choice,
-    best_of,
-    read_settings,
-    settings_digest,
-    write_settings,
-)
+from invariance.companion.ledger import settings as chosen
 from invariance.datasets import WithheldError, load_digits_images
 from invariance.datasets.dataset import withhold, withholding
 
@@ -41,7 +35,7 @@ run.claim("demo/order", order="a > b", scores={"a": [len(data.data)] * 2, "b": [
 """
 
 
-CHOICES = {"width": Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
+CHOICES = {"width": chosen.Choice(3.0, [1.0, 3.0], "loo", True, [0.1, 0.2], [])}
 
 
 @pytest.fixture(autouse=True)
@@ -97,7 +91,7 @@ def test_a_full_run_reads_and_does_not_choose(project):
     def never(_):
         raise AssertionError("a full run computed a score")
 
-    write_settings(project.settings("demo/a"), "demo/a", CHOICES)
+    chosen.write_settings(project.settings("demo/a"), "demo/a", CHOICES)
     with pytest.raises(RecordError, match="seed 0 chose the settings"):
         Run("demo/a", profile="full", seed=0, chooses=True)
     with pytest.raises(RecordError, match="measure with other seeds"):
@@ -114,7 +108,7 @@ def test_claims_carry_the_digest_of_protocol_and_settings(project):
     digests = []
     for path in (None, project.settings("demo/a")):
         if path:
-            write_settings(path, "demo/a", CHOICES)
+            chosen.write_settings(path, "demo/a", CHOICES)
         run = Run("demo/a", profile="full", seeds=[1, 2], chooses=bool(path))
         assert (run.seed, run.seeds) == (1, (1, 2))
         run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
@@ -165,12 +159,12 @@ def test_choices_that_are_none(project, grid, more, message):
 
 def test_settings_that_are_not_what_their_scores_say_are_refused(project):
     path = project.settings("demo/a")
-    assert read_settings(path) is None and settings_digest(None) == ""
-    write_settings(path, "demo/a", {"w": replace(CHOICES["width"], chosen=1.0)})
+    assert chosen.read_settings(path) is None and chosen.settings_digest(None) == ""
+    chosen.write_settings(path, "demo/a", {"w": replace(CHOICES["width"], chosen=1.0)})
     with pytest.raises(LedgerError, match="'w' is 1.0, which is not the best of its scores"):
-        read_settings(path)
+        chosen.read_settings(path)
     assert any("no notebook chooses this" in said for said in consistency.problems(project))
     path.write_text("choices: [1]")
     with pytest.raises(LedgerError, match="not readable as settings"):
-        read_settings(path)
-    assert best_of([float("nan"), 2, 1], higher=False) == 2
+        chosen.read_settings(path)
+    assert chosen.best_of([float("nan"), 2, 1], higher=False) == 2

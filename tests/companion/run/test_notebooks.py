@@ -8,21 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from invariance.companion import source
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
-from invariance.companion.source import (
-    calls_of,
-    chooses,
-    notebook_code,
-    read_notebook,
-    read_parameters,
-    resolve,
-)
 
 ROOT = Path(__file__).parents[3]
 PATHS = Paths(ROOT)
-CHOOSING = [name for name in PATHS.all_notebooks() if chooses(PATHS.source(name))]
+CHOOSING = [name for name in PATHS.all_notebooks() if source.chooses(PATHS.source(name))]
 
 #: Ways past the door: other loaders, the door itself, and files read by hand.
 AROUND = re.compile(
@@ -46,11 +39,11 @@ def test_there_are_some():
 @pytest.mark.parametrize("notebook", CHOOSING)
 def test_data_come_through_the_door_alone(notebook):
     """No notebook that chooses can reach a test label while it does."""
-    code = notebook_code(PATHS.source(notebook))
+    code = source.notebook_code(PATHS.source(notebook))
     before, ended, _ = code.partition("run.measure()")
     assert ended, "run.measure() ends the choosing"
     assert AROUND.findall(before) == []
-    names = [name for name, _ in calls_of(PATHS.source(notebook))]
+    names = [name for name, _ in source.calls_of(PATHS.source(notebook))]
     assert names.count("run.measure") == 1 and "run.select" in names
     # whatever is claimed is measured afterwards
     assert "run.claim(" not in before
@@ -93,7 +86,9 @@ def test_a_title_says_what_this_run_found(tmp_path):
 def suggestions(notebook):
     """(notebook, parameters) of every command in the last text of a notebook."""
     texts = [
-        c.source for c in read_notebook(PATHS.source(notebook)).cells if c.cell_type == "markdown"
+        c.source
+        for c in source.read_notebook(PATHS.source(notebook)).cells
+        if c.cell_type == "markdown"
     ]
     text = " ".join(texts[-1].partition("## Try it\n")[2].split())
     commands = COMMAND.findall(text)
@@ -109,7 +104,7 @@ SUGGESTED = [(n, *found) for n in PATHS.all_notebooks() for found in suggestions
 @pytest.mark.parametrize("notebook, named, given", SUGGESTED)
 def test_a_suggestion_is_taken(notebook, named, given):
     """It is a command that the command line takes, and changes something."""
-    parameters = read_parameters(PATHS.source(notebook))
+    parameters = source.read_parameters(PATHS.source(notebook))
     assert named == notebook and given
-    values = resolve(notebook, parameters, given)
+    values = source.resolve(notebook, parameters, given)
     assert values != {name: parameter.default for name, parameter in parameters.items()}

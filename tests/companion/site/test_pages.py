@@ -20,15 +20,7 @@ from invariance.companion.site.plots import chart, dot_plot
 from invariance.companion.site.reference import Reference
 from invariance.companion.site.text import prose
 
-from .conftest import (
-    LEDGER,
-    NOTEBOOK,
-    ROOT,
-    claim,
-    dead_links,
-    target,
-    write_results,
-)
+from .conftest import LEDGER, NOTEBOOK, ROOT, claim, dead_links, target, write_results
 
 
 def test_nothing_is_wrong_with_a_good_project(small, pages):

@@ -1,4 +1,4 @@
-"""GroupCDF against its definition, its invariance and its expected kernel K_s."""
+"""GroupCDF against its definition and its expected kernel K_s; its curves in few components."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.features import GroupCDF, draw_templates
+from invariance.features import BlockPCA, GroupCDF, block_pca, draw_templates
 from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips
 from invariance.kernels import CDF, Average
 
@@ -83,3 +83,32 @@ def test_rejected_templates():
     model = GroupCDF(None, 50, n_bins=4, epsilon=0.1, rejection="zero", random_state=0).fit(X)
     Z = model.transform(X).reshape(3, 50, 9)
     assert not Z[:, np.isnan(model.templates_[:, 0])].any()
+
+
+# -- common principal components of blocks: inner products kept, losses as stated ------------------
+
+
+def curves(n=80, seed=0):
+    X = np.random.default_rng(seed).standard_normal((n, 12))
+    features = GroupCDF(CyclicShifts(12), n_components=7, n_bins=10, s="data", random_state=0)
+    return features.fit_transform(X / np.linalg.norm(X, axis=1, keepdims=True))
+
+
+def test_all_components_keep_every_centred_inner_product():
+    Z = curves()
+    P = BlockPCA(block=21, n_components=21).fit(Z).transform(Z)
+    Zc, Pc = Z - Z.mean(axis=0), P - P.mean(axis=0)
+    np.testing.assert_allclose(Pc @ Pc.T, Zc @ Zc.T, atol=1e-12)
+
+
+def test_the_loss_is_the_variance_left_out(monkeypatch):
+    Z = curves()
+    pca = BlockPCA(block=21, n_components=6).fit(Z)
+    blocks = Z.reshape(-1, 21) - Z.reshape(-1, 21).mean(axis=0)
+    kept = np.square(pca.transform(Z)).sum()
+    assert np.isclose(pca.lost_, 1 - kept / np.square(blocks).sum())
+    assert 0 < pca.lost_ < 0.1
+    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(6), atol=1e-12)
+    monkeypatch.setattr(block_pca, "_MOST", 200)
+    few = BlockPCA(block=21, n_components=6, random_state=0).fit(Z)
+    assert 0 < abs(few.lost_ - pca.lost_) < 0.02

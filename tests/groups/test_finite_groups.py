@@ -1,11 +1,15 @@
-"""Group axioms, orders and uniform sampling of the finite groups."""
+"""Axioms, orders and uniform sampling of finite groups; what counts as an element."""
 
 import pickle
+import sys
 from math import factorial
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import ndimage
 from sklearn.base import clone
 
 from invariance import groups as G
@@ -149,3 +153,211 @@ def test_mean_powers_and_exponentials_are_those_over_all_elements(n, degree, see
     inner = np.einsum("nd,gmd->gnm", A, moved)
     expected = np.log(np.mean(np.exp(inner), axis=0))
     assert np.allclose(flips.log_mean_exponential(A, B), expected, rtol=1e-12, atol=1e-12)
+
+
+# -- what is no element is refused, and those that are the same count once -------------------------
+
+X = np.arange(12.0).reshape(3, 4)
+IMAGES = np.random.default_rng(0).random((2, 6, 6))
+
+
+def test_whole_numbers_may_be_written_as_floats():
+    shifts = G.Translations((6, 6), 1)
+    assert_array_equal(shifts.act([[1.0, 0.0]], IMAGES), shifts.act([[1, 0]], IMAGES))
+    flips = G.SignFlips(4)
+    assert_array_equal(flips.act([[-1.0, 2, 3, 4]], X), flips.act([[-1, 2, 3, 4]], X))
+
+
+def test_angles_a_whole_turn_apart_are_one():
+    quarters = G.Rotations((6, 6), degrees=range(-180, 181, 90))
+    assert quarters.order == 4 and quarters.symmetric and quarters.unitary
+    assert_array_equal(quarters.elements(), np.deg2rad([-180, -90, 0, 90]))
+    assert_allclose(quarters.quadrature()[1], 0.25)
+    G.check_group(quarters)
+    assert not G.Rotations((6, 7), degrees=[90]).unitary
+    weighed = G.Rotations((6, 6), degrees=[-180, 0, 180, 360], density=G.VonMises(1.0))
+    assert_allclose(weighed.weights(), np.exp([-1, 1]) / np.exp([-1, 1]).sum())
+
+
+def test_rotations_are_in_radians_and_whole_degrees_are_exact():
+    turns = G.Rotations((6, 6), degrees=[0, 90, 180, 270, 30])
+    moved = turns.act(turns.elements(), IMAGES)
+    for k in range(4):
+        assert_array_equal(
+            G.Rotations((6, 6), interpolation=1).act([k * np.pi / 2], IMAGES)[0],
+            np.rot90(IMAGES, k, axes=(1, 2)),
+        )
+        assert_allclose(moved[k], np.rot90(IMAGES, k, axes=(1, 2)), atol=1e-12)
+    expected = ndimage.rotate(IMAGES[0], 30, reshape=False, order=3)
+    assert_allclose(moved[4, 0], expected, atol=1e-12)
+    # Sums of quarter turns, as compositions give them, stay exact.
+    assert_array_equal(
+        G.Rotations((6, 6), interpolation=1).act([np.deg2rad(100) - np.deg2rad(10)], IMAGES)[0],
+        np.rot90(IMAGES, axes=(1, 2)),
+    )
+    assert np.abs(G.Rotations((6, 6)).sample(1000, 0)).max() <= np.pi
+
+
+def _rotation(angle):
+    return [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
+
+
+def test_matrices_are_told_apart_by_distance_and_not_by_rounding(monkeypatch):
+    monkeypatch.setattr(G.matrices, "ORBIT_LIMIT", 2000)
+    # A sign flip that is turned by 3e-7 and one that is not generate a rotation by 6e-7, which
+    # has some ten million powers: more than any list, and not two elements.
+    tiny = 3e-7
+    turned = np.array(_rotation(tiny)) @ np.diag([1.0, -1])
+    with pytest.raises(ValueError, match="no finite group"):
+        G.OrthogonalMatrices([np.diag([1.0, -1]), turned]).order  # noqa: B018
+    # Entries at a boundary of six decimals: conjugates of a reflection by many angles.
+    for offset in np.linspace(-1e-12, 1e-12, 11):
+        angle = np.arccos(0.1234565) + offset
+        basis = np.array(_rotation(angle))
+        group = G.OrthogonalMatrices([basis @ np.array(_rotation(2 * np.pi / 5)) @ basis.T])
+        assert group.order == len(group.elements()) == 5
+        flip = basis @ np.diag([1.0, -1]) @ basis.T
+        dihedral = G.OrthogonalMatrices([_rotation(2 * np.pi / 7), flip])
+        assert dihedral.order == len(dihedral.elements()) == 14
+
+
+class TurnsOfThePlane(G.FiniteGroup):
+    """A user's own group whose elements are floating-point numbers."""
+
+    shape, order = (2,), None
+
+    def __init__(self, order):
+        self.order = order
+
+    def identity(self):
+        return np.zeros(1)
+
+    def generators(self):
+        return np.array([2 * np.pi / self.order])
+
+    def compose(self, first, second):
+        total = np.asarray(first) + np.asarray(second)
+        return total - 2 * np.pi * np.round(total / (2 * np.pi))
+
+    def inverse(self, elements):
+        return -np.asarray(elements)
+
+    def _act(self, elements, X):
+        return G.PlaneRotations()._act(elements, X)
+
+
+@pytest.mark.parametrize("n", [1, 3, 5, 97])
+def test_elements_that_are_floats_are_listed_once(n):
+    group = TurnsOfThePlane(n)
+    assert len(group.elements()) == n
+    G.check_group(group)
+
+
+class NoSympy:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "sympy":
+            raise ModuleNotFoundError("no sympy", name="sympy")
+
+
+def test_listing_small_generated_groups_needs_no_sympy(monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [NoSympy(), *sys.meta_path])
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sympy"]:
+        monkeypatch.delitem(sys.modules, name)
+    assert len(G.GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]).elements()) == 12
+    turn = G.OrthogonalMatrices([[[0.0, -1], [1, 0]]])
+    assert len(turn.elements()) == 4
+    G.permutations._generated.cache_clear()
+    with pytest.raises(ImportError, match=r"invariance\[permutations\]"):
+        turn.order  # noqa: B018
+
+
+def test_parameters_are_checked_again_when_they_change():
+    shifts = G.CyclicShifts(4)
+    assert shifts.order == 4
+    shifts.set_params(n=-1)
+    with pytest.raises(ValueError, match="n to be a whole number >= 1, got -1"):
+        shifts.act([[1, 2, 3, 4]], X)
+    # What was found right is remembered outside the object: it stays as it was constructed.
+    assert vars(G.CyclicShifts(4)) == vars(pickle.loads(pickle.dumps(shifts.set_params(n=4))))
+
+
+class Twice(G.Transformations):
+    """The least that a set of transformations says of itself."""
+
+    order = 1
+
+    def _sample(self, n_samples, rng):
+        return np.full(n_samples, 2.0)
+
+    def elements(self):
+        return np.array([2.0])
+
+    def _act(self, elements, X):
+        return elements[:, None, None] * X
+
+
+def test_three_methods_make_a_set_of_transformations():
+    twice = Twice()
+    twice.unitary = False
+    G.check_group(twice)
+    assert_array_equal(twice.act(twice.sample(1, 0), X)[0], 2 * X)
+    with pytest.raises(ValueError, match="n_samples"):
+        twice.sample(-1)
+
+
+def test_a_missing_sample_is_named():
+    class NoMeasure(Twice):
+        order = np.inf
+        _sample = G.Transformations._sample
+
+    with pytest.raises(NotImplementedError, match=r"NoMeasure needs a method _sample"):
+        NoMeasure().sample(2)
+
+
+def test_small_numpy_integers_count_as_python_s():
+    """Sizes such as int16(200) x int16(200) overflowed in silence."""
+    small = np.int8(100)
+    assert G.CyclicShifts(np.int16(200), np.int16(200)).n_features == 40_000
+    assert G.Permutations(small, block=small).n_features == 10_000
+    assert G.Translations((np.uint8(200), np.uint8(200)), small).n_features == 40_000
+    assert G.Translations((250, 250), small, boundary="zero").elements().max() == 100
+    assert G.OnPoints(G.SignFlips(2), np.int8(2)).act([[1, -2]], np.ones((1, 400))).sum() == 0
+    assert G.CircleAction([0, 1, 1], n_nodes=small).order == 100
+
+
+def ability(group, name):
+    """Whether a class promises anything by a method."""
+    return getattr(type(group), name) is not getattr(G.Transformations, name)
+
+
+def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
+    class Loud(G.SignFlips):
+        def _act(self, elements, X):
+            return 2 * super()._act(elements, X)
+
+    class Mixin:
+        def weights(self):
+            return np.full(8, 1 / 8)
+
+    class Weighed(Mixin, G.SignFlips):
+        pass
+
+    class Renamed(G.SignFlips):
+        """Changes nothing that the abilities speak of."""
+
+        def random_words(self, n_words, length=20, *, random_state=None):
+            return self.sample(n_words, random_state)
+
+    class Said(Weighed):
+        aligned = G.SignFlips.aligned
+
+    class Below(Said):
+        pass
+
+    for name in ("aligned", "log_mean_exponential", "log_mean_laplacian", "mean_powers"):
+        assert ability(G.SignFlips(3), name) and ability(Renamed(3), name)
+        assert not ability(Loud(3), name) and not ability(Weighed(3), name)
+    assert Loud(3).aligned(X) is None
+    assert_array_equal(Below(4).aligned(-X), X)
+    assert not ability(Below(3), "mean_powers")
+    assert not ability(Loud(3), "as_shifts")

@@ -1,8 +1,10 @@
-"""No published number, setting or promise changes unseen: `guard`, and all of ``check``."""
+"""The ledger is read whole, and no published number, setting or promise changes unseen."""
 
 import hashlib
+import json
 import random
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 
 from invariance.companion.errors import LedgerError
 from invariance.companion.ledger import consistency, guard
-from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.claims import KINDS, load_ledger
+from invariance.companion.ledger.consistency import typed_results
 from invariance.companion.ledger.guard import alterations, departures, owners_text, record_digests
 from invariance.companion.ledger.settings import read_settings
 from invariance.companion.paths import Paths
@@ -193,3 +196,126 @@ def test_the_owners_file_beside_the_data_is_compared(edition, tmp_path, monkeypa
     (beside.parent / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"))
     (said,) = departures(edition)
     assert "another edition" in said
+
+
+# -- claims.yml, as it is read ---------------------------------------------------------------------
+
+
+def test_the_ledger_of_the_four_papers_loads():
+    ledger = load_ledger(ROOT / "notebooks" / "claims.yml")
+    papers = Counter(claim.paper_key for claim in ledger.values())
+    assert set(papers) == {"mroueh2015", "raj2017", "liu2022", "soleymani2025"}
+    assert {claim.kind for claim in ledger.values()} == set(KINDS)
+    assert len(ledger) == 172
+    svm = [claim for claim in ledger.values() if claim.id.startswith("liu2022/table2-mnist")]
+    assert {claim.margin for claim in svm} == {"0.02", "0.3"}
+    assert {claim.better for claim in svm} == {"higher", "neither"}
+    assert ledger["mroueh2015/fig2-templates-bins"].share == "0.75"
+    assert ledger["mroueh2015/remark2-cost"].count == "instructions"
+    assert "by construction" in ledger["soleymani2025/example5.2"].limits
+    assert ledger["liu2022/table1-mnist"].margins == (4.5, 37.5)
+
+
+def test_printed_digits_survive_and_our_fields_are_there(project):
+    ledger = load_ledger(project.ledger)
+    assert ledger["demo/number"].printed == "98.90"
+    assert (ledger["demo/number"].decimals, ledger["demo/pair"].decimals) == ((2,), (2, 1))
+    claim = ledger["demo/order"]
+    assert (claim.protocol, claim.note) == ("ten draws", "b is ours")
+    assert claim.history[0].gave == "1 against 2" and claim.history[0].verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("{id: demo/a, kind: value, source: s, data: full}", "no field 'paper'"),
+        ("{id: demo/a, kind: same, source: s, data: full}", "no field 'margin'"),
+        ("{id: demo/a, kind: valu, source: s, data: full}", "demo/a.*kind: 'valu'"),
+        ("{id: demo/a, kind: order, source: s}", "demo/a.*no field 'data'"),
+        ("{id: a, kind: order, source: s, data: full}", "<paper>/<claim>"),
+        ("{id: demo/a, kind: order, source: s, data: full, margni: 1}", "mean 'margin'"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: -1}", "negative"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: inf}", "'inf' is not a fin"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: nan %}", "'nan %' is not a"),
+        ("{id: demo/a, kind: order, source: s, data: full, protocol: [a]}", "protocol: .* not t"),
+        ("{id: demo/a, kind: order, source: s, data: full, history: [a]}", "history: expected"),
+        ("{id: demo/a, kind: value, source: s, data: full, better: up, paper: 1}", "better: 'up'"),
+        (
+            "{id: demo/a, kind: value, source: s, data: full, better: lower, margin: 1, paper: x}",
+            "'x' is not",
+        ),
+        ("just text", "claim 1"),
+        (
+            "{id: demo/a, kind: order, source: s, data: full}\n"
+            "  - {id: demo/a, kind: order, source: s, data: full}",
+            "stands twice",
+        ),
+    ],
+)
+def test_a_malformed_entry_is_named(tmp_path, entry, message):
+    path = tmp_path / "claims.yml"
+    path.write_text(f"claims:\n  - {entry}\n")
+    with pytest.raises(LedgerError, match=message):
+        load_ledger(path)
+
+
+def test_unreadable_ledgers(tmp_path):
+    with pytest.raises(LedgerError, match="cannot read"):
+        load_ledger(tmp_path / "none.yml")
+    for text, message in {"claims: [": "not YAML", "other: []": "one list named 'claims'"}.items():
+        (tmp_path / "bad.yml").write_text(text)
+        with pytest.raises(LedgerError, match=message):
+            load_ledger(tmp_path / "bad.yml")
+
+
+# -- a result in a notebook's text is one that the published run has printed -----------------------
+
+
+@pytest.fixture
+def written(project):
+    def write(text, **published):
+        project.write("demo/a", "sizes = [10, 2_500]\nwidth = 0.2")
+        path = project.source("demo/a")
+        path.write_text(path.read_text() + f"\n# %% [markdown]\n# {text}\n")
+        if published:
+            folder = project.published("demo/a")
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "results.json").write_text(json.dumps(published))
+            (folder / "table.csv").write_text("a,b\nx,97.25 ± 0.07\n")
+        return typed_results(project, "demo/a", ["96.83, 97.18"])
+
+    return write
+
+
+def test_a_typed_result_is_found(written):
+    for text in ("It is 91.3 points.", "A share of 12 % is lost.", "Errs by 7 ± 2.", "To 3e-4."):
+        (found,) = written(text)
+        assert found.split()[0] in text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "With 2,500 images at a width of 0.2 all is said in the code.",
+        "The paper prints 96.83 % and 97.18 %.",
+        "Theorem 3.2, section 4.1 and Lemma 2.1 of the paper.",
+        "The bound $\\\\varepsilon = 0.37$ and `tol=1e-9`, and [a link](x-0.5.html), tcp://1.2.3.4:5.",
+        "There are 32,768 points in 792 orbits.",
+    ],
+)
+def test_settings_formulas_and_the_papers_numbers_are_none(written, text):
+    assert written(text) == []
+
+
+def test_what_the_published_run_holds_may_be_said(written):
+    measured = {"claims": {"c": {"recorded": {"value": [0.91337]}}}, "volatile": {"wall_s": 12.5}}
+    text = "It reaches 91.3 %, or 0.9134; the table says 97.25 ± 0.07."
+    assert written(text) and written(text, **measured) == []
+    assert written("It reaches 91.4 %.", **measured)
+    assert written("It took 12.5 seconds.", **measured), "another machine takes others"
+
+
+def test_check_refuses_it_and_says_what_to_do(project, written):
+    written("It reaches 91.3 %.")
+    (problem,) = consistency.problems(project)
+    assert "demo/a: a result is typed" in problem and "run.say(" in problem

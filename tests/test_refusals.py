@@ -300,6 +300,8 @@ LINEAR = [
     (partial(L.RLSClassifier(kernel="precomputed").fit, P3, LABELS), "square at fit"),
     (partial(L.RLSClassifier(kernel="precomputed").fit, CROOKED, LABELS), "not symmetric"),
     (partial(L.RLSClassifier().fit, P3, 0 * LABELS), "one class"),
+    (partial(L.NormInfinityClassifier().fit, EYE, ["a"] * 3), "two classes, got the one class 'a'"),
+    (partial(L.margin_loss, "absolute", 0.0), "hinge"),
     *((partial(r(kernel=broken).fit, P3, LABELS), "Gram matrix must be finite.* nan") for r in RLS),
     *(
         (partial(r(kernel=far).fit(P3, LABELS).predict, 10 + P3**2), "new points.*finite")

@@ -77,13 +77,6 @@ def test_a_tabulated_affine_action_gives_the_same_points_and_features():
     assert_allclose(features.transform(X), np.sqrt(2 / 30) * plain, atol=1e-12)
 
 
-def test_samples_are_indices_and_every_map_is_drawn():
-    maps = G.LinearMaps(np.arange(6.0).reshape(3, 1, 2))
-    drawn = maps.sample(200, 0)
-    assert_array_equal(np.unique(drawn), [0, 1, 2])
-    assert_allclose(maps.act(drawn[:5], [[1.0, 1.0]])[:, 0, 0], 4 * drawn[:5] + 1)
-
-
 def test_a_projection_that_loses_nothing_keeps_the_kernel():
     rng = np.random.default_rng(0)
     span = np.zeros((4, 8))

@@ -107,10 +107,3 @@ def test_the_order_and_repetition_of_samples_do_not_matter():
     order = np.random.default_rng(5).permutation(40)
     twice = NormInfinityClassifier(0.2).fit(np.r_[X, X][order], np.r_[y, y][order])
     assert_allclose(twice.coef_, NormInfinityClassifier(0.2).fit(X, y).coef_, atol=1e-12)
-
-
-def test_one_class_is_an_error():
-    with pytest.raises(ValueError, match="two classes, got the one class 'a'"):
-        NormInfinityClassifier().fit(np.eye(3), ["a", "a", "a"])
-    with pytest.raises(ValueError, match="hinge"):
-        margin_loss("absolute", 0.0)

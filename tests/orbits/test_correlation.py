@@ -68,7 +68,10 @@ def check_extremes(pairs, a, b, expected, offsets=None, atol=1e-12):
 @given(
     st.tuples(st.integers(1, 6), st.integers(1, 6)),
     st.integers(1, 3),
-    st.lists(st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=8),
+    st.one_of(
+        st.lists(st.tuples(st.integers(-8, 8), st.integers(-8, 8)), min_size=1, max_size=8),
+        st.sampled_from(list(SHIFTS.values())),
+    ),
     st.integers(0, 1000),
     st.sampled_from([*WAYS, shift_correlation]),
 )
@@ -78,6 +81,9 @@ def test_correlation_is_the_inner_product_with_shifted_images(grid, n_channels, 
     pairs, expected = way(grid, shifts, n_channels, float), by_shift(a, b, shifts)
     check_extremes(pairs, a, b, expected, atol=1e-10)
     assert_allclose(at_shifts(pairs, every(pairs, a, b), shifts), expected, atol=1e-10)
+    a_b = pairs.in_tile_order(pairs.wanted).shape
+    offsets = 9 * rng.random((a_b[0], len(b), a_b[1], 1))  # which are subtracted before
+    check_extremes(pairs, a, b, expected - at_shifts(pairs, offsets, shifts), offsets)
 
 
 @pytest.mark.parametrize("grid", [(6, 8), (5, 7), (6, 7)])
@@ -127,18 +133,6 @@ def test_tiles_do_not_change_the_extremes(way, name, monkeypatch):
         assert_allclose(np.concatenate([np.arange(11)[some] for some in tiles]), np.arange(11))
         check_extremes(pairs, a, b, expected)
         assert_allclose(at_shifts(pairs, every(pairs, a, b), shifts), expected, atol=1e-12)
-
-
-@every_way
-@pytest.mark.parametrize("name", ["asymmetric", "all columns", "steps"])
-def test_offsets_are_subtracted_before_the_extremes(way, name):
-    rng, shifts = np.random.default_rng(0), SHIFTS[name]
-    a, b = rng.standard_normal((3, 2, 6, 8)), rng.standard_normal((4, 2, 6, 8))
-    pairs = way((6, 8), np.array(shifts), 2, float)
-    a_b = pairs.in_tile_order(pairs.wanted).shape
-    offsets = 9 * rng.random((a_b[0], len(b), a_b[1], 1))
-    expected = by_shift(a, b, shifts) - at_shifts(pairs, offsets, shifts)
-    check_extremes(pairs, a, b, expected, offsets)
 
 
 # -- quarter turns by characters of the group of order four ----------------------------------------

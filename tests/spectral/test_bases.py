@@ -1,14 +1,13 @@
 """Bases: orthonormal, harmonic, of the stated multiplicities, and complete on each eigenspace."""
 
 import itertools
-from math import factorial
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import eval_chebyt, eval_gegenbauer, gammaln
+from scipy.special import eval_chebyt, eval_gegenbauer
 
 from invariance.core.config import config_context
 from invariance.core.parameters import ParameterError
@@ -33,15 +32,6 @@ BASES = [
 ]
 
 
-def sphere_moment(exponents):
-    """E prod x_i^a_i for x uniform on the sphere: Gamma functions, zero for odd exponents."""
-    a = np.asarray(exponents)
-    if np.any(a % 2):
-        return 0.0
-    log = gammaln((a + 1) / 2).sum() - gammaln((a.sum() + len(a)) / 2)
-    return np.exp(log - len(a) * gammaln(0.5) + gammaln(len(a) / 2))
-
-
 def torus_grid(basis, points):
     side = np.arange(points) / points * basis.period - basis.period / 2
     return np.array(list(itertools.product(side, repeat=basis.n_features)))
@@ -55,23 +45,6 @@ def test_torus_functions_are_orthonormal_by_exact_quadrature(basis):
     assert_allclose(gram, np.eye(basis.n_functions_), atol=1e-12)
 
 
-@pytest.mark.parametrize(("d", "degree"), [(2, 5), (3, 5), (4, 4), (6, 3)])
-def test_sphere_functions_are_orthonormal_by_exact_moments(d, degree):
-    basis = Sphere(d, degree=degree)
-    exponents, rows = [], []
-    for k in range(degree + 1):
-        table = monomials(d, k)
-        kappa = np.prod(d + 2 * np.arange(k))
-        alpha = np.array([np.bincount(v, minlength=d) for v in table.variables]).reshape(-1, d)
-        weight = np.array([np.sqrt(kappa / np.prod([factorial(i) for i in a])) for a in alpha])
-        exponents.append(alpha)
-        rows.append((basis.frame(k).toarray() * weight, alpha))
-    for (one, a), (two, b) in itertools.product(rows, rows):
-        moments = np.array([[sphere_moment(p + q) for q in b] for p in a])
-        expected = np.eye(len(one)) if a is b else np.zeros((len(one), len(two)))
-        assert_allclose(one @ moments @ two.T, expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("basis", BASES, ids=repr)
 def test_every_eigenspace_sums_to_its_dimension_at_every_point(basis):
     """On a homogeneous space sum_l phi_l(x)^2 is constant: the trace of the projector."""
@@ -80,9 +53,9 @@ def test_every_eigenspace_sums_to_its_dimension_at_every_point(basis):
         assert_allclose(np.sum(values[:, columns] ** 2, axis=1), size, rtol=1e-12)
 
 
-@pytest.mark.parametrize("d", [2, 3, 4, 7])
+@pytest.mark.parametrize("d", [2, 3, 4, 6, 7])
 def test_zonal_sums_are_gegenbauer_polynomials(d):
-    """The addition theorem, which no orthonormal basis of another space satisfies."""
+    """The addition theorem, which so many functions satisfy only where they are orthonormal."""
     basis = Sphere(d, degree=5)
     x, y = basis.sample(5, random_state=1), basis.sample(4, random_state=2)
     one, two = basis.evaluate(x), basis.evaluate(y)

@@ -16,7 +16,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from invariance.companion import Run
-from invariance.companion.errors import LedgerError, NotebookError, OutputError, RecordError
+from invariance.companion.errors import LedgerError, NotebookError, RecordError
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.provenance import closure
@@ -148,13 +148,6 @@ def test_bad_results_are_refused_and_leave_the_good_ones(batch):
         with pytest.raises((LedgerError, RecordError), match=message):
             emit(*arguments, **more)
     assert (batch.folder / "results.json").read_text() == before
-
-
-def test_a_full_or_unwritable_folder_is_a_clear_error(project, monkeypatch):
-    (project.root / "file").write_text("")
-    monkeypatch.setenv("INVARIANCE_RUN_DIR", str(project.root / "file" / "out"))
-    with pytest.raises(OutputError, match="cannot write"):
-        Run("p/a")
 
 
 def test_bad_starts(project):

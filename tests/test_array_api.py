@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 from invariance import groups as G
 from invariance import kernels as K
 from invariance.core.arrays import on_host
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.features import DilatedCDF, GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
 
 TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
 #: Types, each with and without blocks and a device away from NumPy, in two of four combinations.
@@ -68,6 +68,12 @@ FEATURES = {
     ),
     "max filter": lambda **k: MaxFilter(G.CyclicShifts(12), 31, random_state=0, **k),
     "max filter, a large group": lambda **k: MaxFilter(G.Permutations(12), 31, random_state=0, **k),
+    **{
+        f"dilated points, {boundary}": lambda boundary=boundary, **k: DilatedCDF(
+            n_features=200, boundary=boundary, random_state=0, **k
+        )
+        for boundary in ("cyclic", "zero")
+    },
     "nystrom": lambda **k: OrbitNystroem(G.CyclicShifts(12), 11, **NYSTROM, **k),
     "nystrom, points": lambda **k: OrbitNystroem(
         G.Permutations(12), 11, n_transforms=9, side="first", **NYSTROM, **k

@@ -46,7 +46,6 @@ def test_list_shows_parameters_and_the_last_status(project, invoke):
         (["run", "-p", "wdth", "3"], "Did you mean 'width'"),
         (["run", "-p", "seed", "0.5"], "seed: 0.5 is not of type int"),
         (["run", "--profile", "fast"], "'fast' is not one of"),
-        (["run", "-p", "width", "wide"], "not of type float"),
         (["run", "--jobs", "0"], "jobs=0"),
         (["run", "--threads", "0"], "threads=0"),
         (["list", "q"], "unknown notebook"),

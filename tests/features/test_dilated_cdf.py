@@ -89,18 +89,3 @@ def test_numbers_of_features_and_dilations(asked, made):
     assert sum(t.size for t in model.thresholds_) == made
     assert model.dilations_[0] == 1 and 8 * model.dilations_[-1] < SERIES.shape[1]
     assert DilatedCDF(n_features=asked, n_dilations=1).fit(SERIES).dilations_.tolist() == [1]
-
-
-@pytest.mark.parametrize("library", ["array_api_strict", "torch"])
-@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
-def test_tensors(library, boundary):
-    pytest.importorskip("array_api_compat", reason="array-api-compat is not installed")
-    xp = pytest.importorskip(library, reason=f"{library} is not installed")
-    model = DilatedCDF(n_features=200, boundary=boundary, random_state=0).fit(SERIES[:6])
-    given_ = xp.asarray(SERIES[6:])
-    found = model.transform(given_)
-    assert type(found) is type(given_) and found.dtype == given_.dtype
-    assert_allclose(np.asarray(found), model.transform(SERIES[6:]), rtol=0, atol=1e-12)
-    if library == "torch":
-        with pytest.raises(ValueError, match="no gradient"):
-            model.transform(given_.requires_grad_())

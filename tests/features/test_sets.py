@@ -170,17 +170,6 @@ TEAMS = [
 ]
 
 
-def test_sets_of_sets_are_padded_at_both_levels():
-    padded = pad_sets(TEAMS)
-    largest = max(len(players) for teams in TEAMS for players in teams)
-    assert padded.shape == (7, max(map(len, TEAMS)), largest, 2)
-    for match, teams in zip(padded, TEAMS, strict=True):
-        for row, players in zip(match, teams, strict=False):
-            assert_allclose(row[: len(players)], players)
-            assert np.isnan(row[len(players) :]).all()
-        assert np.isnan(match[len(teams) :]).all()
-
-
 @pytest.mark.parametrize("outer", ["mean", "sum"])
 def test_features_of_sets_of_sets_are_pooled_twice(outer):
     psi = OrbitFourier(n_components=4, gamma=0.5, random_state=0)

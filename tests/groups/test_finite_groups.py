@@ -315,7 +315,6 @@ def test_a_missing_sample_is_named():
 
 
 def test_small_numpy_integers_count_as_python_s():
-    """Sizes such as int16(200) x int16(200) overflowed in silence."""
     small = np.int8(100)
     assert G.CyclicShifts(np.int16(200), np.int16(200)).n_features == 40_000
     assert G.Permutations(small, block=small).n_features == 10_000

@@ -32,7 +32,6 @@ def test_parts_of_as_many_numbers_compose_whatever_their_shape():
 
 
 def test_groups_that_commute_make_a_group():
-    """Then one argument's elements do: CyclicShifts(16, block=4).then(p) cost 64 times more."""
     within = G.OrthogonalMatrices([np.kron(np.eye(4), np.roll(np.eye(3), 1, axis=0))])
     for one, two in (
         (G.CyclicShifts(4, block=3), within),

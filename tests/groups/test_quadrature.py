@@ -128,7 +128,6 @@ def test_plane_rotations_by_nodes():
 
 @pytest.mark.parametrize("group", [PlaneRotations(8), PlaneRotations(), Rotations3D()], ids=repr)
 def test_points_that_turn_together_are_averaged_on_one_side(group):
-    """The ability was withdrawn with the list of elements: sums over pairs, |G| times as many."""
     size = 2 if isinstance(group, PlaneRotations) else 3
     assert group.moves_points(2 * size) == list(range(2 * size))
     X = np.random.default_rng(0).standard_normal((4, 3, size))

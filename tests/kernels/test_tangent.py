@@ -42,7 +42,6 @@ def test_at_most_euclidean():
 
 
 def test_a_gram_matrix_does_not_depend_on_blocks_or_threads():
-    """Its diagonal was 0 or 8e-8, as the bound on memory was."""
     X = np.random.default_rng(0).random((20, 64)) + 5
     whole = TangentDistance((8, 8))(X)
     assert np.array_equal(whole, whole.T)

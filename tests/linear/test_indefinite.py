@@ -131,7 +131,6 @@ def test_the_lowest_eigenvalue_is_exact_and_rounding_counts_as_none(n, log_noise
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("size", [1e-2, 1e-3, 1e-6])
 def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(clip, size):
-    """Down to -1 % of the largest these passed without a word, new points in another geometry."""
     rng = np.random.default_rng(0)
     n, m = 200, 100
     V = np.linalg.qr(rng.standard_normal((n + m, n + m)))[0]

@@ -181,13 +181,15 @@ def test_a_weight_is_so_many_copies(estimator):
 
 @pytest.mark.parametrize("smoothness", [None, 2.0])
 @pytest.mark.parametrize("weighted", [True, False])
-def test_alpha_is_chosen_by_leave_one_out(weighted, smoothness):
+@pytest.mark.filterwarnings("ignore:the cutoff keeps 64")
+@pytest.mark.parametrize("degree", [3, 7])  # 16 and 64 functions of 40 points
+def test_alpha_is_chosen_by_leave_one_out(degree, weighted, smoothness):
     """By the plain definition: leave a weighted point out, fit, and weigh its residual."""
     rng = np.random.default_rng(1)
     weights, alphas = rng.uniform(0.1, 3, size=40), [1e-6, 1e-3, 1e-1, 10.0]
     weights = weights if weighted else np.ones(40)
     y = TARGETS[:, 1] + 0.3 * rng.standard_normal(40)
-    model = S.SpectralAveraging(S.Sphere(3), degree=3, smoothness=smoothness, alphas=alphas)
+    model = S.SpectralAveraging(S.Sphere(3), degree=degree, smoothness=smoothness, alphas=alphas)
     model.fit(SMALL, y, sample_weight=weights if weighted else None)
     features = (model.basis_.evaluate(SMALL) @ model.vectors_.toarray())[:, 1:]
     if smoothness is not None:

@@ -105,7 +105,6 @@ DAMAGED = ["[" * 100_000, "- " * 100_000, "{a: " * 100_000, "a: &a [*a]", "claim
 
 @pytest.mark.parametrize("text", [*DAMAGED, "!!python/object:os.system {}"])
 def test_damaged_yaml_is_an_error_and_no_crash(tmp_path, text):
-    """libyaml recursed until the process died."""
     path = tmp_path / "claims.yml"
     path.write_text(text)
     for read in (load_ledger, read_settings):

@@ -129,7 +129,6 @@ def test_the_sentence_counts_claims_by_what_they_are(project):
 
 
 def test_what_is_cut_keeps_its_beginning():
-    """Published once: "now , ... (matched)"."""
     long = "K_s - 1: " + "x" * 500
     assert clipped(long, 120) == "K_s - 1: ..." and clipped("y" * 200, 120).startswith("y" * 120)
     assert clipped("a: 1, b: 2, c: 3", 12) == "a: 1, b: 2, ..." and clipped("short", 12) == "short"
@@ -205,7 +204,6 @@ def test_command_writes_it_and_check_misses_it(project):
 
 
 def test_a_readme_that_is_no_text_is_named(project):
-    """One byte of another encoding ended both commands in a traceback."""
     project.readme.write_bytes(f"caf\xa0\n{BEGIN}\n{END}\n".encode("latin-1"))
     for done in map(invoke, ("scoreboard", "check")):
         assert isinstance(done.exception, SystemExit)

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import pickle
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +16,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from invariance.companion import Run
+from invariance.companion import Run, instructions, processor_seconds
 from invariance.companion.errors import LedgerError, NotebookError, RecordError
 from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.settings import protocol_digest
@@ -343,3 +344,44 @@ def test_say_prints_what_was_measured(batch, capsys):
     for text, numbers in (("{best}", {}), ("{m:.2f}", {"m": "many"}), ("none", {"m": 1})):
         with pytest.raises(RecordError, match="say"):
             batch.say(text, **numbers)
+
+
+# -- `instructions`: counts of a call, by valgrind; `processor_seconds`: its time ------------------
+
+LOOP = """
+def prepare(n):
+    return lambda: sum(range(1000 * n))
+"""
+
+needs_valgrind = pytest.mark.skipif(
+    shutil.which("valgrind") is None, reason="valgrind is not installed"
+)
+
+
+@needs_valgrind
+def test_a_loop_twice_as_long_counts_twice_as_much_and_the_same_again():
+    once, twice, again = instructions(LOOP, [300, 600, 300])
+    assert twice / once == pytest.approx(2, rel=0.01)
+    assert again == pytest.approx(once, rel=1e-4)
+    assert once > 300 * 1000  # an instruction an addition, at the least
+
+
+@needs_valgrind
+def test_a_program_that_fails_says_why():
+    with pytest.raises(RuntimeError, match="no_such_module"):
+        instructions("import no_such_module", [1])
+
+
+def test_without_valgrind_it_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    assert instructions(LOOP, [1]) is None
+    assert "valgrind" in capsys.readouterr().out
+
+
+def test_seconds_grow_with_the_work_which_is_prepared_once_and_called_three_times():
+    few, many = processor_seconds(LOOP, [10, 1000])
+    assert 0 < 10 * few < many  # a hundred times the work
+    calls = []
+    program = "def prepare(calls): return lambda: calls.append(len(calls))"
+    assert processor_seconds(program, [calls])[0] >= 0
+    assert calls == [0, 1, 2]

@@ -23,7 +23,6 @@ def _site(folder: Path) -> Path:
 
 
 def test_what_is_not_ours_is_refused_and_stays(project, tmp_path):
-    """An ``index.html`` does not make a folder ours: in a trial, a thesis was deleted."""
     here = tmp_path / "here"
     real = _site(here / "site")
     for name in ("thesis/index.html", "thesis/chapters/one.tex", "thesis/.git/HEAD", "file"):

@@ -53,7 +53,6 @@ def test_it_is_small_and_no_link_is_dead(site, pages):
 
 
 def test_from_every_claim_to_its_evidence_the_paper_the_function_and_back(site, pages):
-    """One click each way, for every claim that has a result."""
     material = collect(Paths(ROOT))
     reference = Reference(material.about["reference"])
     leads = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import Numbers
+from . import Numbers, in_floats
 
 
 def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
@@ -63,3 +63,6 @@ def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) 
     m = np.size(eigenvalues)
     off = np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + 2 * np.log(n) + np.log(2 * m))
     return float(max(0.0, 1 - n * diagonal_tail(eigenvalues) - off))
+
+
+in_floats(globals())

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
 from ..core.parameters import ParameterError
-from . import Numbers, count
+from . import Numbers, count, in_floats
 
 
 def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
@@ -440,3 +440,6 @@ def theorem3_bound(
     """
     deviation = lemma6_deviation(N, L, C=C, s=s, V0=V0, delta=delta, n=None if printed else n)
     return 2 * deviation + lemma5_risk(m, G, n=n, L=L, C=C, s=s, delta1=delta, delta2=delta)
+
+
+in_floats(globals())

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.parameters import ParameterError, short
-from . import Numbers, count
+from . import Numbers, count, in_floats
 
 #: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
 _TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
@@ -152,3 +152,6 @@ def excess_risk_bound(
         np.log(1 / delta) / (2 * n)
     )
     return 2 * estimation + lipschitz * approximation_error(s, r, C=C, delta=delta)
+
+
+in_floats(globals())

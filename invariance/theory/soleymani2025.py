@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from . import Numbers
+from . import Numbers, in_floats
 
 
 def alpha(s: float, d: int) -> float:
@@ -115,3 +115,6 @@ def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
     """
     ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
     return np.asarray(ball / (2 * np.pi) ** d * volume * eigenvalue ** (d / 2))
+
+
+in_floats(globals())

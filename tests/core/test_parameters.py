@@ -1,9 +1,12 @@
 """Parameters are checked and converted once; afterwards they are Python's numbers."""
 
+import inspect
+from importlib import import_module
 from typing import Annotated
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, clone
 
 from invariance.core import parameters as P
@@ -69,3 +72,22 @@ REFUSED = [
 @pytest.mark.parametrize(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
 def test_values_that_are_of_no_kind(kind, value):
     assert not kind.accepts(value)
+
+
+#: Values of what is no size; bounds of arrays alone are left out.
+SYMBOLS = dict.fromkeys(("eps", "eps0", "epsilon", "delta", "delta1", "delta2", "rho"), 0.25)
+SYMBOLS["loss"] = "hinge"
+OF_ARRAYS = {"orbit_distance", "cdf_products", "remark4_kernel", "jacobian_factor"}
+
+
+@pytest.mark.parametrize("paper", ["liu2022", "mroueh2015", "raj2017", "soleymani2025"])
+@pytest.mark.parametrize("small", [np.int8(100), np.uint8(200), np.int16(200)], ids=repr)
+@np.errstate(all="ignore")
+def test_bounds_of_small_integers_are_those_of_python_s(paper, small):
+    module = import_module(f"invariance.theory.{paper}")
+    for name, f in inspect.getmembers(module, inspect.isfunction):
+        if f.__module__ == module.__name__ and name[0] != "_" and name not in OF_ARRAYS:
+            symbols = inspect.signature(f).parameters
+            found = f(**{s: SYMBOLS.get(s, small) for s in symbols})
+            due = f(**{s: SYMBOLS.get(s, int(small)) for s in symbols})
+            assert_allclose(found, due, rtol=1e-12, err_msg=name)

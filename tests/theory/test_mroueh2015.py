@@ -326,14 +326,6 @@ def test_lipschitz_constants(loss):
     assert_allclose(margin_loss(loss, 0.0), at_zero)
 
 
-def test_small_integers_of_numpy_do_not_overflow_and_huge_sizes_are_infinite():
-    n = np.int16(200)
-    assert theory.theorem2_elements(0.5, n, n_templates=n, delta=0.1) == 5641
-    assert theory.theorem2_templates(0.5, n, delta=0.1) == theory.theorem2_templates(
-        0.5, 200, delta=0.1
-    )
-    assert theory.theorem2_errors(n, n, n_elements=n, n_points=n, delta=0.1, s=1.2) == (
-        theory.theorem2_errors(200, 200, n_elements=200, n_points=200, delta=0.1, s=1.2)
-    )
+def test_huge_sizes_are_infinite():
     with np.errstate(over="ignore", divide="ignore"):
         assert theory.theorem2_templates(1e-200, 10, delta=0.1) == np.inf

@@ -105,13 +105,8 @@ def test_jacobian_factor_and_bandwidth():
 
 
 def test_small_sets_need_one_sample_and_losses_count_by_size():
-    assert (
-        raj2017.templates(0.9, 2, diameter=1e-9, delta=0.5)
-        == raj2017.group_samples(0.9, 2, diameter=1e-9, delta=0.5)
-        == 1
-    )
-    one, other = (
-        raj2017.excess_risk_bound(9, 9, r=9, C=1.0, delta=0.1, lipschitz=1.0, loss_at_zero=v)
-        for v in (-1.0, 1.0)
-    )
+    for samples in (raj2017.templates, raj2017.group_samples):
+        assert samples(0.9, 2, diameter=1e-9, delta=0.5) == 1
+    how = {"r": 9, "C": 1.0, "delta": 0.1, "lipschitz": 1.0}
+    one, other = (raj2017.excess_risk_bound(9, 9, loss_at_zero=v, **how) for v in (-1.0, 1.0))
     assert one == other

@@ -204,9 +204,10 @@ class Average(OrbitKernel):
 
     # -- what else is asked ----------------------------------------------------------------------
 
-    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int]:
+    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
         orbits, one_side = self._sums(X, Y)
-        return orbits, _MEAN, 1 if one_side else len(orbits.elements)
+        times = 1 if one_side else len(orbits.elements)
+        return orbits, _MEAN, times, one_side and self.side == "auto"
 
     def _gradient(self, X: Array) -> Array:
         orbits, one_side = self._sums(X, X)

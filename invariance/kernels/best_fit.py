@@ -103,8 +103,9 @@ class BestFit(OrbitKernel):
         over: tuple[OrbitProducts, bool] = memory["over"]
         return over
 
-    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int]:
-        return self._over(X.shape[1])[0], _LARGEST, 1
+    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
+        orbits, symmetric = self._over(X.shape[1])
+        return orbits, _LARGEST, 1, symmetric
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
         orbits, symmetric = self._over(X.shape[1])

@@ -64,8 +64,8 @@ class OrbitKernel(Kernel):
         own = {name: getattr(self, name) for name in names}
         return OrbitProducts(**{"Z": None, "owner": type(self).__name__} | own | how)
 
-    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int]:
-        """How the kernel is computed, and how often for each first point."""
+    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
+        """How the kernel is computed, how often for each first point, and whether symmetric."""
         raise NotImplementedError(f"{type(self).__name__} explains itself")
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
@@ -81,8 +81,9 @@ class OrbitKernel(Kernel):
         kernel, rows = on_rows(self, X, *(() if Y is None else (Y,)))
         kernel._of(rows[0].shape[1])
         orbits: OrbitProducts
-        orbits, reduction, times = kernel._plan(rows[0], rows[-1])
-        return orbits.at(rows[-1]).explain(rows[0], reduction, times=times)
+        orbits, reduction, times, symmetric = kernel._plan(rows[0], rows[-1])
+        how = {"times": times, "symmetric": symmetric and Y is None}
+        return orbits.at(rows[-1]).explain(rows[0], reduction, **how)
 
     # -- a Gaussian process tunes the base kernel ------------------------------------------------
 

@@ -371,11 +371,13 @@ class OrbitProducts:
 
     # -- what it will cost -----------------------------------------------------------------------
 
-    def explain(self, X: Any, reduction: Reduction, *, times: float = 1) -> Explanation:
+    def explain(
+        self, X: Any, reduction: Reduction, *, times: float = 1, symmetric: bool = False
+    ) -> Explanation:
         """Which way `reduce` takes for points X, with operations, memory and seconds.
 
         The seconds are from a trial on some points, and some elements where these are very many;
-        ``times`` is how often it is done.
+        ``times`` is how often it is done, ``symmetric`` as in `reduce`.
         """
         group, (first, second, _) = self.group, self._sides(X)
         n, m = len(first), len(second)
@@ -383,12 +385,16 @@ class OrbitProducts:
         if self.elements is None and not others and 2**13 < group.order < inf:
             draw = getattr(group, "random_words", group.sample)  # words need no stabiliser chain
             listed = replace(self, elements=draw(_TRIAL_ELEMENTS, random_state=0), weights=None)
-            return listed.explain(X, reduction, times=times * group.order / _TRIAL_ELEMENTS)
+            times *= group.order / _TRIAL_ELEMENTS
+            return listed.explain(X, reduction, times=times, symmetric=symmetric)
+        large = way.operations(n, m) >= _THREADS_FROM
+        tiles = max(way.pieces(m), large * min(8, m // 64)) if symmetric else 1
+        share = times * (1 + 1 / tiles) / 2
         return Explanation(
             way=way.name,
             operations=times * way.operations(n, m),
             n_bytes=min(2 * way.prepared_bytes(m), way.problem.block_bytes),
-            seconds=times * self._trial(way, first, second, way.problem.reduction),
+            seconds=share * self._trial(way, first, second, way.problem.reduction),
             alternatives={other.name: times * other.operations(n, m) for other in others},
         )
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from invariance import config_context
 from invariance import groups as G
 from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
-from invariance.kernels import CDF, Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Locality, Polynomial
 from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
 
 SHAPE = (6, 6)
@@ -227,7 +227,7 @@ def test_explain_lists_no_elements_where_they_are_many(monkeypatch):
     assert_allclose(told.operations, 362_880 * each, rtol=1e-12)
 
 
-def test_explain_knows_kernels_that_are_slow_to_evaluate_and_reads_as_a_line():
+def test_explain_knows_slow_kernels_and_one_triangle_and_reads_as_a_line(monkeypatch):
     class Slow(Laplacian):
         def _gram(self, X, Y):
             x = time.process_time()
@@ -237,6 +237,10 @@ def test_explain_knows_kernels_that_are_slow_to_evaluate_and_reads_as_a_line():
 
     X = points(40)
     assert OrbitProducts(X, CYCLIC, base=Slow(0.1)).explain(X, WeightedMean()).seconds > 2e-3
+    monkeypatch.setattr(OrbitProducts, "_trial", lambda *_: 16.0)
+    X, kernel = np.ones((600, 64)), Average(Gaussian(0.1), G.CyclicShifts(64))
+    assert kernel.explain(X, X.copy()).seconds == 16.0
+    assert kernel.explain(X).seconds == 9.0  # one triangle of eight tiles a side
     X = np.ones((5, 144))
     text = str(OrbitProducts(X, G.CyclicTranslations((12, 12))).explain(X, Extremes()))
     assert text.startswith("correlation: ") and "instead of product" in text

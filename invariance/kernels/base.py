@@ -445,7 +445,8 @@ def power(values: Any, degree: int) -> Any:
 
 
 def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
-    """v of all pairs of rows (see `Form`); of distances never above zero, and zero for Y=None.
+    """v of all pairs of rows (see `Form`); of distances above zero by rounding alone, which outer
+    functions cut off; zero on the diagonal for Y=None.
 
     Single precision is left for double where it would change a kernel's values.
     """
@@ -470,7 +471,6 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         v = X @ other.T
         v -= halves[:, None]
         v -= others
-        np.minimum(v, 0, out=v)
     if Y is None:
         np.fill_diagonal(v, 0)
     return v

@@ -271,7 +271,8 @@ def test_classifiers_and_folds():
         closed = find_symmetry(RLSClassifier([1e-2], Gaussian(0.2)), RING, X, target)
         out = find_symmetry(RLSClassifier([1e-2], Gaussian(0.2)), RING, X, target, cv=LeaveOneOut())
         assert_allclose([r["error"] for r in closed.rows], [r["error"] for r in out.rows])
-    folds = KFold(5, shuffle=True)  # drawn anew each time: the same for all models all the same
+    # drawn anew each time: the same for all models all the same
+    folds = KFold(5, shuffle=True, random_state=np.random.RandomState(0))
     svc = find_symmetry(SVC(kernel=Gaussian(0.2)), {"-": G.Negation()}, X, y > 0, cv=folds)
     same = find_symmetry(SVC(), {"-": G.Negation()}, X, y > 0, build=lambda m, g: m, cv=folds)
     assert same["-"]["verdict"] == "the data do not tell" and svc["-"]["error"] < 60

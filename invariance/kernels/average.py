@@ -104,6 +104,8 @@ class Average(OrbitKernel):
         elif is_foreign(X):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         else:
+            way, n, m = orbits.ways(X, _MEAN)[0], len(X), len(other)
+            orbits.announce(len(orbits.elements) * way.operations(n, m), way, n, m)
             gram = _both_sides(orbits, X, same)
         return self._normalized(gram, X, other) if self.normalize > plain else gram
 

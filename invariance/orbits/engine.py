@@ -216,7 +216,7 @@ class OrbitProducts:
             terms = own if terms is None else terms + own
         operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
         if key is not None:  # no trial
-            self._announce(operations, way, n, m)
+            self.announce(operations, way, n, m)
         small = operations < _THREADS_FROM
         order = None if symmetric or results is None or kept else way.order(X)
         if symmetric and not small:  # whole tiles under the diagonal are skipped
@@ -412,7 +412,7 @@ class OrbitProducts:
             size *= 2
         return spent * way.operations(n, m) / way.operations(a, b)
 
-    def _announce(self, operations: float, way: Way, n: int, m: int) -> None:
+    def announce(self, operations: float, way: Way, n: int, m: int) -> None:
         """Warn before minutes of work."""
         if operations > _LONG_FROM:
             what = f"{self.owner}: {n} x {m} pairs"

@@ -195,6 +195,7 @@ def test_explain_counts_pairs_of_points():
         (SetKernel(Gaussian(1.0)), "SetFeatures"),
         (MatchingKernel(Gaussian(1.0)), "SetKernel"),
         (Average(Hyperkernel(SetKernel(Gaussian(1.0))), PlaneRotations(4)), "n_transforms"),
+        (Average(SetKernel(Gaussian(1.0)), PlaneRotations(4), side="both"), "n_transforms"),
     ],
 )
 def test_minutes_of_work_are_announced(monkeypatch, kernel, cheaper):

@@ -122,14 +122,12 @@ def runs_alone(paths: Paths, notebook: str) -> bool:
 
 
 def _header(paths: Paths, notebook: str) -> dict[str, Any]:
-    match read_notebook(paths.source(notebook)).metadata.get("invariance", {}):
-        case dict() as header if {*header} <= {"reads", "alone"}:
-            said = {"reads": [], "alone": False} | header
-            listed = isinstance(said["reads"], list) and all(type(n) is str for n in said["reads"])
-            if listed and isinstance(said["alone"], bool):
-                return said
-        case header:
-            pass
+    header = read_notebook(paths.source(notebook)).metadata.get("invariance", {})
+    if isinstance(header, dict) and {*header} <= {"reads", "alone"}:
+        said = {"reads": [], "alone": False} | header
+        listed = isinstance(said["reads"], list) and all(type(n) is str for n in said["reads"])
+        if listed and isinstance(said["alone"], bool):
+            return said
     wanted = "expected 'reads: [<paper>/<name>, ...]' or 'alone: true' below it"
     raise NotebookError(f"notebook {notebook}: its header says invariance: {header!r}; {wanted}")
 
@@ -190,7 +188,10 @@ def _as(kind: str, value: Any) -> Any:
 
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
-    """Parameters of a text notebook, in their order; `NotebookError` names a line that is none."""
+    """Parameters of a text notebook, in their order.
+
+    Raises a `NotebookError` that names the first line which declares no parameter.
+    """
     name = f"notebook {path.parent.name}/{path.stem}"
     code = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
     cells = [cell.source for cell in code if "parameters" in cell.metadata.get("tags", [])]

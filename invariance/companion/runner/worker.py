@@ -56,9 +56,10 @@ def _alive(process: psutil.Process) -> bool:
 
 def _below() -> list[psutil.Process]:
     """Living descendants of this process."""
-    with suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
+    with suppress(ChildProcessError):  # no child is left
+        ended = -1
+        while ended:  # those that have ended are let go, one at a time
+            ended, _ = os.waitpid(-1, os.WNOHANG)
     return [process for process in psutil.Process().children(recursive=True) if _alive(process)]
 
 

@@ -56,8 +56,10 @@ _ROWS = 256
 #: Operations of which nobody is told in advance.
 _LONG_FROM = 1e11
 _CHEAPER = "n_transforms=..., single precision, or features (OrbitFourier, OrbitNystroem)"
+#: Seconds of a call itself: its checks and its plan.
+_CALL = 2e-4
 #: Seconds of a trial that tells what a computation will cost, and its elements where they are many.
-_TRIAL, _TRIAL_ELEMENTS = 0.06, 512
+_TRIAL, _TRIAL_ELEMENTS = 0.06, 4096
 
 
 @dataclass(eq=False, repr=False)
@@ -394,7 +396,7 @@ class OrbitProducts:
             way=way.name,
             operations=times * way.operations(n, m),
             n_bytes=min(2 * way.prepared_bytes(m), way.problem.block_bytes),
-            seconds=share * self._trial(way, first, second, way.problem.reduction),
+            seconds=max(_CALL, share * self._trial(way, first, second, way.problem.reduction)),
             alternatives={other.name: times * other.operations(n, m) for other in others},
         )
 
@@ -402,14 +404,20 @@ class OrbitProducts:
         """Seconds that a way takes, from trials on more and more points until one takes enough."""
         (n, m), size, spent = (len(X), len(Y)), 4, 0.0
         X, Y = (A.astype(way.problem.dtype, copy=False) for A in (X, Y))
-        while True:
-            (a, b), before = (min(n, size), min(m, size)), spent
+
+        def timed(a: int, b: int) -> float:
             start = time.process_time()
             self._loop(way, X[:a], Y[:b], reduction, None)
-            spent = time.process_time() - start
+            return time.process_time() - start
+
+        while True:
+            (a, b), before = (min(n, size), min(m, size)), spent
+            spent = timed(a, b)
             if (a, b) == (n, m) or (spent > _TRIAL and before > 0):
                 break
             size *= 2
+        if spent < 4 * _TRIAL:  # the first time memory is new to the process, and slower
+            spent = min(spent, timed(a, b))
         return spent * way.operations(n, m) / way.operations(a, b)
 
     def announce(self, operations: float, way: Way, n: int, m: int) -> None:

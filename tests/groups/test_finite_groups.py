@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy import ndimage
 from sklearn.base import clone
 
 from invariance import groups as G
@@ -180,16 +179,11 @@ def test_angles_a_whole_turn_apart_are_one():
 
 
 def test_rotations_are_in_radians_and_whole_degrees_are_exact():
-    turns = G.Rotations((6, 6), degrees=[0, 90, 180, 270, 30])
-    moved = turns.act(turns.elements(), IMAGES)
     for k in range(4):
         assert_array_equal(
             G.Rotations((6, 6), interpolation=1).act([k * np.pi / 2], IMAGES)[0],
             np.rot90(IMAGES, k, axes=(1, 2)),
         )
-        assert_allclose(moved[k], np.rot90(IMAGES, k, axes=(1, 2)), atol=1e-12)
-    expected = ndimage.rotate(IMAGES[0], 30, reshape=False, order=3)
-    assert_allclose(moved[4, 0], expected, atol=1e-12)
     # Sums of quarter turns, as compositions give them, stay exact.
     assert_array_equal(
         G.Rotations((6, 6), interpolation=1).act([np.deg2rad(100) - np.deg2rad(10)], IMAGES)[0],
@@ -353,9 +347,14 @@ def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
     class Below(Said):
         pass
 
+    class Even(G.SignFlips):
+        def elements(self):
+            every = super().elements()
+            return every[np.sign(every).prod(axis=1) > 0]
+
     for name in ("aligned", "log_mean_exponential", "log_mean_laplacian", "mean_powers"):
         assert ability(G.SignFlips(3), name) and ability(Renamed(3), name)
-        assert not ability(Loud(3), name) and not ability(Weighed(3), name)
+        assert not any(ability(kind(3), name) for kind in (Loud, Weighed, Even))
     assert Loud(3).aligned(X) is None
     assert_array_equal(Below(4).aligned(-X), X)
     assert not ability(Below(3), "mean_powers")

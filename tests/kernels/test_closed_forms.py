@@ -102,24 +102,6 @@ def test_sides_and_one_coordinate_that_dominates():
     assert_allclose(Average(base, SignFlips(3))(X), expected, rtol=1e-13)
 
 
-def test_a_subclass_that_lists_other_elements_loses_the_closed_forms():
-    class EvenFlips(SignFlips):
-        def elements(self):
-            every = super().elements()
-            return every[np.sign(every).prod(axis=1) > 0]
-
-        @property
-        def order(self):
-            return super().order // 2
-
-    X, Z = points(6), points(6, 4, seed=1)
-    for kernel, reduce in ((Average, np.mean), (BestFit, np.max)):
-        for base in (Gaussian(0.2), Laplacian(0.2), Polynomial(3, 0.1)):
-            expected = reduce(all_values(base, EvenFlips(6), X, Z), axis=0)
-            assert_allclose(kernel(base, EvenFlips(6))(X, Z), expected, rtol=1e-10)
-    assert EvenFlips(6).mean_powers(np.ones((1, 6)), np.ones((1, 6)), 2) is None
-
-
 # -- the best fit over all rotations, by superposition of points in their given order --------------
 
 GROUPS = [PlaneRotations(), Rotations3D()]

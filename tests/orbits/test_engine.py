@@ -178,22 +178,13 @@ def test_a_users_group_and_a_subclass_of_a_kernel_get_the_fast_way():
     assert_allclose(other, 1 + expected)
 
 
-class Ring(G.FiniteGroup):
-    """A group that the package does not know: it moves the entries of a vector around."""
+class Ring(G.Transformations):
+    """A set that the package does not know: it moves the entries of a vector around."""
 
-    unitary, shape, order = True, (256,), 256
+    shape = (256,)
 
-    def identity(self):
-        return np.zeros((1, 1), int)
-
-    def generators(self):
-        return np.ones((1, 1), int)
-
-    def compose(self, first, second):
-        return (first + second) % 256
-
-    def inverse(self, elements):
-        return -elements % 256
+    def _listed(self):
+        return np.arange(256)[:, None]
 
     def _act(self, elements, X):
         return np.stack([np.roll(X, int(k), axis=1) for k in elements[:, 0]])

@@ -138,9 +138,12 @@ def test_the_median_of_distances_is_that_of_pairs():
     single, few = normal.astype(np.float32) + np.float32(1000), np.repeat(normal[:2], [90, 10], 0)
     for points in (normal, single, far, few):
         pairs = points.astype(float)[:, None] - points.astype(float)[None]
-        squares = np.square(pairs).sum(axis=2)[np.triu_indices(len(points), 1)]
-        expected = 1 / (2 * np.median(squares)) if np.median(squares) else 1.0
-        assert_allclose(F.median_gamma(points), expected, rtol=1e-12)
+        for kernel, distances in (("gaussian", 2 * np.square(pairs)), ("laplacian", np.abs(pairs))):
+            median = np.median(distances.sum(axis=2)[np.triu_indices(len(points), 1)])
+            expected = 1 / median if median else 1.0
+            assert_allclose(F.median_gamma(points, kernel), expected, rtol=1e-12)
+            model = F.OrbitFourier(None, 3, kernel=kernel, random_state=0).fit(points)
+            assert model.gamma_ == F.median_gamma(points, kernel)
 
 
 @pytest.mark.parametrize("kind", ORBITS)

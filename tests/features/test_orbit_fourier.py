@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.linalg import hadamard
 
-from invariance.features import OrbitFourier, StructuredTemplates, median_gamma
+from invariance.features import OrbitFourier, StructuredTemplates
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -134,14 +134,6 @@ def test_inner_products_are_unbiased_for_the_orbit_kernel(kernel, base, form):
     standard_error = np.std(grams, axis=0) / np.sqrt(len(grams))
     # Six entries at 4.5 standard errors: a false alarm once in 25,000 seeds.
     assert np.all(np.abs(error) <= 4.5 * standard_error + 1e-12)
-
-
-def test_median_heuristic():
-    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-    assert median_gamma(X) == pytest.approx(1 / (2 * 4.0))
-    assert median_gamma(X, "laplacian") == pytest.approx(1 / 2.0)
-    assert median_gamma(np.ones((4, 2))) == 1.0
-    assert OrbitFourier(n_components=3, random_state=0).fit(X).gamma_ == pytest.approx(1 / 8)
 
 
 def test_point_dependent_actions_act_on_points():

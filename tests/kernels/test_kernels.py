@@ -124,9 +124,6 @@ def test_scikit_learn_takes_every_kernel():
     X, y = points(20), np.arange(20) % 2
     for kernel in (*BASES, Average(Gaussian(0.3), SignFlips(6))):
         gram = kernel(X)
-        ours = SVC(kernel=kernel, tol=1e-10).fit(X, y).decision_function(X)
-        theirs = SVC(kernel="precomputed", tol=1e-10).fit(gram, y).decision_function(gram)
-        assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
         ridge = gram @ np.linalg.solve(gram + 0.1 * np.eye(20), y)
         found = KernelRidge(kernel=kernel, alpha=0.1).fit(X, y).predict(X)
         assert_allclose(found, ridge, rtol=1e-6, atol=1e-8)

@@ -179,8 +179,7 @@ run.figure(
 # Thresholds run from $-s$ to $s$. The paper's $s = 1 + \varepsilon$ is beyond any inner product of
 # unit vectors, and most thresholds of this **full range** lie where nothing happens. As for MNIST
 # we take the **range of the data**: $s$ is the $0.999$ quantile of the projections of the
-# recordings themselves (no label is used). With it the claims are judged, save the ease of new
-# utterances, which was registered with the full range and is measured there.
+# recordings themselves (no label is used). With it the claims are judged.
 
 # %%
 RANGES = {"full range": 1.0, "range of the data": "data"}
@@ -395,7 +394,7 @@ for claim, name, split in (("speaker", sets[0], "speaker"), ("gender", sets[-1],
 
 # %%
 last = {
-    (name, split): scores[name, "log-mel", "full range"][:, -1, -1, at]
+    (name, split): scores[name, "log-mel", "range of the data"][:, -1, -1, at]
     for name in sets
     for at, split in enumerate(splits(name, 0))
 }

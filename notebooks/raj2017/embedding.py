@@ -31,6 +31,8 @@ local: float = 2.0  # kappa of the local kernel that tells sixes from nines
 weakly_local: float = 0.2
 
 # %%
+from functools import partial
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -67,17 +69,13 @@ def quadratic_features(X):
     return np.concatenate([ones, np.sqrt(2) * X, X**2, mixed], axis=-1)
 
 
-groups = [
-    SignFlips(4),
-    CyclicShifts(4),
-    CircleAction([1, 1, 2, 2], n_nodes=12),
-    CircleAction([1, 1, 2, 2], VonMises(kappa=2.0), n_nodes=12),
-    CircleAction([1, 1, 2, 2], VonMises(kappa=2.0, loc=0.7), n_nodes=12),
-]
+turns = partial(CircleAction, [1, 1, 2, 2], n_nodes=12)
 differences = []
 for trial in range(trials):
     rng = np.random.default_rng([seed, trial])
     X = rng.standard_normal((5, 4))
+    drawn = VonMises(kappa=rng.uniform(0, 3), loc=rng.uniform(-np.pi, np.pi))
+    groups = [SignFlips(4), CyclicShifts(4), turns(), turns(VonMises(kappa=2.0)), turns(drawn)]
     for group in groups:
         elements, weights = group.quadrature()
         orbits = group.act(elements, X)

@@ -205,9 +205,15 @@ run.claim("raj2017/remark3-second-layer", rates={"features": fit}, expected={"fe
 # %%
 X = np.random.default_rng(106).standard_normal((100, 16))
 features = OrbitFourier(CyclicShifts(16), 40, gamma=0.5, random_state=0).fit_transform(X)
-histograms = GroupCDF(CyclicShifts(16), 40, n_bins=12, random_state=0).fit_transform(X)
-ratio = histograms.nbytes / features.nbytes
-run.claim("raj2017/gicdf-memory", value=ratio, exact="bytes of two arrays, counted")
+own, wide = (
+    GroupCDF(CyclicShifts(16), 40, n_bins=n, random_state=0).fit_transform(X).nbytes
+    for n in (12, 25)
+)
+run.say(
+    "With 25 thresholds on either side of zero, as Mroueh et al. count, the ratio is {wide:.0f}.",
+    wide=wide / features.nbytes,
+)
+run.claim("raj2017/gicdf-memory", value=own / features.nbytes, exact="bytes of two arrays, counted")
 
 # %% [markdown]
 # ## Try it

@@ -41,7 +41,7 @@ run = Run("raj2017/theorem32", profile=profile, seed=seed, kappa=kappa, gamma=ga
 
 # %% tags=["settings"]
 population, draws = (60, 30) if run.quick else (120, 300)
-n_pool, n_distances = (4000, 200) if run.quick else (150_000, 2000)
+n_pool, n_distances = (4000, 200) if run.quick else (154_000, 2000)
 
 # %% [markdown]
 # ## A population whose risk is known exactly
@@ -97,12 +97,9 @@ def best_sum(omega):
 
 pool = np.concatenate([best_sum(draw_templates(1000)) for _ in range(n_pool // 1000)])
 ss = np.array([8, 16, 32, 64, 128, 256, 512])
-ss = ss[ss * draws <= len(pool) * 1.03]
-parts = {
-    k: pool[: k * min(draws, len(pool) // k)].reshape(-1, k).mean(axis=1) - pool.mean() for k in ss
-}
-fewest = min(map(len, parts.values()))
-by_templates = C * np.abs([part[:fewest] for part in parts.values()])
+ss = ss[ss * draws <= len(pool)]
+parts = [pool[: k * draws].reshape(draws, k).mean(axis=1) - pool.mean() for k in ss]
+by_templates = C * np.abs(parts)
 
 omega = draw_templates(60)
 each = features(omega)

@@ -302,8 +302,8 @@ run.figure(fig, "local-distances", caption="Beyond the dashed line theorem 1's s
 run.claim(
     "mroueh2015/remark3-local",
     trials=sides["printed"],
-    note="Transformed templates give the distance over inverses (equation 11), which is the "
-    "printed one only where the subset is closed under inverses or its elements commute.",
+    note="Transformed templates give the distance over inverses (equation 11). If the subset is closed "
+    "under inverses or its elements commute, that is the printed one; in general it is another.",
 )
 run.claim("mroueh2015/remark3-local-inverse", trials=sides["inverses"])
 

@@ -152,10 +152,8 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
     return folder
 
 
-def write_executed(folder: Path, cells: list[dict]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    content = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
-    (folder / "executed.ipynb").write_text(json.dumps(content))
+def executed(*cells: object) -> str:
+    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
 
 
 def code_cell(source: str, *outputs: dict) -> dict:
@@ -200,7 +198,7 @@ def make_project(root: Path) -> Paths:
     write_results(paths.published("liu2022/few_samples"), "liu2022/few_samples", "full", {})
     built = paths.output("mroueh2015/xperm", "quick")
     write_results(built, "mroueh2015/xperm", "quick", claims)
-    write_executed(built, [
+    (built / "executed.ipynb").write_text(executed(
         {"cell_type": "markdown", "metadata": {}, "source": "# On xperm\n\nWith words."},
         code_cell("print(1)", {"output_type": "stream", "name": "stdout", "text": "10%\r100%\n"}),
         code_cell("run.figure(f, 'accuracy')", shown({"text/plain": "F"}, figure="accuracy"),
@@ -209,7 +207,7 @@ def make_project(root: Path) -> Paths:
         code_cell("table", shown({"text/html": "<table><tr><th>way</th></tr><tr><td>by hand</td>"
                                                "</tr></table>", "text/plain": "way"})),
         code_cell("for c in claims: c", *[shown({"text/plain": c}, claim=c) for c in claims]),
-    ])  # fmt: skip
+    ))  # fmt: skip
     return paths
 
 

@@ -7,7 +7,7 @@ import zlib
 
 from invariance.companion.paths import Paths
 
-from .conftest import NOTEBOOK, claim, code_cell, shown, write_executed, write_results
+from .conftest import NOTEBOOK, claim, code_cell, executed, shown, write_results
 
 HOSTILE = "<script>alert('x')</script><img src=x onerror=alert(1)> & \"quoted\""
 CUNNING = (
@@ -28,14 +28,10 @@ HUGE = b"\x89PNG\r\n\x1a\n" + b"".join([
 ])  # fmt: skip
 
 
-def _executed(*cells: dict) -> str:
-    return json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
-
-
 #: What the page of a damaged notebook must say, and the files that are damaged.
 DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
-    "truncated": ("damaged", {"executed.ipynb": _executed(code_cell("x = 1"))[:60]}),
-    "cells": ("cells[0] must be object", {"executed.ipynb": _executed("no cell", 3)}),
+    "truncated": ("damaged", {"executed.ipynb": executed(code_cell("x = 1"))[:60]}),
+    "cells": ("cells[0] must be object", {"executed.ipynb": executed("no cell", 3)}),
     "latin": ("latin.py cannot be read", {}),
     "status": ("it must be object", {"status.json": "[1]"}),
     "claims": ("claims must be object", {}),
@@ -43,7 +39,7 @@ DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
     "results": ("results.json: not readable as results", {"results.json": '{"claims": '}),
     "deep": ("results.json: not readable as results", {"results.json": "[" * 200_000}),
     "huge": ("figure accuracy: not a PNG picture, or too large a one", {"accuracy.png": HUGE}),
-    "output": ("a picture in an output", {"executed.ipynb": _executed(
+    "output": ("a picture in an output", {"executed.ipynb": executed(
         code_cell("p", shown({"image/png": base64.b64encode(HUGE).decode()})))}),
     "table": ("scores.csv cannot be read", {"scores.csv": b"\xff\xfe\x00"}),
     "folder": ("no file accuracy.png", {}),
@@ -100,14 +96,15 @@ def attack(paths: Paths) -> None:
     html = {"text/html": f"<table><tr><td>{EVIL}</td></tr></table>{EVIL}", "text/plain": EVIL}
     error = {"output_type": "error", "ename": "E", "evalue": EVIL, "traceback": [EVIL]}
     stream = {"output_type": "stream", "name": "stdout", "text": EVIL}
-    write_executed(paths.output("soleymani2025/evil", "quick"), [
+    evil = paths.output("soleymani2025/evil", "quick")
+    write_results(evil, "soleymani2025/evil", "quick", {})
+    (evil / "executed.ipynb").write_text(executed(
         {"cell_type": "markdown", "metadata": {}, "source": f"# {EVIL}\n\n{EVIL}"},
         code_cell(EVIL, stream, error, shown(html), shown({"text/html": EVIL, "text/plain": EVIL}),
                   shown({"image/svg+xml": EVIL, "text/plain": EVIL}),
                   shown({"text/markdown": f"{EVIL} [x](javascript:alert(1))"}),
                   shown({"application/javascript": "alert(1)"}), shown({"text/latex": EVIL})),
-    ])  # fmt: skip
-    write_results(paths.output("soleymani2025/evil", "quick"), "soleymani2025/evil", "quick", {})
+    ))  # fmt: skip
     # a cell that the compiler cannot take: it ended the whole report once
     minus = "guides/minus"
     paths.source(minus).write_text(

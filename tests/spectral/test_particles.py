@@ -37,8 +37,7 @@ def haar_average(f, basis, group, n_nodes=9):
 
 def rule(group, n):
     """Elements whose plain mean is the Haar integral for all degrees below n."""
-    angles = 2 * np.pi * np.arange(n) / n
-    return angles
+    return 2 * np.pi * np.arange(n) / n
 
 
 @pytest.mark.parametrize(("basis", "group"), CONTINUOUS, ids=repr)

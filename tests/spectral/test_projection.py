@@ -193,7 +193,6 @@ def test_characters_of_permuted_translations():
 
     class Screw(G.TorusTranslations):
         def _act(self, elements, X):
-            moved = X
             images = []
             for (power,) in elements[:, :1]:
                 moved = X

@@ -41,7 +41,7 @@ from invariance.spectral import Circle, SpectralAveraging, VonMisesKernel, proje
 run = Run("soleymani2025/circle_rotations", profile=profile, seed=seed, k=k, noise=noise)
 
 # %% tags=["settings"]
-many, large = [1, 2, 3, 4, 5, 6, 7, 8, 13, 21, 64, 100, 360], [200, 400, 800, 1600, 3200, 6400]
+many, large = [*range(1, 14), 21, 64, 100, 360], [200, 400, 800, 1600, 3200, 6400]
 ORDERS, TOP, SIZES, REPETITIONS = {
     "quick": ([1, 2, 3, 5, 8, 13, 64], 40, [200, 400, 800], 5),
     "full": (many, 400, large, 40),

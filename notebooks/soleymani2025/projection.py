@@ -254,7 +254,7 @@ for basis, group in CASES.values():
     kernel = spectral.SobolevKernel(basis, smoothness=float(basis.manifold_dimension))
     X, Y = basis.sample(20, seed), basis.sample(20, seed + 1)
     K = kernel(X, Y)
-    elements = group.random_words(5, random_state=seed)
+    elements = np.concatenate([group.generators(), group.random_words(5, random_state=seed)])
     for moved_X, moved_Y in zip(group.act(elements, X), group.act(elements, Y), strict=True):
         shift.append(np.abs(kernel(moved_X, moved_Y) - K).max() / np.abs(K).max())
     moved = group.act(group.generators()[:1], X)[0]

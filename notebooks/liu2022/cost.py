@@ -287,7 +287,7 @@ def prepare(size):
     X = rng.standard_normal((n, m)) + 0.2 * y[:, None]
     return lambda: SVC(kernel="poly", degree=8, gamma=1 / m, coef0=1, C=1).fit(X, y)
 """
-FEATURES = [(400, m) for m in (256, 512, 1024, 2048)]
+FEATURES = [(400, m) for m in (2048, 4096, 8192, 16384)]
 SAMPLES = [(n, 128) for n in (200, 300, 450, 675, 1012)]
 found = None if run.quick else instructions(LIBSVM, FEATURES + SAMPLES)
 
@@ -302,7 +302,7 @@ def peak_bytes(n):
     return float(peak)
 
 
-held = [500, 1000, 2000, 4000][: 3 if run.quick else 4]
+held = [500, 1000, 2000] if run.quick else [1000, 2000, 4000, 8000]
 space = fit_rate(held, [peak_bytes(n) for n in held])
 run.say("Space grows as the power {power:.2f} of the number of samples.", power=space.slope)
 if found:

@@ -15,6 +15,7 @@ from ..core import parameters as kinds
 from ..core.arrays import validate_data
 from ..core.parameters import check_values, stores_parameters
 from .classes import OneVsRest, check_two_classes, signs
+from .gram import rounding
 from .ridge import solve_ridges
 
 _FLOATS = (np.float64, np.float32)
@@ -143,8 +144,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             syr = linalg.get_blas_funcs("syr", (squares,))
             return syr(-1, mean, a=squares, lower=True, overwrite_a=True)
 
-        trace = float(self._squares.diagonal().sum(dtype=np.float64)) / n
-        safe = max(10 * float(np.finfo(self._squares.dtype).eps), 1e-12) * trace
+        with np.errstate(over="ignore"):  # infinite: each alpha has a factor of its own
+            safe = rounding(self._squares) / n
         found = solve_ridges(covariance, cross.astype(self._squares.dtype), alphas, safe=safe)
         coefs = found.astype(np.float64).swapaxes(1, 2)
         return [(coef, target - coef @ mean) for coef in coefs]

@@ -165,9 +165,10 @@ def solve_ridges(
         lowest, highest = ridges[group[0]], ridges[group[-1]]
         centre = lowest if lowest == highest else (lowest * highest) ** 0.5
         shifted.flat[:: n + 1] += shifted.dtype.type(centre)
-        try:
-            lower = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
+        potrf = linalg.get_lapack_funcs("potrf", (shifted,))
+        # what lies above the diagonal stays: SciPy cannot clear over 2^31 entries
+        lower, failed = potrf(shifted, lower=True, clean=False, overwrite_a=True)
+        if failed:
             continue
         shifts = ridges[group] - centre
         solved = _near(lower, targets.reshape(n, t), shifts.astype(targets.dtype))

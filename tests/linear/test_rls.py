@@ -295,13 +295,17 @@ def test_held_out_scores():
     assert_allclose(scores, expected)
 
 
-def test_float32():
+def test_float32(monkeypatch):
     X, y = load_digits(return_X_y=True)
     X = (X / 16).astype(np.float32)
     one = BlockRidgeClassifier(alpha=1e-2, dtype="float32").fit(X, y)
     two = BlockRidgeClassifier(alpha=1e-2).fit(X, y)
     assert one._squares.dtype == np.float32
     assert_allclose(one.decision_function(X), two.decision_function(X), atol=1e-3)
+    monkeypatch.setattr("invariance.linear.ridge._WORTH", 0)  # a factor for several alphas
+    alphas = 10.0 ** np.arange(-6, -2)
+    each = [one.solve(alpha).score(X, y) for alpha in alphas]
+    assert_allclose(one.scores(X, y, alphas=alphas), each, atol=2e-3)
     twins = np.concatenate([X, X], axis=1)
     broken = BlockRidgeClassifier(alpha=1e-3, dtype="float32").fit(twins, y)
     assert np.isnan(broken.scores(twins, y, alphas=[1e-30])[0])

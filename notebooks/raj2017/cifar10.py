@@ -253,14 +253,14 @@ def one_layer(kind, multiple, features="fourier"):
 
 
 @run.cache
-def two_layers(kind, multiple, second):
-    layer = first_layer(kind, multiple, n_templates[0], r=r_few)
-    Z = transformed(layer, kind, 0, few + held)
-    return held_out(second_layer(second, n_templates[1], Z).transform(Z))
-
-
-def entries(*axes):
-    return [list(entry) for entry in product(*axes)]
+def two_layers(kind, multiple):
+    """The best for each second bandwidth, which scales the angles: one product serves them all."""
+    Z = transformed(first_layer(kind, multiple, n_templates[0], r=r_few), kind, 0, few + held)
+    angles, best = Z @ second_layer(1, n_templates[1], Z).templates_.T, {}
+    for second in second_bandwidths:
+        turned = np.sqrt(np.float32(second)) * angles
+        best[second] = np.nanmax(held_out(np.hstack([np.cos(turned), np.sin(turned)])))
+    return best
 
 
 def inside(what, choice, grid):
@@ -282,8 +282,8 @@ for kind, multiples in bandwidths.items():
     near = [m for m in multiples if 0.5 <= m / first[kind] <= 1]
     second[kind] = run.select(
         f"both bandwidths of two layers, {kind}",
-        entries(near, second_bandwidths),
-        lambda entry, kind=kind: np.nanmax(two_layers(kind, *entry)),
+        [list(entry) for entry in product(near, second_bandwidths)],
+        lambda entry, kind=kind: two_layers(kind, entry[0])[entry[1]],
         by=BY,
     )
     inside(f"{kind}, second layer", second[kind][1], second_bandwidths)
@@ -304,47 +304,44 @@ inside("Nystrom", nystrom, bandwidths["local"])
 run.measure()
 data = load_images()
 images, labels = data.data, data.target
-step = block
 FINER = tuple(10 ** (k / 2) for k in range(-14, -7))  # alphas
 
 
-def test_accuracies(layers, kind):
-    """Per cent of the test images right with the first layer, with the first two, and so on.
+@run.cache
+def table_row(kind, first, seconds, features="fourier"):
+    """Test accuracies on a first layer: with each second bandwidth, without one where it is None.
 
     Regularisation depends on how many images and templates there are, so that it is chosen here,
     by a last block of training images, which are then learnt from too.
     """
-    models = [BlockRidgeClassifier(dtype="float32") for _ in layers]
-    right = [[] for _ in models]
-    for start in range(0, len(images), step):
-        Z = transformed(layers[0], kind, start, start + step)
-        truth = labels[start : start + step]
-        for i, model in enumerate(models):
-            Z = layers[i].transform(Z) if i else Z
-            if start + step < n_train:
+    bottom = first_layer(kind, first, n_templates[0], r=r, features=features)
+    seen = transformed(bottom, kind, 0, min(2000, n_train)) if any(seconds) else None
+    tops = [second_layer(s, n_templates[1], seen) if s else None for s in seconds]
+    models, right = [BlockRidgeClassifier(dtype="float32") for _ in tops], [[] for _ in tops]
+    for start in range(0, len(images), block):
+        seen, truth = transformed(bottom, kind, start, start + block), labels[start : start + block]
+        for top, model, found in zip(tops, models, right, strict=True):
+            Z = top.transform(seen) if top else seen
+            if start + block < n_train:
                 model.partial_fit(Z, truth, classes=classes)
             elif start < n_train:
                 best = np.nanargmax(model.scores(Z, truth, alphas=FINER))
                 model.partial_fit(Z, truth).solve(FINER[best])
             else:
-                right[i].append(model.predict(Z) == truth)
+                found.append(model.predict(Z) == truth)
     return [100 * np.mean(np.concatenate(found)) for found in right]
 
 
-@run.cache
-def table_row(kind, first, second, features="fourier"):
-    """Test accuracy with one layer, or with two where there is a second bandwidth."""
-    bottom, layers = first_layer(kind, first, n_templates[0], r=r, features=features), []
-    if second:
-        seen = transformed(bottom, kind, 0, min(2000, n_train))
-        layers = [second_layer(second, n_templates[1], seen)]
-    return test_accuracies([bottom, *layers], kind)[-1]
+def both_rows(kind):
+    """One layer and two, by a single pass over the images where they share the first bandwidth."""
+    alone, (beneath, top) = first[kind], second[kind]
+    if alone == beneath:
+        return table_row(kind, alone, (None, top))
+    return table_row(kind, alone, (None,)) + table_row(kind, beneath, (top,))
 
 
-results = {
-    kind: [table_row(kind, first[kind], None), table_row(kind, *second[kind])] for kind in first
-}
-landmarks_at_size = table_row("local", nystrom, None, "nystrom")
+results = {kind: both_rows(kind) for kind in first}
+landmarks_at_size = table_row("local", nystrom, (None,), "nystrom")[0]
 
 # %% [markdown]
 # ## Draws of templates
@@ -385,8 +382,7 @@ def draws_of_landmarks(multiple):
     """The same with training images in place of random templates."""
     found = []
     for draw in range(n_draws):
-        how = {"r": r_few, "features": "nystrom", "draw": draw}
-        layer = first_layer("local", multiple, s_few, **how)
+        layer = first_layer("local", multiple, s_few, r=r_few, features="nystrom", draw=draw)
         found.append(accuracy_of(features_fewn(layer, "local")))
     return np.array(found)
 
@@ -430,10 +426,9 @@ run.table(
 # %%
 curves = {}
 for kind, look in (("original", "rff"), ("local", "lgika")):
-    name = NAMES[kind]
-    curves[f"{name}, here"] = (look, results[kind], {"error": [spread[kind]] * 2})
+    curves[f"{NAMES[kind]}, here"] = (look, results[kind], {"error": [spread[kind]] * 2})
     if not run.quick:
-        curves[f"{name}, paper"] = (look, PAPER[kind], {"ls": ":", "marker": "*"})
+        curves[f"{NAMES[kind]}, paper"] = (look, PAPER[kind], {"ls": ":", "marker": "*"})
 gains = [local - original for original, local in zip(*results.values(), strict=True)]
 fig, axis = plt.subplots(figsize=(6.4, 3.8))
 panel(

@@ -28,20 +28,20 @@ seeds: list[int] = [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22]  # of two co
 numberings: int | None = None  # of a molecule; None means 10 in the quick profile and 70 in full
 
 # %%
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import combinations, product
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _ridge import products, solved
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import cholesky, eigh, solve_triangular
 
 from invariance.companion import Run, Score, colour, mean_se, rows
 from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitFourier, draw_templates
 from invariance.groups import SortedNoise, coulomb_triangle, sort_coulomb
-from invariance.kernels import Gaussian, GramTransformer, Hyperkernel, Laplacian
+from invariance.kernels import Gaussian, Hyperkernel, Laplacian
 from invariance.linear import solve_ridges
 from invariance.orbits import Histogram, OrbitProducts, WeightedMean
 
@@ -169,9 +169,11 @@ run.figure(
 # %%
 def predicted(square, across, y, alphas, flip=False):
     """Energies by alpha, of molecules with rows ``across``; NaN where rounding is too much."""
-    if flip:
-        repair = GramTransformer("precomputed", repair="flip")
-        square, across = repair.fit_transform(square), repair.transform(across)
+    if flip:  # as `GramTransformer` does, of which no matrix is needed here
+        values, vectors = eigh((square + square.T) / 2, overwrite_a=True)
+        sizes, inside = np.abs(values), np.sign(values) * ((y - y.mean()) @ vectors)
+        shrunk = inside / (sizes + np.multiply(alphas, sizes.mean())[:, None])
+        return y.mean() + shrunk @ vectors.T @ across.T
     ridges = np.multiply(alphas, square.diagonal().mean())
     return y.mean() + solve_ridges(square, y - y.mean(), ridges, safe=0.0) @ across.T
 
@@ -269,10 +271,16 @@ def top(sigma, tau):
     return (sigma / tau) ** 2 / 2
 
 
+@lru_cache(1)
+def standard_layer(width, seed):
+    """Of bandwidth 1/2, for features of whatever scale."""
+    model = OrbitFourier(None, TEMPLATES, form="cos_sin", gamma=0.5, random_state=seed + 100)
+    return model.fit(np.zeros((2, width), np.float32))
+
+
 def second_layer(Z, sigma, tau, seed):
-    how = dict(form="cos_sin", gamma=top(sigma, tau), random_state=seed + 100)
-    Z = Z.astype(np.float32, copy=False)
-    return OrbitFourier(None, TEMPLATES, **how).fit(Z[:2]).transform(Z)
+    scale = np.float32(np.sqrt(2 * top(sigma, tau)))
+    return standard_layer(Z.shape[1], seed).transform(scale * Z.astype(np.float32, copy=False))
 
 
 # %%

@@ -542,8 +542,8 @@ def cross_validated(kappa):
         right = np.zeros(len(ALPHAS))
         for fold in range(5):
             a, b = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            own = gram[np.ix_(a, a)].astype(float)
-            ridges = np.multiply(ALPHAS, own.diagonal().mean())
+            own = gram[np.ix_(a, a)]
+            ridges = np.multiply(ALPHAS, own.diagonal().mean(dtype=float))
             duals = kernel_ridge(own, Y[a], alphas=ridges, clip=False)
             decided = (gram[np.ix_(b, a)] @ duals + Y[a].mean(axis=0)).argmax(axis=2)
             right += (decided == y[b]).sum(axis=1)

@@ -57,7 +57,7 @@ def measured(row: Row) -> dict[str, str]:
     result: Any = row.result or {}
     return {
         "verdict": row.verdict if row.profile == "full" else result.get("verdict", row.verdict),
-        "ours": clipped(result.get("ours", "")),
+        "ours": clipped(row.ours),
         "why": clipped(at_fault(result.get("reason", ""))),
         "rests on": row.beside,
     }

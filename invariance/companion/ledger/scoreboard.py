@@ -20,7 +20,7 @@ from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
 from .results import read_results
 from .settings import ANOTHER, UNREGISTERED, registered, standing
-from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, judge_again
+from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, in_brief, judge_again
 
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
@@ -47,6 +47,11 @@ class Row:
         if self.result is None or self.profile != "full":
             return OPEN
         return standing(self.result, self.digest)
+
+    @property
+    def ours(self) -> str:
+        """What was measured, in a line; nothing where no run has recorded the claim."""
+        return in_brief(self.result or {})
 
     @property
     def beside(self) -> str:
@@ -126,7 +131,7 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
         trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
     )  # fmt: skip
     jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
-                      "said": _said, "sentence": sentence}  # fmt: skip
+                      "sentence": sentence}  # fmt: skip
     jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
                       "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,
                       "title": partial(_title, paths)}  # fmt: skip
@@ -163,10 +168,6 @@ def _of(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:
 
 def _plain(text: str) -> str:
     return html.escape(" ".join(text.split()), quote=False)
-
-
-def _said(text: str) -> str:
-    return f" ({_plain(text)})" if text else ""
 
 
 def _sort(claim: Claim) -> str:

@@ -47,14 +47,15 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
     return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
 
 
-_UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+#: What comes of numbers that are not what was expected.
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
     """Verdict on numbers read from disk; None if they are not what `judge` needs."""
     try:
         return judge(claim, recorded)
-    except _UNREADABLE:
+    except UNREADABLE:
         return None
 
 
@@ -81,6 +82,23 @@ def combined(verdicts: Sequence[str]) -> str:
     return "better" if all(v == "better" for v in verdicts) else "matched"
 
 
+def in_brief(entry: Mapping[str, Any]) -> str:
+    """Our result in a line: of an order how many of its gaps hold, and the weakest."""
+    try:
+        pairs, scores = (entry["recorded"][key] for key in ("pairs", "scores"))
+        found = [_gap(pair, scores, entry["recorded"])[0] for pair in pairs]
+        weakest = min(pairs, key=lambda pair: pair["gap"] / (pair["se"] or 1e-9))
+        # an error of rounding is none
+        text = {n: _with_se(s["mean"], s["se"] * (s["se"] > 1e-12)) for n, s in scores.items()}
+        text |= {name: f"{name} ({number})" for name, number in text.items() if name != number}
+        ends = (text[weakest["greater"]], text[weakest["smaller"]])
+    except UNREADABLE:
+        return entry.get("ours", "")
+    said = f"{found.count('matched')} of {len(pairs)} gaps hold"
+    said += f", {n} reversed" if (n := found.count("violated")) else ""
+    return f"{said}; the weakest, as stated: " + f" {weakest['relation']} ".join(ends)
+
+
 def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
     """What a verdict rests on, in a few words: margin, tightness, repetitions."""
     said = [f"margin {claim.margin}"] if claim.margin else []
@@ -102,7 +120,7 @@ def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
                 said += [f"{least} repetitions" if least else "no repetitions counted"]
             case _ if recorded.get("repetitions"):
                 said.append(f"{recorded['repetitions']} repetitions")
-    except _UNREADABLE:
+    except UNREADABLE:
         return ""  # read from disk, and not what `judge` needs
     said += [f"spread over {recorded['spread']}"] if recorded.get("spread") else []
     said += [f"exact: {recorded['exact']}"] if recorded.get("exact") else []

@@ -9,7 +9,7 @@ import yaml
 
 from ..ledger.claims import Claim
 from ..ledger.scoreboard import Row
-from ..ledger.verdicts import FAILED
+from ..ledger.verdicts import FAILED, UNREADABLE
 
 #: Low end, middle and high end of one measured thing, where the paper stands at zero.
 Dot = tuple[float, float, float]
@@ -71,7 +71,7 @@ def _places(panel: Mapping[str, Any], row: Row) -> tuple[list[Dot], Dot | None]:
     claim, band = row.claim, float(row.claim.kind == "same")
     try:
         dots = [*_dots(claim, (row.result or {})["recorded"])]
-    except (LookupError, TypeError, ValueError, AttributeError):
+    except UNREADABLE:
         return [], None
     if claim.kind == "value":
         band = claim.margins[0] / (abs(claim.values[0]) or 1.0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from invariance.companion.errors import RecordError
 from invariance.companion.ledger.claims import Claim
-from invariance.companion.ledger.verdicts import VERDICTS, beside, combined, judge
+from invariance.companion.ledger.verdicts import VERDICTS, beside, combined, in_brief, judge
 from invariance.companion.run.recording import record
 from invariance.evaluation.means import Score
 from invariance.evaluation.rates import RateFit, fit_rate
@@ -148,6 +148,16 @@ def test_order_of_exact_numbers_and_of_level_ones():
     assert verdict(ORDER, order="a >= b", scores=close, level=0.2).verdict == "matched"
     # what is level is said of >= alone
     assert verdict(ORDER, order="a > b", scores=close, level=0.2).verdict == "inconclusive"
+
+
+def test_an_order_in_brief_counts_its_gaps_and_names_the_weakest():
+    scores = {"a": [1.0, 1.2], "0": 0.0, "b": [0.5, 0.7]}
+    recorded = record(ORDER, {"order": "a > 0 >= b", "scores": scores})
+    said = "1 of 2 gaps hold, 1 reversed; the weakest, as stated: 0 >= b (0.60 ± 0.10)"
+    assert in_brief({"recorded": recorded, "ours": "a: 1.10"}) == said
+    assert (
+        in_brief({"recorded": {"pairs": [{}]}, "ours": "2 ± 1"}) == "2 ± 1" and in_brief({}) == ""
+    )
 
 
 def test_pairing_removes_what_repetitions_share():

@@ -58,6 +58,7 @@ class Paths:
     readme = property(lambda self: self.root / "README.md")
     build = property(lambda self: self.root / "build")
     figures = property(lambda self: self.root / "figures")
+    digests = property(lambda self: self.root / "figures" / "SHA256SUMS")
 
     def settings(self, notebook: str) -> Path:
         """What a notebook chose before it measured; there is none where it chooses nothing."""

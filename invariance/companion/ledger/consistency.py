@@ -181,7 +181,7 @@ def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[s
         code = notebook_code(source).replace("_", "")
     except NotebookError:
         return []  # `invariance check` has reported it
-    known = {_plain(m[1]) for text in (code, *printed) for m in _NUMBER.finditer(text)}
+    known = {m[1].replace(",", "") for text in (code, *printed) for m in _NUMBER.finditer(text)}
     others = set(paths.all_notebooks())
     found = []
     for cell in cells:
@@ -189,7 +189,7 @@ def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[s
         measured: list[float] | None = None
         text = " ".join(_APART.sub(" ", cell).split())
         for match in _NUMBER.finditer(text):
-            number = _plain(match[1])
+            number = match[1].replace(",", "")
             states = "." in number or match[2] or _UNIT.match(text, match.end())
             if not states or (number in known and not match[2]):
                 continue
@@ -199,10 +199,6 @@ def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[s
                 around = text[max(0, match.start() - 40) : match.end() + 20]
                 found.append(f"{match[0]} in '... {around} ...'")
     return found
-
-
-def _plain(number: str) -> str:
-    return number.replace(",", "")
 
 
 def _holds(measured: list[float], number: str, exponent: str) -> bool:
@@ -224,4 +220,4 @@ def _published(folder: Path) -> Iterator[float]:
         texts.append(re.sub('[",]', " , ", path.read_text(encoding="utf-8", errors="replace")))
     for text in texts:
         for found in _NUMBER.finditer(text):
-            yield float(_plain(found[1]) + (found[2] or "").replace("−", "-"))
+            yield float(found[1].replace(",", "") + (found[2] or "").replace("−", "-"))

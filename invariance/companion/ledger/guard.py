@@ -26,27 +26,23 @@ _REMEDY = (
 )
 
 
-def _guard(paths: Paths) -> Path:
-    return paths.figures / "SHA256SUMS"
-
-
 def _guarded(paths: Paths) -> Iterator[Path]:
     """What is published, what was chosen, and what was promised beforehand."""
     for folder in (paths.figures, paths.notebooks / "settings"):
         for path in folder.rglob("*"):
             hidden = any(part.startswith(".") for part in path.relative_to(paths.root).parts)
-            if path != _guard(paths) and not hidden and (path.is_symlink() or path.is_file()):
+            if path != paths.digests and not hidden and (path.is_symlink() or path.is_file()):
                 yield path
     yield from filter(Path.is_file, (paths.ledger, paths.papers, paths.owners_digest))
 
 
 def _recorded(paths: Paths) -> dict[str, str]:
     """Digests by path below the root; LedgerError if the file is not there, or no such list."""
-    lines = read_text(_guard(paths)).splitlines()
+    lines = read_text(paths.digests).splitlines()
     found = {line[66:]: line[:64] for line in lines if line[64:66] == "  " and " " not in line[:64]}
     if not lines or len(found) != len(lines):
         form = "every line is a SHA-256, two blanks and a file"
-        raise LedgerError(f"{_guard(paths)} is damaged: {form}. Restore it from version control")
+        raise LedgerError(f"{paths.digests} is damaged: {form}. Restore it from version control")
     return found
 
 
@@ -55,7 +51,7 @@ def record_digests(paths: Paths, *places: Path) -> None:
     paths.build.mkdir(parents=True, exist_ok=True)
     with open(paths.build / ".recording", "w") as turn:
         locked(turn)
-        first = not _guard(paths).exists()
+        first = not paths.digests.exists()
         kept = {} if first else _recorded(paths)
         named = [place.relative_to(paths.root) for place in (*places, *[paths.notebooks] * first)]
         kept = {name: digest for name, digest in kept.items() if not _below(name, named)}
@@ -64,7 +60,7 @@ def record_digests(paths: Paths, *places: Path) -> None:
             if _below(name, named):
                 kept[name] = file_digest(path) or ""
         text = "".join(f"{digest}  {name}\n" for name, digest in sorted(kept.items()))
-        write_bytes(_guard(paths), text.encode())
+        write_bytes(paths.digests, text.encode())
 
 
 def _below(name: str, places: list[Path]) -> bool:
@@ -74,7 +70,7 @@ def _below(name: str, places: list[Path]) -> bool:
 def alterations(paths: Paths) -> list[str]:
     """Published files, settings and promises that are not what was recorded, one sentence each."""
     published = any(paths.figures.glob("[!.]*/[!.]*/results.json"))
-    if not (published or _guard(paths).exists()):
+    if not (published or paths.digests.exists()):
         return []
     try:
         recorded = _recorded(paths)

@@ -28,7 +28,6 @@ _LITTLE_SPACE = 2**17
 # a notebook with more output than this is neither kept nor read: reading it takes minutes
 _MOST_MB = 100
 _PUBLISHED = (".svg", ".png", ".csv")
-_ABSENT = object()
 
 
 @dataclass(frozen=True)
@@ -158,7 +157,7 @@ def _fault(job: Job) -> str | None:
     if results is None:
         return problems[0] if problems else None
     recorded = results["parameters"]
-    if different := [n for n, v in job.parameters.items() if recorded.get(n, _ABSENT) != v]:
+    if different := [n for n, v in job.parameters.items() if n not in recorded or recorded[n] != v]:
         listed = ", ".join(f"{name}={name}" for name in job.parameters)
         line = f'    run = Run("{job.notebook}", {listed})'
         return f"the results were recorded without the run's {', '.join(different)}; write\n{line}"

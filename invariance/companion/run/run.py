@@ -204,9 +204,10 @@ class Run(Stages):
         self._claims[claim_id] = entry | verdict._asdict() | {"protocol": digest}
         self._write()
         said = "; ".join(filter(None, [verdict.reason, data and f"data: {data}", note]))
-        head = f'<p class="claim claim-{verdict.verdict}"><strong>{verdict.verdict}</strong>'
+        word = verdict.verdict + " (a quick run: no verdict)" * self.quick
+        head = f'<p class="claim claim-{verdict.verdict}"><strong>{word}</strong>'
         markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(said)}</p>"
-        line = f"{claim_id}: {verdict.verdict}. {said}"
+        line = f"{claim_id}: {word}. {said}"
         _display({"text/html": markup, "text/plain": line}, {"claim": claim_id})
         return verdict
 

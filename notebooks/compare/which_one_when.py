@@ -23,6 +23,8 @@ profile: str = "quick"  # quick or full
 seed: int = 0
 
 # %%
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -87,29 +89,28 @@ def errors(task):
 
 
 def draw_map(axis, task):
-    """Errors as multiples of the least, in numbers and colours."""
+    """Draw errors as multiples of the least, in numbers and colours."""
     wide = errors(task)
     ratio = wide / wide.min()
-    image = axis.imshow(np.log2(ratio), cmap="viridis_r", vmin=0, vmax=4, aspect="auto")
+    axis.imshow(np.log2(ratio), cmap="viridis_r", vmin=0, vmax=4, aspect="auto")
     for (i, j), value in np.ndenumerate(ratio.to_numpy()):
         if np.isfinite(value):
             text = "1" if value == 1 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
             how = {"color": "white" if value > 4 else "black", "ha": "center", "va": "center"}
             how["fontweight"] = "bold" if value == 1 else "normal"
-            axis.text(j, i, text, fontsize=9, **how)
-    axis.set_xticks(range(wide.shape[1]), [f"{n:,}" for n in wide.columns])
-    axis.set(title="\n".join(TASKS[task].split(", ")), xlabel="training samples")
+            axis.text(j, i, text, fontsize=8, **how)
+    axis.set_xticks(range(wide.shape[1]), [f"{n:,}" for n in wide.columns], fontsize=7.5)
+    axis.set(xlabel="training samples")
+    axis.set_title(fill(TASKS[task], 16), fontsize=9)
     axis.grid(False)
-    return image
 
 
 if found:
-    size = (3 + 2.7 * len(found), 7)
+    size = (2.5 + 1.55 * len(found), 6.4)
     fig, axes = plt.subplots(1, len(found), figsize=size, sharey=True, squeeze=False)
-    images = [draw_map(axis, task) for axis, task in zip(axes[0], found, strict=True)]
-    axes[0, 0].set_yticks(range(len(METHODS)), list(METHODS))
-    bar = fig.colorbar(images[0], ax=axes[0], shrink=0.6, label="error / least error", extend="max")
-    bar.set_ticks(range(5), labels=[f"{2**k}" for k in range(5)])
+    for axis, task in zip(axes[0], found, strict=True):
+        draw_map(axis, task)
+    axes[0, 0].set_yticks(range(len(METHODS)), list(METHODS), fontsize=9)
     wins = [name for task in found for name in errors(task).idxmin().dropna()]
     often = {name: wins.count(name) for name in METHODS if name in wins}
     fig.suptitle(f"{len(often)} different methods are best somewhere")
@@ -120,8 +121,8 @@ if found:
         "tasks and numbers of samples. How often each method is best: "
         + ", ".join(f"{name} {count}" for name, count in often.items())
         + f"; the plain kernel {wins.count('plain kernel')} times.",
-        caption="Bold: the best. The figures with error bars, times and memory are those of the "
-        "five notebooks.",
+        caption="Error over the least error; bold: the best. The figures with error bars, times and "
+        "memory are those of the five notebooks.",
     )
 
 # %% [markdown]

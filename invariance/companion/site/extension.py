@@ -1,5 +1,6 @@
 """The Sphinx extension: parts that this package writes, links by name, and no raw markup."""
 
+import posixpath
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -16,7 +17,6 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 
 from .book import Book
-from .text import internal
 
 _SAFE = ("https://", "http://", "mailto:")
 
@@ -43,7 +43,9 @@ def _write(writer: Any, node: part) -> None:
 
 
 def _link(page: str, address: str, words: Any) -> nodes.reference:
-    return nodes.reference("", "", words, refuri=internal(page, address), internal=True)
+    """A link to ``papers/x.html#claim-y``, seen from a page."""
+    seen = posixpath.relpath(address, posixpath.dirname(page) or ".")
+    return nodes.reference("", "", words, refuri=seen, internal=True)
 
 
 def _finish(app: Sphinx, doctree: nodes.document) -> None:
@@ -97,11 +99,11 @@ class _FewColours:
 def _template(app: Sphinx, page: str, _: str, context: dict[str, Any], tree: Any) -> str | None:
     """A class has a light page, without the theme's menus; a part may hold formulas."""
     book = app.config.companion_book
-    body = context.get("body", "")
-    context["has_maths_elements"] = "\\(" in body or "\\[" in body  # in a line, or on its own
+    # in a line, or on its own
+    context["has_maths_elements"] = bool(re.search(r"\\[(\[]", context.get("body", "")))
     context |= {"about": book.about, "reference": book.reference, "root": "../"}
     # a button that folds a menu is drawn by two kilobytes
-    context["sidebars"] = [s for s in context["sidebars"] or () if s != "sidebar-collapse.html"]
+    context["sidebars"] = [s for s in context["sidebars"] or () if "collapse" not in s]
     return "leaf.html" if page in book.leaves else None
 
 

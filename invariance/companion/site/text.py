@@ -1,6 +1,5 @@
-"""Texts of results, ledgers and papers as HTML, and addresses."""
+"""Texts of results, ledgers and papers as HTML, and ids of elements."""
 
-import posixpath
 import re
 from typing import Any
 
@@ -28,9 +27,3 @@ def prose(text: Any) -> Markup:
 def anchor(name: str, what: str) -> str:
     """An id for an element of a page: ``claim-fig1-rls-order``."""
     return f"{what}-" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def internal(page: str, address: str) -> str:
-    """Where ``papers/x.html#claim-y`` lies, seen from a page."""
-    target, _, at = address.partition("#")
-    return posixpath.relpath(target, posixpath.dirname(page) or ".") + (f"#{at}" if at else "")

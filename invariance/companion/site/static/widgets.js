@@ -90,3 +90,14 @@ document.addEventListener("DOMContentLoaded", () => {
     }
   }
 });
+
+// Paper is white, whatever the screen is.
+{
+  const page = document.documentElement.dataset;
+  let screen = page.theme;
+  addEventListener("beforeprint", () => {
+    screen = page.theme;
+    page.theme = "light";
+  });
+  addEventListener("afterprint", () => (page.theme = screen));
+}

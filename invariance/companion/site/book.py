@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from ..files import read_text
 from ..ledger.scoreboard import Row, clipped, sentence
-from ..ledger.verdicts import FAILED, KEPT, VERDICTS, at_fault
+from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..paths import Paths
 from ..run.style import light_picture
 from .cells import RECORDED, Cell, Output, as_notebook, page_of
@@ -30,7 +30,6 @@ _TEMPLATES = Path(__file__).parent / "templates"
 #: Texts of the project that are pages as well.
 DOCUMENTS = {name: name.lower() for name in ("CHANGELOG.md", "CONTRIBUTING.md")}
 _FOLDED = re.compile(r"^<details><summary>([\w ]+)</summary>\n(.+?)^</details>$", re.S | re.M)
-_MISSING = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 #: What would stand in Sphinx's ``conf.py``.
 SETTINGS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sphinx.yml").read_text())
 
@@ -222,8 +221,10 @@ class Book:
             try:
                 module = jinja.from_string(finding["says"]).make_module()
                 drawn = vars(module).get("chart")
+                if not vars(module).get("holds", True):
+                    raise LookupError("what is published does not bear it out")
                 yield finding | {"said": str(module), "chart": drawn and chart(**drawn)}
-            except (UndefinedError, *_MISSING) as error:
+            except (UndefinedError, *UNREADABLE) as error:
                 if notebook:
                     why = f"{type(error).__name__}: {error}"
                     notebook.problems.append(f"the finding {finding['title']!r} is left out: {why}")
@@ -279,7 +280,7 @@ class Book:
 
     def heading(self, row: Row) -> str:
         """What the paper calls it; one of many rows of a table says which."""
-        part = re.sub(r"^[a-z]+[0-9.]*(-|$)", "", row.claim.id.split("/")[1]).replace("-", " ")
+        part = re.sub(r"^[a-z]+[A-Z0-9.]+(-|$)", "", row.claim.id.split("/")[1]).replace("-", " ")
         place = (row.claim.paper_key, row.claim.source)
         many = sum((r.claim.paper_key, r.claim.source) == place for r in self.material.rows) > 1
         return f"{place[1][:1].upper()}{place[1][1:]}" + (f": {part}" if part and many else "")

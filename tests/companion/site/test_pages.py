@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+from copy import deepcopy
 from types import SimpleNamespace
 
 import pytest
@@ -218,6 +219,36 @@ def test_findings_follow_from_published_results(published, tmp_path):
     assert said["Where the papers fall short"].startswith(first)
     for finding in made:
         assert finding["chart"]["rows"] and not re.search(r"\d", finding["title"])
+
+
+#: What breaks a finding of the first page: numbers of some claims, or a column of a table.
+BREAKS = {
+    "A lucky split": ("liu2022/few_samples", "table2-emnist", "n = 100", "0.0"),
+    "How loose the bounds are": ("", {"median_tightness": 1.0}),
+    "What beats what": ("compare/which_one_when", "answer", "plain kernel", "0.001"),
+    "Exactness for free": ("soleymani2025/exact-invariance", {"largest": 0.1}),
+    "Where the papers fall short": ("liu2022/table1-", {"value": [500.0, 20000.0]}),
+}
+
+
+def test_a_finding_that_results_no_longer_bear_out_is_left_out(published):
+    for title, (where, *changed) in BREAKS.items():
+        material = deepcopy(published)
+        if isinstance(changed[0], dict):
+            for row in material.rows:
+                if row.result and row.claim.id.startswith(where) and "order" not in row.claim.id:
+                    row.result["recorded"].update(changed[0])
+        else:
+            (name, column, value), tables = changed, material.notebooks[where].published.tables
+            names, *rows = tables[name].rows
+            at = names.index(column)
+            rows = [(*row[:at], value, *row[at + 1 :]) for row in rows]
+            tables[name] = tables[name]._replace(rows=[names, *rows])
+        shown = SimpleNamespace(material=material, about=material.about)
+        said = [finding["title"] for finding in book.Book._findings(shown)]
+        assert said == [other for other in BREAKS if other != title]
+        (problem,) = material.all_problems()
+        assert f"the finding {title!r} is left out" in problem
 
 
 def test_papers_are_those_that_the_citation_names(published):

@@ -56,15 +56,17 @@ if QUICK:
     TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 300, 160, numberings or 10, 100
     FEWER = 80  # landmarks where they are molecules as they are
     FOLD, TRIAL = 40, 30  # molecules a fold: all, and to choose with
-    SIGMAS, LOCAL_SIGMAS, L1_SIGMAS, TAUS = [20.0, 80.0], [20.0, 80.0], [400.0], [20.0, 80.0]
+    SIGMAS = LOCAL_SIGMAS = DEEP_SIGMAS = TAUS = [20.0, 80.0]
+    L1_SIGMAS = [400.0]
     NOISES, CDF_NOISES, RANDOM_NOISES = [1.0, 3.0], [3.0], [3.0]
     ALPHAS = [1e-6, 1e-4, 1e-2]
 else:
     TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 10_000, 10_000, numberings or 70, 2000
     FEWER, FOLD, TRIAL = 2000, 1433, 860
-    SIGMAS, LOCAL_SIGMAS = [150.0, 300.0, 600.0], [75.0, 150.0, 300.0]
-    L1_SIGMAS, TAUS = [1500.0, 4500.0, 13_500.0], [150.0, 300.0, 600.0]
-    NOISES, CDF_NOISES, RANDOM_NOISES = [1.5, 3.0, 6.0], [1.5, 3.0, 6.0, 12.0], [3.0, 6.0, 12.0]
+    SIGMAS, LOCAL_SIGMAS = [75.0, 150.0, 300.0, 600.0, 1200.0], [37.5, 75.0, 150.0, 300.0]
+    DEEP_SIGMAS = TAUS = [75.0, 150.0, 300.0]  # of two layers
+    L1_SIGMAS, NOISES = [500.0, 1500.0, 4500.0], [0.75, 1.5, 3.0]
+    CDF_NOISES, RANDOM_NOISES = [0.75, 1.5, 3.0, 6.0], [1.5, 3.0, 6.0, 12.0, 24.0]
     ALPHAS = [float(f"{1e-7 * 2**k:.3g}") for k in range(16)]
 N_BINS = 25  # of the histogram features
 BLOCK = 25  # of its templates: whole numbers that single precision adds without error
@@ -312,16 +314,18 @@ def two_layers(n, tested, matrices, sigma, tau):
     return inner_errors(kernel.of_gram(gram, gram.diagonal()), tested)
 
 
-KINDS = {
-    "original": [{"matrices": "original", "sigma": sigma} for sigma in SIGMAS],
-    "sorted": [{"matrices": "sorted", "sigma": sigma} for sigma in SIGMAS],
-    "local": [{"matrices": v, "sigma": s} for v, s in product(NOISES, LOCAL_SIGMAS)],
-}
-settings = {}
-for kind, grid in KINDS.items():
-    deeper = [setting | {"tau": tau} for setting in grid for tau in TAUS]
-    settings[kind, 1] = select_by_fold(f"{kind}, one layer", grid, one_layer)
-    settings[kind, 2] = select_by_fold(f"{kind}, two layers", deeper, two_layers)
+def grid(**axes):
+    return [dict(zip(axes, entry, strict=True)) for entry in product(*axes.values())]
+
+
+KINDS = {"original": ["original"], "sorted": ["sorted"], "local": NOISES}
+grids, settings = {}, {}
+for kind, matrices in KINDS.items():
+    sigmas = LOCAL_SIGMAS if kind == "local" else SIGMAS
+    grids[kind, 1] = grid(matrices=matrices, sigma=sigmas)
+    grids[kind, 2] = grid(matrices=matrices, sigma=DEEP_SIGMAS, tau=TAUS)
+    settings[kind, 1] = select_by_fold(f"{kind}, one layer", grids[kind, 1], one_layer)
+    settings[kind, 2] = select_by_fold(f"{kind}, two layers", grids[kind, 2], two_layers)
 
 # %% [markdown]
 # Nystrom features have landmarks in place of templates: with $L L^T$ the landmarks' Gram matrix,
@@ -433,17 +437,14 @@ def laplacian_errors(n, tested, sigma):
 
 
 OTHERS = {
-    "random Coulomb": (
-        [{"matrices": v, "sigma": s} for v, s in product(RANDOM_NOISES, SIGMAS)],
-        random_coulomb_errors,
-    ),
-    "GICDF": ([{"matrices": noise} for noise in CDF_NOISES], cdf_errors),
-    "sorted, GP, Laplacian": ([{"sigma": sigma} for sigma in L1_SIGMAS], laplacian_errors),
+    "random Coulomb": (grid(matrices=RANDOM_NOISES, sigma=SIGMAS), random_coulomb_errors),
+    "GICDF": (grid(matrices=CDF_NOISES), cdf_errors),
+    "sorted, GP, Laplacian": (grid(sigma=L1_SIGMAS), laplacian_errors),
 }
-for name, (grid, errors) in OTHERS.items():
+for name, (grids[name], errors) in OTHERS.items():
     # the eigenvectors that repair random Coulomb matrices are costly
     sizes = (TRIAL // 2, TRIAL) if name == "random Coulomb" else (TRIAL, FOLD)
-    settings[name] = select_by_fold(name, grid, errors, *sizes)
+    settings[name] = select_by_fold(name, grids[name], errors, *sizes)
 
 # %% [markdown]
 # ## Measured
@@ -657,9 +658,9 @@ def shown(chosen):
     return " / ".join(f"{v:g}" for v in chosen.values() if not isinstance(v, str))
 
 
-def chosen_for(name):
+def chosen_for(name, by=settings):
     kind, *rest = name.split(", ")
-    return settings[name] if name in settings else settings[kind, 1 + ("2 layers" in rest)]
+    return by[name] if name in by else by[kind, 1 + ("2 layers" in rest)]
 
 
 run.table(
@@ -710,10 +711,21 @@ CLAIMS = "original-rf original-nys original-gp sorted-rf sorted-nys sorted-gp"
 CLAIMS = [*CLAIMS.split(), "random-coulomb", "gicdf", "lgika-rf", "lgika-nys"]
 
 
+def at_an_end(name):
+    """In how many folds a width or a noise is the smallest or the largest that was tried."""
+    tried = pd.DataFrame(chosen_for(name, grids)).select_dtypes("number")
+    chosen = pd.DataFrame(chosen_for(name))[tried.columns]
+    return int(((chosen == tried.min()) | (chosen == tried.max())).any(axis=1).sum())
+
+
 def noted(names):
     folds = " and ".join(by_fold[n] for n in names)
     left = " and ".join(f"{left_out[n]:.2f}" for n in names)
-    return f"by fold {folds}; without methane, one molecule of 7,165, {left}"
+    ends = " and ".join(f"{at_an_end(n)}" for n in names)
+    return (
+        f"by fold {folds}; without methane, one molecule of 7,165, {left}; folds in which a "
+        f"width or noise is at an end of its grid: {ends}"
+    )
 
 
 # errors of made-up molecules say nothing about the paper's

@@ -23,6 +23,8 @@ from .templates import median_gamma
 _NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Bytes of features that are turned by the whitener at a time.
 _ROWS_BYTES = 2**22
+#: Features of a triangular whitener that are made at a time.
+_COLUMNS = 1024
 
 
 @stores_parameters
@@ -136,11 +138,16 @@ class OrbitNystroem(OrbitFeatures):
     def _scaled(self, values: Any) -> Any:
         if is_foreign(values):
             return values @ like(self.whitener_.T, values)
-        # In place, so that no second array of the result's size exists.
-        turn = self.whitener_.astype(values.dtype, copy=False).T
+        # In place, so that no second array of the result's size exists: where the whitener is
+        # triangular a feature needs the values up to its own, and the last ones are made first.
+        turn, width = self.whitener_.astype(values.dtype, copy=False).T, self.rank_
+        triangular = turn.shape == (width, width) and not np.tril(turn, -1).any()
+        step = _COLUMNS if triangular else width
         for rows in row_blocks(len(values), values[:1].nbytes, _ROWS_BYTES):
-            values[rows, : self.rank_] = values[rows] @ turn
-        return values[:, : self.rank_]
+            for start in reversed(range(0, width, step)):
+                some, upto = slice(start, start + step), start + step if triangular else None
+                values[rows, some] = values[rows, :upto] @ turn[:upto, some]
+        return values[:, :width]
 
 
 def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
@@ -171,5 +178,5 @@ def _inverse_factor(gram: NDArray, rcond: float) -> NDArray | None:
         factor = linalg.cholesky(gram, lower=True, check_finite=False)
     except linalg.LinAlgError:
         return None
-    identity = np.eye(len(gram))
-    return linalg.solve_triangular(factor, identity, lower=True, check_finite=False)
+    inverse, _ = linalg.get_lapack_funcs("trtri", (factor,))(factor, lower=1, overwrite_c=1)
+    return inverse

@@ -35,7 +35,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _ridge import products, solved
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from invariance.companion import Run, Score, colour, mean_se, rows
 from invariance.datasets import load_qm7, make_molecules
@@ -467,7 +467,7 @@ def fold_errors(gram, k, alpha, flip=False):
     return predicted(square, across, y[np.arange(5) != k].ravel(), [alpha], flip)[0] - y[k]
 
 
-def feature_errors(Z, jobs):
+def feature_errors(Z, jobs, single=True):
     """`fold_errors` by job, from features, with a Gram matrix in single precision where it will do."""
     y = molecules().target[FOLDS[:, : len(Z) // 5]].astype(float).reshape(-1, 1)
     fold, alphas = np.repeat(np.arange(5), len(Z) // 5), [job[-1] for job in jobs]
@@ -476,18 +476,20 @@ def feature_errors(Z, jobs):
     some, mine = Z if used.all() else Z[used], trained[used]
     squares = np.einsum("nd,nd->n", some, some, dtype=float)
     means, scales = (values @ mine / mine.sum(axis=0) for values in (y[used, 0], squares))
-    targets, single = mine * (y[used] - means), some.astype(np.float32, copy=False)
+    targets, narrow = mine * (y[used] - means), some.astype(np.float32, copy=False)
     duals, found, nearly = np.zeros(trained.shape), np.zeros(mine.shape), []
-    gram = single @ single.T if min(alphas) > 1e-5 else feature_gram(some)
+    gram = narrow @ narrow.T if single and min(alphas) > 1e-5 else feature_gram(some)
     for i, own in enumerate(mine.T):
         square = gram[np.ix_(own, own)]
         if gram.dtype == np.float64:
             (found[own, i],) = solve_ridges(square, targets[own, i], scales[i : i + 1] * alphas[i])
-        else:  # with more than is lost in rounding
+        else:  # with more than most matrices lose in rounding
             square.flat[:: len(square) + 1] += np.float32(scales[i] * max(alphas[i], 1e-4))
             nearly.append((own, i, square))
-    if nearly:
-        found = solved(some, targets, scales * alphas, nearly, mine, rtol=1e-9)
+    try:
+        found = solved(some, targets, scales * alphas, nearly, mine, 1e-9) if nearly else found
+    except LinAlgError:
+        return feature_errors(Z, jobs, single=False)
     duals[used] = found
     missed = products(Z, duals) + means - y
     return {job: missed[fold == job[0], i] for i, job in enumerate(jobs)}

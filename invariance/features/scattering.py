@@ -11,10 +11,11 @@ from scipy import fft, linalg
 
 from ..core.arrays import check_pixels
 from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
+from ..orbits import row_blocks
 from .feature_map import FeatureMap
 
-#: Images at a time.
-_BATCH = 64
+#: Pixels of the images that are filtered at a time: their spectra stay in cache.
+_TOGETHER = 2**17
 
 
 @stores_parameters
@@ -68,14 +69,15 @@ class Scattering(FeatureMap):
             [_filter(grid, 2**j, angle, 4 / self.orientations) for angle in angles]
             for j in range(self.n_scales)
         ]
+        self._n_together = max(1, _TOGETHER // (grid[0] * grid[1]))
         self._n_features_out = self._batch(X[:1]).shape[1]
         return self
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients of shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         X = self._points_to_transform(X)
-        starts = range(0, len(X), _BATCH)
-        return np.concatenate([self._batch(X[start : start + _BATCH]) for start in starts])
+        blocks = row_blocks(len(X), 1, self._n_together)
+        return np.concatenate([self._batch(X[some]) for some in blocks])
 
     def _batch(self, X: NDArray) -> NDArray:
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")

@@ -140,7 +140,8 @@ class Product(Way):
         points, terms = moved.reshape(r * m, -1), self.problem.column_terms(moved, offsets)
         ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
         added = None if terms is None else terms.ravel()
-        return self.problem.scaled(beside(np, self.second(points), added, ones)).reshape(r, m, -1)
+        rows = beside(np, self.second(points), added, ones)
+        return self.problem.scaled(rows, fresh=added is not None).reshape(r, m, -1)
 
     def own(self, X: Any, terms: Any, width: int) -> Any:
         """First points as rows of the width of those of `lifted`."""

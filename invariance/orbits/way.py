@@ -110,9 +110,11 @@ class Problem:
         """An array of the host in the library and on the device of `target`."""
         return A if self.target is None or A is None or is_foreign(A) else like(A, self.target)
 
-    def scaled(self, A: Any) -> Any:
-        """What is prepared of points, as it enters exponents; None stays."""
-        return A if A is None or not self.folded else A * A.dtype.type(self.form.rate)
+    def scaled(self, A: Any, fresh: bool = False) -> Any:
+        """What is prepared of points, as it enters exponents; in place where it is a fresh copy."""
+        if not self.folded or A is None:
+            return A
+        return np.multiply(A, A.dtype.type(self.form.rate), out=A if fresh else None)
 
     def first(self, X: Array) -> Array:
         """Lifted first points (n, channels, height, width)."""

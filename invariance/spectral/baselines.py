@@ -165,9 +165,10 @@ class SobolevKernel(Kernel):
 
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         values, weights = self._features(X)
-        others = values if Y is None else self._features(Y)[0]
         roots = np.sqrt(weights)
-        return np.asarray((values * roots) @ (others * roots).T)
+        values *= roots
+        others = values if Y is None else self._features(Y)[0] * roots
+        return np.asarray(values @ others.T)  # with itself one triangle
 
     def _gradient(self, X: NDArray) -> NDArray:
         values, weights = self._features(X)

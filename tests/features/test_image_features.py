@@ -99,7 +99,7 @@ def test_batches(monkeypatch):
     X = np.random.default_rng(0).random((5, 256)).astype(np.float32)
     whole = Scattering(SHAPE).fit_transform(X)
     assert whole.dtype == np.float32
-    monkeypatch.setattr(scattering, "_BATCH", 2)
+    monkeypatch.setattr(scattering, "_TOGETHER", 2 * 24 * 24)  # pixels of two padded images
     assert_allclose(Scattering(SHAPE).fit_transform(X), whole, rtol=1e-5)
 
 

@@ -25,16 +25,15 @@ kappa: float = 9.0  # concentration of the density on rotations
 sigma: float = 0.3  # of the log-normal scalings
 
 # %%
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from sklearn.decomposition import PCA
 
-from invariance.companion import Run, Score, mean_se, panel
+from invariance.companion import Run, Score, panel
 from invariance.companion.network import ResidualNetwork
 from invariance.datasets import load_cifar10, make_textures
 from invariance.features import OrbitFourier, OrbitNystroem, median_gamma
@@ -68,7 +67,6 @@ if run.quick:
     few, held, s_few = 200, 100, 50  # images for choosing; templates of a draw
     bandwidths, second_bandwidths = {"original": (1, 2, 4), "local": (1, 2)}, (0.1, 1)
     n_draw, test_draw, n_draws = 200, 100, 2  # for draws of templates
-    curve_sizes = (100, 200, 400)  # images that the kernel itself learns from
     recipe = {"widths": (4, 4), "epochs": 2}  # of the network
 else:
     n_components, n_templates, block = 400, (10_000, second_templates), 5000
@@ -77,7 +75,6 @@ else:
     bandwidths = dict.fromkeys(("original", "local"), (1, 2, 4, 8, 16))
     second_bandwidths = (0.03, 0.1, 0.3, 1)
     n_draw, test_draw, n_draws = 10_000, 10_000, 5
-    curve_sizes = (2000, 5000, 10_000, 20_000, 50_000)
     recipe = {"widths": (32, 64, 128, 256), "epochs": 20, "batch_size": 128}
 network_seeds = (seed, seed + 1) if not run.quick or find_spec("torch") else ()
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
@@ -91,24 +88,14 @@ ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
 
 
 # %%
-def load_images():
-    """CIFAR-10, or made-up textures."""
-    return make_textures(random_state=0) if run.quick else load_cifar10()
-
-
-def centred(rows):
-    """Each row minus its mean, over its standard deviation (kept from zero)."""
-    rows = rows - rows.mean(axis=1, keepdims=True)
+def pixels(start, stop):
+    """Images start..stop, flattened and centred, over their standard deviation (kept from zero)."""
+    rows = images[start:stop].reshape(-1, 3072).astype(np.float32) / 255
+    rows -= rows.mean(axis=1, keepdims=True)
     return rows / np.sqrt(rows.var(axis=1, keepdims=True) + 1e-2)
 
 
-def pixels(start, stop):
-    """Centred images start..stop, flattened."""
-    chosen = images[start:stop].astype(np.float32) / 255
-    return centred(chosen.reshape(len(chosen), -1))
-
-
-data = load_images()
+data = make_textures(random_state=0) if run.quick else load_cifar10()
 images, labels, n_train = data.data, data.target, data.n_train
 classes = np.unique(labels)
 run.uses_data(data)
@@ -135,16 +122,13 @@ def affine(widths):
 
 
 STATED = (1, 1, 1)
-fig, axes = plt.subplots(2, 6, figsize=(9, 3.2))
+fig, axis = plt.subplots(figsize=(9, 3.2))
 shown = images[:2].astype(float) / 255
 moved = affine(STATED).act(affine(STATED).sample(5, 3), shown.reshape(2, -1))
-pictures = np.concatenate([shown[None], moved.reshape(5, 2, 32, 32, 3)]).swapaxes(0, 1)
-for axis, picture in zip(axes.flat, pictures.reshape(12, 32, 32, 3), strict=True):
-    axis.imshow(np.clip(picture, 0, 1))
-    axis.set(xticks=[], yticks=[])
-    axis.grid(False)
-axes[0, 0].set_title("as it is")
-axes[0, 3].set_title("five elements of the local group")
+pictures = np.concatenate([shown[None], moved.reshape(5, 2, 32, 32, 3)])
+axis.imshow(np.clip(pictures.transpose(1, 2, 0, 3, 4).reshape(64, 192, 3), 0, 1))
+axis.set_axis_off()
+axis.set_title("As they are, and after five elements of the local group")
 run.figure(
     fig,
     "orbit",
@@ -161,28 +145,25 @@ run.figure(
 # %%
 @cache
 def principal(seed):
-    """Principal components of training images and of transformed ones."""
+    """Principal components of training images and transformed ones; variance that each keeps."""
     sample = pixels(0, min(10_000, n_train))
     moved = affine(STATED).act(affine(STATED).sample(1, seed), sample)[0]
     pca = PCA(n_components, random_state=seed, svd_solver="randomized")
-    return pca.fit(np.concatenate([sample, moved]))
-
-
-def projection():
-    return principal(seed).components_.astype(np.float32)
+    pca.fit(np.concatenate([sample, moved]))
+    return pca.components_.astype(np.float32), pca.explained_variance_ratio_
 
 
 @cache
 def local_maps(widths, r, seed):
     """Matrices (r, k, d) of elements, followed by the projection."""
-    seen = affine(widths).then(LinearMaps(projection()[None]))
+    seen = affine(widths).then(LinearMaps(principal(seed)[0][None]))
     return seen.act(seen.sample(r, seed), np.eye(3072, dtype=np.float32)).swapaxes(1, 2)
 
 
 run.say(
     "{k} of 3,072 components keep {share:.2%} of the variance.",
     k=n_components,
-    share=principal(seed).explained_variance_ratio_.sum(),
+    share=principal(seed)[1].sum(),
 )
 
 # %% [markdown]
@@ -200,7 +181,7 @@ run.say(
 def points(kind, start, stop):
     """What a first layer of a kind sees: pixels, or their principal components."""
     rows = pixels(start, stop)
-    return rows if kind != "original" else rows @ projection().T
+    return rows if kind != "original" else rows @ principal(seed)[0].T
 
 
 def first_layer(kind, multiple, size, *, r, widths=STATED, features="fourier", draw=0):
@@ -239,14 +220,14 @@ BY = f"accuracy on {held:,} training images, {few:,} others to learn from, all t
 
 
 def held_out(Z):
-    """Accuracies by alpha of ridge regression on features of the first training images."""
+    """Best accuracy over alphas of ridge regression on features of the first training images."""
     gram = Z @ Z.T
     Y = np.where(labels[:few, None] == classes, 1.0, -1.0).astype(Z.dtype)
     ridges = np.multiply(ALPHAS, gram.diagonal()[:few].mean(dtype=float)).astype(Z.dtype)
     duals = kernel_ridge(gram[:few, :few], Y, alphas=ridges, clip=False)
     decided = classes[(gram[few:, :few] @ duals + Y.mean(axis=0)).argmax(axis=2)]
     right = (decided == labels[few : few + held]).mean(axis=1)
-    return np.where(np.isnan(duals).any(axis=(1, 2)), np.nan, right)
+    return np.nanmax(np.where(np.isnan(duals).any(axis=(1, 2)), np.nan, right))
 
 
 @run.cache
@@ -262,41 +243,31 @@ def two_layers(kind, multiple):
     angles, best = Z @ second_layer(1, n_templates[1], Z).templates_.T, {}
     for second in second_bandwidths:
         turned = np.sqrt(np.float32(second)) * angles
-        best[second] = np.nanmax(held_out(np.hstack([np.cos(turned), np.sin(turned)])))
+        best[second] = held_out(np.hstack([np.cos(turned), np.sin(turned)]))
     return best
 
 
-def inside(what, choice, grid):
-    """A bandwidth must not lie at an end of its grid."""
-    if not run.quick and choice in (grid[0], grid[-1]):
+def choose(what, grid, score):
+    """The best entry of a grid, whose bandwidth (of two, the second) lies at no end of it."""
+    choice = run.select(what, grid, score, by=BY)
+    ends = [np.ravel(entry)[-1] for entry in (grid[0], grid[-1])]
+    if not run.quick and np.ravel(choice)[-1] in ends:
         raise ValueError(f"{what}: {choice} is at an end of {grid}; widen it and choose again")
+    return choice
 
 
 # %%
 first, second = {}, {}
 for kind, multiples in bandwidths.items():
-    first[kind] = run.select(
-        f"bandwidth, {kind}",
-        multiples,
-        lambda multiple, kind=kind: np.nanmax(one_layer(kind, multiple)),
-        by=BY,
-    )
-    inside(kind, first[kind], multiples)
+    first[kind] = choose(f"bandwidth, {kind}", multiples, partial(one_layer, kind))
     near = [m for m in multiples if 0.5 <= m / first[kind] <= 1]
-    second[kind] = run.select(
+    second[kind] = choose(
         f"both bandwidths of two layers, {kind}",
         [list(entry) for entry in product(near, second_bandwidths)],
         lambda entry, kind=kind: two_layers(kind, entry[0])[entry[1]],
-        by=BY,
     )
-    inside(f"{kind}, second layer", second[kind][1], second_bandwidths)
-nystrom = run.select(
-    "bandwidth, local, Nystrom",
-    bandwidths["local"],
-    lambda multiple: np.nanmax(one_layer("local", multiple, "nystrom")),
-    by=BY,
-)
-inside("Nystrom", nystrom, bandwidths["local"])
+on_landmarks = partial(one_layer, "local", features="nystrom")
+nystrom = choose("bandwidth, local, Nystrom", bandwidths["local"], on_landmarks)
 
 # %% [markdown]
 # ## Measuring
@@ -305,7 +276,7 @@ inside("Nystrom", nystrom, bandwidths["local"])
 
 # %%
 run.measure()
-data = load_images()
+data = make_textures(random_state=0) if run.quick else load_cifar10()
 images, labels = data.data, data.target
 FINER = tuple(10 ** (k / 2) for k in range(-14, -7))  # alphas
 
@@ -372,8 +343,7 @@ def draws(kind, multiple, widths=STATED):
     layer = first_layer(kind, multiple, n_draws * s_few, widths=widths, r=r_few)
     Z = features_fewn(layer, kind).reshape(n_draw + test_draw, 2, n_draws, s_few)
     Z *= np.sqrt(np.float32(n_draws))  # each draw is a feature map of its own
-    each = (Z[:, :, i].reshape(len(Z), -1) for i in range(n_draws))
-    return np.array([accuracy_of(one) for one in each])
+    return np.array([accuracy_of(Z[:, :, i].reshape(len(Z), -1)) for i in range(n_draws)])
 
 
 @run.cache
@@ -390,18 +360,6 @@ stated = draws("local", first["local"])
 plain = draws("original", first["original"])
 landmarks = draws_of_landmarks(nystrom)
 wider = draws("local", first["local"], (2, 2, 2))
-compared = {"local, stated densities": stated, "local, all three twice as wide": wider}
-compared |= {"local, landmarks": landmarks, "original": plain}
-pairs = [(f"{mean_se(x):.2f}", f"{mean_se(x - stated):+.2f}") for x in compared.values()]
-table = pd.DataFrame(pairs, columns=["accuracy (%)", "against the stated densities"])
-table.insert(0, "features", list(compared))
-run.table(
-    table,
-    "draws",
-    caption=f"Test accuracy, {n_draw:,} images to learn from, {s_few:,} templates, {r_few} "
-    f"elements: mean and standard error over {n_draws} draws of templates, and the difference from "
-    "the stated densities draw by draw.",
-)
 
 # %% [markdown]
 # ## Table 3
@@ -411,12 +369,12 @@ PAPER = {"original": [61.02, 62.79], "local": [64.19, 67.32]}
 NAMES = {"original": "Original (RF)", "local": "LGIKA"}
 spread = {"original": plain.std(ddof=1), "local": stated.std(ddof=1)}
 table = [
-    (NAMES[kind], k, paper, f"{here:.2f} ± {spread[kind]:.2f}")
+    {"method": NAMES[kind], "layers": k, "paper": paper, "here": f"{here:.2f} ± {spread[kind]:.2f}"}
     for kind in NAMES
     for k, paper, here in zip((1, 2), PAPER[kind], results[kind], strict=True)
 ]
 run.table(
-    pd.DataFrame(table, columns=["method", "layers", "paper", "here"]),
+    table,
     "table3",
     caption="Test accuracy in per cent; ±: standard deviation of a draw of templates, from the "
     "draws above." + (" Made-up textures, not comparable." if run.quick else ""),
@@ -430,15 +388,9 @@ for kind, look in (("original", "rff"), ("local", "lgika")):
         curves[f"{NAMES[kind]}, paper"] = (look, PAPER[kind], {"ls": ":", "marker": "*"})
 gains = [local - original for original, local in zip(*results.values(), strict=True)]
 fig, axis = plt.subplots(figsize=(6.4, 3.8))
-panel(
-    axis,
-    [1, 2],
-    curves,
-    xlabel="layers",
-    ylabel="test accuracy (%)",
-    title=f"Local averages: {gains[0]:+.1f} and {gains[1]:+.1f} points"
-    + (", made-up textures" if run.quick else ""),
-)
+title = f"Local averages: {gains[0]:+.1f} and {gains[1]:+.1f} points"
+title += ", made-up textures" if run.quick else ""
+panel(axis, [1, 2], curves, xlabel="layers", ylabel="test accuracy (%)", title=title)
 run.figure(fig, "table3", caption="Bars: two standard deviations of a draw of templates.")
 
 # %% [markdown]
@@ -450,30 +402,29 @@ run.figure(fig, "table3", caption="Bars: two standard deviations of a draw of te
 
 # %%
 RIDGES = np.array([0.01, 0.03, 0.1, 0.3, 1, 3])  # beside a kernel whose diagonal is one
+SIZES = [int(n_train / part) for part in (25, 10, 5, 2.5, 1)]  # images to learn from
 
 
 @run.cache
 def exact_curve(multiple, mirrored):
     """Per cent of the test images right with the exact kernel, by number of images learnt from."""
     base = Gaussian(first_layer("original", multiple, 1, r=1).gamma_)
-    orders = np.arange(3072), np.arange(3072).reshape(32, 32, 3)[:, ::-1].ravel()
-    views = [pixels(0, len(images))[:, order] @ projection().T for order in orders[: 1 + mirrored]]
+    orders = [np.arange(3072), np.arange(3072).reshape(32, 32, 3)[:, ::-1].ravel()][: 1 + mirrored]
+    views = [pixels(0, len(images))[:, order] @ principal(seed)[0].T for order in orders]
     pairs = list(product(views, views))
 
     def kernel(start, stop, n):
         rows = np.empty((stop - start, n), dtype=np.float32)
         for a in range(start, stop, 500):  # a second array of this size would not fit
             some = slice(a, min(a + 500, stop))
-            total = sum(base(x[some], z[:n]) for x, z in pairs)
-            rows[a - start : a - start + 500] = total / len(pairs)
+            rows[a - start : a - start + 500] = np.mean([base(x[some], z[:n]) for x, z in pairs], 0)
         return rows
 
     Y = np.where(labels[:n_train, None] == classes, np.float32(1), 0) - np.float32(1 / len(classes))
     cut, ridges, best, found = n_train - held, RIDGES, 0, []
-    for n in curve_sizes:
+    for n in SIZES:
         ridges = RIDGES if n <= cut else ridges[[best]]
-        # symmetric, so that its transpose is the same in LAPACK's order
-        duals = solve_ridges(lambda n=n: kernel(0, n, n).T, Y[:n], ridges, safe=0)
+        duals = solve_ridges(lambda n=n: kernel(0, n, n).T, Y[:n], ridges, safe=0)  # symmetric
         right = classes[(kernel(cut, len(images), n) @ duals).argmax(axis=2)] == labels[cut:]
         best = right[:, :held].mean(axis=1).argmax()
         found.append(100 * right[best, held:].mean())
@@ -482,16 +433,15 @@ def exact_curve(multiple, mirrored):
 
 exact = {way: exact_curve(first["original"], way == "mirrored") for way in ("plain", "mirrored")}
 curves = {f"kernel, {way}": ("exact-kernel", found) for way, found in exact.items()}
-all_images = {"x": curve_sizes[-1:]}
-curves["templates"] = ("rff", results["original"][:1], all_images)
-curves["averaged"] = ("lgika", results["local"][:1], all_images)
+curves["templates"] = ("rff", results["original"][:1], {"x": [n_train]})
+curves["averaged"] = ("lgika", results["local"][:1], {"x": [n_train]})
 if not run.quick:
-    curves["paper"] = ("rff", PAPER["original"][:1], all_images | {"marker": "*"})
+    curves["paper"] = ("rff", PAPER["original"][:1], {"x": [n_train], "marker": "*"})
 title = "The kernel itself: {:.1f} %, mirrored {:.1f} %".format(*(y[-1] for y in exact.values()))
 title += ", made-up textures" if run.quick else f"; paper {PAPER['original'][0]} %"
 fig, axis = plt.subplots(figsize=(6.4, 3.8))
 words = {"xlabel": "images to learn from", "ylabel": "test accuracy (%)", "title": title}
-panel(axis, curve_sizes, curves, log="x", **words)
+panel(axis, SIZES, curves, log="x", **words)
 run.figure(fig, "exact", caption="One layer; templates, plain and averaged, learn from all images.")
 
 # %% [markdown]
@@ -502,10 +452,7 @@ if not run.quick:
     says = f"a draw of templates, from {n_draws} draws of {s_few:,}"
     notes = {
         "original": f"bandwidths {first['original']:g} and {second['original']} times the median's",
-        "local": "the plain features beneath lie {:.1f} and {:.1f} points under the paper's; "
-        "averaging adds {:.1f} and {:.1f} points to them (paper: 3.2 and 4.5)".format(
-            *np.subtract(PAPER["original"], results["original"]), *gains
-        ),
+        "local": f"averaging adds {gains[0]:.1f} and {gains[1]:.1f} points (paper: 3.2 and 4.5)",
     }
     for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "local"}.items():
         how = {"se": [spread[kind]] * 2, "repetitions": 1, "spread": says, "note": notes[kind]}
@@ -562,11 +509,6 @@ def network_accuracy(random_state, recipe):
 
 if network_seeds:
     networks = np.array([network_accuracy(s, recipe) for s in network_seeds])
-    run.say(
-        "The network is right on {net:.1f} %, two local layers on {ours:.1f} %.",
-        net=networks.mean(),
-        ours=results["local"][1],
-    )
     if not run.quick:
         two = Score(results["local"][1], spread["local"])
         run.claim(

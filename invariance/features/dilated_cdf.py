@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
+from itertools import combinations
 from typing import Annotated, Any, Self
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,8 +22,8 @@ from .feature_map import FeatureMap
 
 #: Entries of a template, three of them 2 and the others -1, hence 84 templates that sum to zero.
 _LENGTH, _TEMPLATES = 9, 84
-#: Entries of a block of series: long enough for whole vectors, short enough for a core's cache.
-_BLOCK = 2**17
+#: Bytes of comparisons at a time: more than a call's own cost, few enough for a core's cache.
+_BLOCK = 2**20
 
 
 @stores_parameters
@@ -96,7 +98,8 @@ class DilatedCDF(FeatureMap):
             own = np.sort(own.reshape(_TEMPLATES, count), axis=1)
             drawn = rng.randint(len(X), size=_TEMPLATES)
             used, place = np.unique(drawn, return_inverse=True)
-            products = zip(self._products(X[used].T, int(dilation)), place, own, strict=True)
+            columns = np.ascontiguousarray(X[used].T)
+            products = zip(self._products(columns, int(dilation)), place, own, strict=True)
             rows = [np.quantile(p[0, :, i], q) for p, i, q in products]
             self.thresholds_.append(np.array(rows, dtype=X.dtype).reshape(own.shape))
         self._n_features_out = each * _TEMPLATES
@@ -110,32 +113,25 @@ class DilatedCDF(FeatureMap):
             refuse_gradient("DilatedCDF", X, "counts inner products")
         else:
             X = self._points_to_transform(X)
-        # Of a series: entries under a template, their sums, and a mask for each threshold.
+        # Of an entry: sums under templates, those of several, comparisons and their counts.
         most = max(t.shape[1] for t in self.thresholds_)
-        bytes_each = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + most)
-        bound = min(block_bytes_of(self.block_bytes), _BLOCK * bytes_each // self.n_features_in_)
+        bytes_each = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + 7 * most)
+        bound = max(2**13, _BLOCK // most) * bytes_each // self.n_features_in_
+        bound = min(block_bytes_of(self.block_bytes), bound)
         rows = list(row_blocks(X.shape[0], bytes_each, bound))
         # Of short blocks several templates at once: a call takes as long as some of them.
         longest = bytes_each * max(some.stop - some.start for some in rows)
-        at_once = min(_TEMPLATES, max(1, int(bound // longest)))
         bar = tqdm(rows, "series", disable=not self.verbose)
-        return _joined([self._block(X[some, :], at_once) for some in bar])
+        return _joined([self._block(X[some, :], bound / longest * most) for some in bar])
 
-    def _block(self, X: Any, at_once: int) -> Any:
+    def _block(self, X: Any, masks: float) -> Any:
         columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
         parts: list[Any] = []
         for j, dilation in enumerate(self.dilations_.tolist()):
             levels = like(self.thresholds_[j], X)[..., None, None]  # (84, k, 1, 1)
-            mask = np.empty((at_once // 2 + 1, levels.shape[1], *columns.shape), bool)
-            for products in self._products(columns, dilation, at_once):  # (g, d, n)
-                g = products.shape[0]
-                own, levels = levels[:g, ...], levels[g:, ...]
-                made: list[Any] = [None] * g
-                for i in range(min(g, 2)):  # every second template counts alike
-                    whole = self._whole(len(parts) + i + j, dilation, columns.shape[0])
-                    shares = _share(products[i::2, whole, :], own[i::2, ...], mask[:, :, whole])
-                    made[i::2] = [shares[m, ...] for m in range(shares.shape[0])]
-                parts += made
+            at_once = max(1, min(_TEMPLATES, int(masks / levels.shape[1])))
+            products = self._products(columns, dilation, at_once)
+            parts += _shares(products, levels, self._edge(dilation, X.shape[1]), (j + 1) % 2)
         return _joined(parts).T
 
     def _products(self, columns: Any, dilation: int, at_once: int = 1) -> Iterator[Any]:
@@ -149,25 +145,29 @@ class DilatedCDF(FeatureMap):
         padded = self._padded(columns, dilation * (_LENGTH // 2))
         under = [padded[i * dilation : i * dilation + d, :] for i in range(_LENGTH)]
         first = -sum(under[1:], under[0])
-        thrice = 3 * _joined([entries[None, ...] for entries in under])
+        if is_foreign(columns):
+            tripled = [3 * entries for entries in under]
+            for a, b, c in combinations(range(_LENGTH), 3):
+                yield (first + tripled[a] + tripled[b] + tripled[c])[None, ...]
+            return
+        thrice = sliding_window_view(3 * padded, d, axis=0)[::dilation].swapaxes(1, 2)
         # In place: a new array for each would take as long as the sum.
-        room = None if is_foreign(columns) else np.empty((at_once, *columns.shape), columns.dtype)
+        room = np.empty((at_once, *columns.shape), columns.dtype)
+        second, third = np.empty_like(first), np.empty_like(first)
         filled = 0
         for a in range(_LENGTH - 2):
-            second = first + thrice[a, ...]
+            np.add(first, thrice[a], out=second)
             for b in range(a + 1, _LENGTH - 1):
-                third = second + thrice[b, ...]
-                for c in range(b + 1, _LENGTH, at_once):
-                    last = thrice[c : min(c + at_once, _LENGTH), ...]
-                    if room is None:
-                        yield third + last
-                        continue
-                    if filled + len(last) > at_once:
-                        yield room[:filled]
+                np.add(second, thrice[b], out=third)
+                c = b + 1
+                while c < _LENGTH:
+                    some = thrice[c : c + at_once - filled]
+                    np.add(third, some, out=room[filled : filled + len(some)])
+                    c, filled = c + len(some), filled + len(some)
+                    if filled == at_once:
+                        yield room
                         filled = 0
-                    np.add(third, last, out=room[filled : filled + len(last)])
-                    filled += len(last)
-        if room is not None:
+        if filled:
             yield room[:filled]
 
     def _padded(self, columns: Any, reach: int) -> Any:
@@ -180,30 +180,45 @@ class DilatedCDF(FeatureMap):
         around = _joined([columns] * (2 * turns + 1))
         return around[turns * d - reach : (turns + 1) * d + reach, :]
 
-    def _whole(self, turn: int, dilation: int, d: int) -> slice:
-        """The shifts that count: all, or every second time those that need no zeros."""
+    def _edge(self, dilation: int, d: int) -> int:
+        """At either end, the shifts that need zeros, where every second time they do not count."""
         reach = dilation * (_LENGTH // 2)
-        if self._fitted.boundary == "cyclic" or turn % 2 == 0 or 2 * reach >= d:
-            return slice(None)
-        return slice(reach, d - reach)
+        return 0 if self._fitted.boundary == "cyclic" or 2 * reach >= d else reach
 
 
-def _share(products: Any, levels: Any, mask: NDArray) -> Any:
-    """Of products (g, d, n), the share along d at most each level (g, k, 1, 1): (g, k, n)."""
-    if is_foreign(products):
-        xp = namespace(products)
-        return xp.mean(xp.astype(products[:, None, ...] <= levels, products.dtype), axis=2)
-    mask = mask[: len(products)]
-    np.less_equal(products[:, None], levels, out=mask)
-    # Bytes are added as such, whole vectors at a time, as long as no sum can exceed a byte.
-    g, k, d, n = mask.shape
-    side = max(d // 254, min(15, 2048 // max(n, 1))) + 1
-    counts, whole = mask.view(np.uint8), d - d % side
-    sums = counts[:, :, :whole].reshape(g, k, d // side, side, n).sum(axis=2, dtype=np.uint8)
-    sums[:, :, : d - whole] += counts[:, :, whole:]
-    shares = sums.sum(axis=2, dtype=products.dtype)
-    shares /= d
-    return shares
+def _shares(batches: Iterator[Any], levels: Any, edge: int, odd: int) -> Iterator[Any]:
+    """Of products (g, d, n) of all templates in turn, the shares along d at most each level.
+
+    Levels are (84, k, 1, 1), shares (84 k, n) or in parts. Of every second template, from ``odd``
+    on, only products that are ``edge`` away from both ends count.
+    """
+    if is_foreign(levels):
+        xp = namespace(levels)
+        for i, products in enumerate(batches):
+            off, end = edge * ((i + odd + 1) % 2), products.shape[1]
+            below = products[:, None, off : end - off, :] <= levels[i : i + 1, ...]
+            yield xp.mean(xp.astype(below, levels.dtype), axis=2)[0, ...]
+        return
+    start, k = 0, levels.shape[1]
+    for products in batches:
+        g, d, n = products.shape
+        if start == 0:
+            # Bytes are added as such, whole vectors at a time: 15 by 17 ones do not exceed one.
+            rows, few = -(-d // 15), -(-d // 255)
+            mask = np.empty((g, k, -(-d // rows) * rows, n), bool)
+            counts = np.empty((_TEMPLATES, k, -(-rows // few) * few, n), np.uint8)
+            mask[:, :, d:], counts[:, :, rows:] = False, 0
+        some, stop = products[(start + odd) % 2 :: 2], start + g
+        some[:, :edge] = some[:, d - edge :] = np.nan
+        np.less_equal(products[:, None], levels[start:stop], out=mask[:g, :, :d])
+        ones = mask[:g].view(np.uint8).reshape(g, k, -1, rows, n)
+        np.add.reduce(ones, axis=2, dtype=np.uint8, out=counts[start:stop, :, :rows])
+        start = stop
+    sums = counts.reshape(_TEMPLATES, k, -1, few, n).sum(axis=2, dtype=np.uint8)
+    shares = sums.sum(axis=2, dtype=levels.dtype)
+    shares[odd::2] /= d - 2 * edge
+    shares[1 - odd :: 2] /= d
+    yield shares.reshape(-1, n)
 
 
 def _joined(parts: list[Any]) -> Any:

@@ -22,8 +22,7 @@ def solved(Z, y, penalties, nearly, inside=1.0, rtol=1e-6):
     for _ in range(1000):
         near = np.zeros_like(y)
         for *at, lower in guides:
-            given = left[*at].astype(np.float32)
-            near[*at] = cho_solve((lower, True), given, check_finite=False)
+            near[*at] = cho_solve((lower, True), left[*at].astype(np.float32), check_finite=False)
         now = np.sum(left * near, axis=0)
         direction = near + now / before * direction
         image = inside * products(Z, direction) + penalties * direction

@@ -268,20 +268,15 @@ def first_layer(matrices, sigma, n, seed, templates=TEMPLATES):
     return model.fit(X[:2]).transform(X)
 
 
-def top(sigma, tau):
-    """Bandwidth of the second layer."""
-    return (sigma / tau) ** 2 / 2
-
-
 @lru_cache(1)
 def standard_layer(width, seed):
-    """Of bandwidth 1/2, for features of whatever scale."""
+    """Features of a Gaussian kernel with gamma 1/2, of features at the scale that is wanted."""
     model = OrbitFourier(None, TEMPLATES, form="cos_sin", gamma=0.5, random_state=seed + 100)
     return model.fit(np.zeros((2, width), np.float32))
 
 
 def second_layer(Z, sigma, tau, seed):
-    scale = np.float32(np.sqrt(2 * top(sigma, tau)))
+    scale = np.float32(sigma / tau)
     return standard_layer(Z.shape[1], seed).transform(scale * Z.astype(np.float32, copy=False))
 
 
@@ -310,7 +305,8 @@ def one_layer(n, tested, matrices, sigma):
 
 @run.cache
 def two_layers(n, tested, matrices, sigma, tau):
-    gram, kernel = trial_gram(matrices, sigma, n), Hyperkernel(gaussian(sigma), top(sigma, tau))
+    gram = trial_gram(matrices, sigma, n)
+    kernel = Hyperkernel(gaussian(sigma), (sigma / tau) ** 2 / 2)
     return inner_errors(kernel.of_gram(gram, gram.diagonal()), tested)
 
 

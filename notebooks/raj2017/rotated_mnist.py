@@ -337,10 +337,7 @@ def targets():
 
 
 def ridge(Z, near, alpha):
-    """Coefficients and intercepts of ridge regression on features of the training images.
-
-    ``near`` is nearly their Gram matrix, and is overwritten.
-    """
+    """Coefficients and intercepts; ``near``, nearly the Gram matrix of Z, is overwritten."""
     Y, penalty = targets().astype(Z.dtype), alpha * np.trace(near)
     near.flat[:: len(near) + 1] += max(penalty, 1e-4 * near.diagonal().mean())
     dual = solved(Z, Y - Y.mean(axis=0), penalty, [(slice(None), slice(None), near)])

@@ -8,6 +8,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ from math import inf, prod
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
@@ -263,14 +264,17 @@ def rate(dtype: str) -> float:
 
 @contextmanager
 def runner(threads: int, verbose: int) -> Iterator[Run]:
-    """What applies a function to arguments: in turn, or in threads with one BLAS thread each."""
+    """What applies a function to arguments: in turn, or in threads with one BLAS thread each.
+
+    Blocks take milliseconds, so that threads are the standard library's: joblib's poll for 10 ms.
+    """
     if threads == 1 and not verbose:
         yield map
         return
     with (
         tqdm(desc="orbits", unit=" blocks", disable=not verbose) as progress,
         threadpool_limits(1 if threads > 1 else None, "blas"),
-        Parallel(threads, prefer="threads", require="sharedmem") as pool,
+        ThreadPoolExecutor(threads) as pool,
     ):
 
         def run(function: Any, arguments: Any) -> list[Any]:
@@ -279,8 +283,7 @@ def runner(threads: int, verbose: int) -> Iterator[Run]:
                 progress.update()
                 return found
 
-            results: list[Any] = pool(delayed(counted)(argument) for argument in arguments)
-            return results
+            return list((pool.map if threads > 1 else map)(counted, arguments))
 
         yield run
 

@@ -119,7 +119,6 @@ GROUPS = [
     (lambda: G.CircleAction([[1, 1]]).shape, r"frequencies .* got \[\[1, 1\]\]"),
     (lambda: G.OrthogonalMatrices([np.eye(3)[:2]]).order, "shape"),
     (lambda: G.OrthogonalMatrices([2 * np.eye(2)]).order, "not orthogonal"),
-    (lambda: G.OrthogonalMatrices([[[1.0, 1.0], [0.0, 1.0]]]).order, "not orthogonal"),
     (lambda: G.GeneratedPermutations([[0, 0, 1]]).order, "permutations of 0"),
     (lambda: G.Permutations(3).act([[1, 2, 3]], np.ones((2, 4))), "acts on arrays of shape"),
     (lambda: G.Permutations(3).act([[1, 2, 3]], np.ones(3)), "single point"),
@@ -131,8 +130,6 @@ GROUPS = [
     (NUMBERINGS.elements, "more than the 1000000 that"),
     (G.Permutations(30).elements, "more than the 1000000 that.*draw some with sample"),
     (G.SignFlips(100).elements, "more than the 1000000 that"),
-    (G.CyclicTranslations((3000, 3000)).elements, "more than the 1000000 that"),
-    (lambda: NOISE.act(NOISE.sample(1), np.ones((2, 4, 4))), "acts on arrays of shape"),
     (
         lambda: NOISE.act(NOISE.sample(1), GAP),
         r"matrix 1 of 2 must be .* check_coulomb\(X\) counts",
@@ -160,7 +157,6 @@ GROUPS = [
 POINTS = [
     ({"n_coordinates": 2}, "moves 3 coordinates"),
     ({"n_coordinates": 3, "coordinates": (0, 0, 1)}, "different ones below n_coordinates=3"),
-    ({"n_coordinates": 3, "coordinates": (0, 1, 3)}, "different ones below n_coordinates=3"),
 ]
 FREQUENCIES = [
     *((bad, "frequencies must") for bad in ([1], [1, 1, 1], [1, 2], [1, 0, 1])),
@@ -182,15 +178,12 @@ MATRICES = [
 PRECOMPUTED = partial(K.GramTransformer, "precomputed")
 KERNELS = [
     (K.Average(K.Linear(), G.CyclicShifts(5)), "points have 6 features"),
-    (K.Average(K.Linear(), G.Permutations(12, block=1)), "points have 6 features"),
     (K.Average(K.Locality((3, 2), 3), G.Translations((2, 3), max_shift=1)), "must agree"),
     (K.Average(GAUSS, G.CircleAction([0, 1, 1], n_nodes=4)), "takes 3"),
     (K.Average(GAUSS, G.Affine((2, 3))), "n_transforms"),
     (K.BestFit(K.Locality((3, 2), 3), G.Translations((2, 3), max_shift=1)), "must agree"),
     (K.BestFit(K.Locality((2, 3), 9), G.CyclicTranslations((2, 3))), "no larger than their i"),
     (K.BestFit(K.Linear(), G.Rotations((2, 3))), "infinitely many"),
-    (K.BestFit(K.Laplacian(1.0), G.Rotations3D()), "infinitely many"),
-    (K.BestFit(K.Hyperkernel(GAUSS), G.Rotations3D()), "infinitely many"),
     (lambda _: K.BestFit(K.Linear(), G.Rotations3D())(P4), "multiple of 3"),
     (partial(K.Linear(), Y=P3), "6 features and Y has 3"),
     (partial(GAUSS, Y=P6, eval_gradient=True), "for Y=None"),
@@ -202,7 +195,6 @@ KERNELS = [
     (K.TangentDistance((8, 9)), "have 72 pixels, but X has 6"),
     (K.TangentDistance((1, 6)), r"two pixels each.*got \(1, 6\)"),
     (K.gershgorin_margin, "a Gram matrix is square"),
-    (K.gram_report, "a Gram matrix is square"),
     (K.largest_definite, "a Gram matrix is square"),
     (PRECOMPUTED().fit, "a Gram matrix is square"),
     (lambda _: PRECOMPUTED(repair="nystrom").fit([[-1.0, 2], [2, 1]]), "not positive.*take 'clip'"),
@@ -273,7 +265,6 @@ FEATURES = [
     (partial(F.PatchPooling(PCA).fit, P16), r"make an instance of the class, PCA\(...\)"),
     (partial(F.PatchPooling(shape=(3, 5)).fit, P16), "have 15 pixels, but X has 16 features"),
     (partial(F.Scattering((16, 16), n_scales=10).fit, np.ones((2, 256))), "n_scales <= 5 .* 10"),
-    (partial(F.Scattering((3, 5)).fit, P16), "have 15 pixels, but X has 16 features"),
     (partial(F.BlockPCA(5, 1).fit, P16), "does not divide"),
     (partial(F.BlockPCA(4, 5).fit, P16), "1 to block = 4"),
     (partial(F.AngularBasis((4, 5)).fit, P16), "have 20 pixels, but X has 16 feature"),
@@ -394,10 +385,8 @@ MIXED = [S.Product([S.Circle(), S.Torus(1)], degree=9), S.Product([S.Sphere(3)] 
 PROJECTIONS = [
     ((BALL, G.Permutations(4)), "acts on 4 coordinates, but .* have 3"),
     ((BALL, Squaring()), "does not act on the eigenfunctions"),
-    ((TORI, Squaring()), "does not act on the eigenfunctions"),
     ((S.Sphere(2, degree=2), G.TorusTranslations([2, 2])), "does not act on the sphere"),
     ((TORI, G.OrthogonalMatrices([turn([0, 0, 1], np.pi / 3)[:2, :2]])), "only signed permutation"),
-    ((BALL, SHEAR), "not orthogonal"),
     ((TWO_TORI, G.Permutations(4)), "mixes the coordinates"),
     ((TWO_TORI, G.Permutations(3)), "acts on 3 coordinates"),
     ((MIXED[0], G.Permutations(2)), "exchanges factor"),
@@ -414,7 +403,6 @@ SUBSPACES = [
     ((S.Sphere(4, degree=2), G.Rotations3D()), "multiple of 3"),
     ((S.Torus(2, degree=2), G.PlaneRotations()), "no derivatives"),
     ((S.Sphere(6, degree=2), G.PlaneRotations(8)), "finite rule"),
-    ((S.Sphere(6, degree=2), G.Rotations3D(3)), "finite rule"),
     *(((TORI, G.DirectProduct([along, G.SignFlips(1)])), "the same period") for along in ALONG),
 ]
 LARGE = G.OrthogonalMatrices([DENSE])

@@ -200,22 +200,24 @@ CHOSEN_BY = "mean absolute error over the four other folds (kcal/mol)"
 
 def select_by_fold(row, grid, errors, few=TRIAL, most=FOLD):
     """For each test fold k the parameters of a row, by ``errors(n, tested, **parameters)[k]``."""
-    select, chosen, alphas = partial(run.select, higher=False), [], []
+    chosen, alphas = [], []
     for k in range(5):
-        setting = select(
+        setting = run.select(
             f"{row}, fold {k + 1}",
             grid,
             lambda setting, k=k: np.nanmin(errors(few, tuple(range(5)), **setting)[k]),
             by=f"{CHOSEN_BY}, {few} molecules each, best alpha",
+            higher=False,
         )
         chosen.append(setting)
     for k, setting in enumerate(chosen):
         alike = tuple(np.flatnonzero([other == setting for other in chosen]).tolist())
-        alpha = select(
+        alpha = run.select(
             f"{row}, fold {k + 1}: alpha",
             ALPHAS,
             scores=lambda setting=setting, k=k, alike=alike: errors(most, alike, **setting)[k],
             by=f"{CHOSEN_BY}, {most} molecules each",
+            higher=False,
         )
         alphas.append({"alpha": alpha})
     return [setting | alpha for setting, alpha in zip(chosen, alphas, strict=True)]

@@ -72,7 +72,6 @@ else:
     KERNELS = {"rbf": ([None], [0.0], [2, 4, 8, 16])}
     KERNELS["exact"] = ([kappa], [0.0, 0.5, 1.0], [4, 8, 16])
 HELD_OUT = n_choose // 3
-LOCAL = METHODS[:3]
 KAPPAS, CV_BANDWIDTHS = (0.0, kappa, 1.0, 5.0, 25.0), (2, 4, 8, 16, 32)
 
 # %% [markdown]
@@ -393,7 +392,7 @@ for seed in dict.fromkeys((*plain_sets, *fresh)):
     pixels, angular, labels = prepared(rebuilt(seed, choosing.rows))
     found = {name: [kernel_right(*choice)] for name, choice in kernels.items() if seed not in fresh}
     for method, choice in first.items():
-        sets = plain_sets if method not in LOCAL else fresh if "pix" not in method else fresh[:3]
+        sets = fresh if method in METHODS[:2] else fresh[:3] if "pix" in method else plain_sets
         if seed in sets:
             found[method] = features_right(method, choice, second.get(method))
     for method, by_layer in found.items():

@@ -18,11 +18,11 @@ from .gram import (
     rls_by_cholesky,
 )
 from .norm_infinity import NormInfinityClassifier, margin_loss
-from .ridge import solve_ridges
+from .ridge import gram_times, solve_by_gradients, solve_ridges
 from .rls import RLSClassifier, RLSRegressor
 
 __all__ = [
     "BlockRidgeClassifier", "CholeskyRLS", "IndefiniteWarning", "NormInfinityClassifier",
-    "RLSClassifier", "RLSRegressor", "kernel_ridge", "left_out_with_copies", "margin_loss",
-    "rls_by_cholesky", "solve_ridges",
+    "RLSClassifier", "RLSRegressor", "gram_times", "kernel_ridge", "left_out_with_copies",
+    "margin_loss", "rls_by_cholesky", "solve_by_gradients", "solve_ridges",
 ]  # fmt: skip

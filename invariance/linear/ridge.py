@@ -1,18 +1,19 @@
 r"""Ridge regression, for all learners: eigenvectors for every penalty, Cholesky factors for a few.
 
 `LeaveOneOutPath` has the leave-one-out residuals at every penalty from one set of eigenvectors,
-`fit_ridge` makes one for regression with columns that cost nothing, and `solve_ridges` has
-:math:`(K + r)^{-1} y` at several penalties r from fewer factors than penalties.
+`fit_ridge` makes one for regression with columns that cost nothing, `solve_ridges` has
+:math:`(K + r)^{-1} y` at several penalties r from fewer factors than penalties, and
+`solve_by_gradients` has it from features and a factor of a matrix near K + r.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 #: Rows, times factors saved, from which some twenty solutions with a factor take less time; more
@@ -225,6 +226,73 @@ def _near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
             if close.all() or before == k or k == n:
                 break
     return found
+
+
+def gram_times(Z: NDArray, x: NDArray) -> NDArray:
+    """Z Z^T x of features (n, s) and x (n, t), in the precision of x, some rows of Z at a time."""
+    parts = [slice(start, start + 64) for start in range(0, len(Z), 64)]
+    inner = sum(Z[some].T @ x[some] for some in parts)
+    return np.concatenate([Z[some] @ inner for some in parts])
+
+
+def solve_by_gradients(
+    Z: NDArray,
+    targets: NDArray,
+    ridges: ArrayLike,
+    near: list[tuple[Any, Any, NDArray]],
+    *,
+    inside: ArrayLike = 1.0,
+    rtol: float = 1e-6,
+) -> NDArray:
+    r"""Solutions of :math:`(Z Z^T + r_j) x_j = y_j` by preconditioned conjugate gradients.
+
+    No Gram matrix is made in the precision of the targets: factors in single precision of matrices
+    near it are the preconditioners.
+
+    Parameters
+    ----------
+    Z : ndarray of shape (n, s), features
+    targets : ndarray of shape (n, t); of the precision in which to compute
+    ridges : float or array of shape (t,)
+    near : list of (rows, columns, matrix)
+        A matrix near :math:`Z Z^T + r` of these rows, for these columns; it is overwritten.
+    inside : array of shape (n, t)
+        One for the rows that a column's system has; elsewhere zero, and targets are zero too.
+    rtol : float, of the residual's norm relative to the target's
+
+    Raises
+    ------
+    LinAlgError
+        If a matrix has no Cholesky factor.
+    ValueError
+        If a thousand steps are not enough.
+
+    >>> Z, y = np.eye(3)[:, :2], np.ones((3, 1))
+    >>> solve_by_gradients(Z, y, 0.5, [(slice(None), slice(None), np.eye(3))]).ravel().round(3)
+    array([0.667, 0.667, 2.   ])
+    """
+    factors = [(*at, linalg.cho_factor(A.T, True, True, check_finite=False)) for *at, A in near]
+    found, left, direction = np.zeros_like(targets), targets, np.zeros_like(targets)
+    before = np.ones_like(targets[0])
+    enough = rtol * np.linalg.norm(targets, axis=0)
+    for _ in range(1000):
+        if np.all(np.linalg.norm(left, axis=0) <= enough):
+            return found
+        guess = np.zeros_like(targets)
+        for rows, columns, factor in factors:
+            some = left[rows, columns].astype(factor[0].dtype)
+            guess[rows, columns] = linalg.cho_solve(factor, some, check_finite=False)
+        now = np.sum(left * guess, axis=0)
+        direction = guess + _share(now, before) * direction
+        image = inside * gram_times(Z, direction) + ridges * direction
+        step, before = _share(now, np.sum(direction * image, axis=0)), now
+        found, left = found + step * direction, left - step * image
+    raise ValueError("conjugate gradients have not converged: take larger ridges")
+
+
+def _share(a: NDArray, b: NDArray) -> NDArray:
+    """a / b, and nothing of nothing: a column that is solved stays."""
+    return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
 
 
 def check_scale(X: NDArray) -> None:

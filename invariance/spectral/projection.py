@@ -305,7 +305,8 @@ def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
         perms = np.concatenate([perms + flipped, perms + size - flipped], axis=1)
     # The graph that joins node a with perms[i][a] for every i.
     ends = np.arange(0, perms.size + 1, len(perms))
-    graph = sparse.csr_array((np.ones(perms.size, dtype=np.int8), perms.T.ravel(), ends))
+    ones, shape = np.ones(perms.size, dtype=np.int8), (perms.shape[1],) * 2
+    graph = sparse.csr_array((ones, perms.T.ravel(), ends), shape)
     label = connected_components(graph, directed=False)[1]
     if not doubled:
         return label, np.ones(size), np.bincount(label)

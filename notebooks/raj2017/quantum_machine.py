@@ -34,7 +34,6 @@ from itertools import combinations, product
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _ridge import products, solved
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from invariance.companion import Run, Score, colour, mean_se, rows
@@ -42,7 +41,7 @@ from invariance.datasets import load_qm7, make_molecules
 from invariance.features import OrbitFourier, draw_templates
 from invariance.groups import SortedNoise, coulomb_triangle, sort_coulomb
 from invariance.kernels import Gaussian, Hyperkernel, Laplacian
-from invariance.linear import solve_ridges
+from invariance.linear import gram_times, solve_by_gradients, solve_ridges
 from invariance.orbits import Histogram, OrbitProducts, WeightedMean
 
 run = Run(
@@ -485,11 +484,13 @@ def feature_errors(Z, jobs, single=True):
             square.flat[:: len(square) + 1] += np.float32(scales[i] * max(alphas[i], 1e-4))
             nearly.append((own, i, square))
     try:
-        found = solved(some, targets, scales * alphas, nearly, mine, 1e-9) if nearly else found
+        if nearly:
+            how = {"inside": mine, "rtol": 1e-9}
+            found = solve_by_gradients(some, targets, scales * alphas, nearly, **how)
     except LinAlgError:
         return feature_errors(Z, jobs, single=False)
     duals[used] = found
-    missed = products(Z, duals) + means - y
+    missed = gram_times(Z, duals) + means - y
     return {job: missed[fold == job[0], i] for i, job in enumerate(jobs)}
 
 

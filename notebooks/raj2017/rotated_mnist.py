@@ -30,7 +30,6 @@ from itertools import product
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from _ridge import solved
 from scipy import ndimage
 
 from invariance.companion import Run, colour, curve, look, mean_se
@@ -38,7 +37,7 @@ from invariance.datasets import load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import Rotations, VonMises
 from invariance.kernels import Average, Gaussian, Hyperkernel
-from invariance.linear import kernel_ridge, rls_by_cholesky
+from invariance.linear import kernel_ridge, rls_by_cholesky, solve_by_gradients
 
 run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, kappa=kappa, chooses=True)
 
@@ -339,7 +338,8 @@ def ridge(Z, near, alpha):
     """Coefficients and intercepts; ``near``, nearly the Gram matrix of Z, is overwritten."""
     Y, penalty = targets().astype(Z.dtype), alpha * np.trace(near)
     near.flat[:: len(near) + 1] += max(penalty, 1e-4 * near.diagonal().mean())
-    dual = solved(Z, Y - Y.mean(axis=0), penalty, [(slice(None), slice(None), near)])
+    near = [(slice(None), slice(None), near)]
+    dual = solve_by_gradients(Z, Y - Y.mean(axis=0), penalty, near)
     return Z.T @ dual, Y.mean(axis=0)
 
 

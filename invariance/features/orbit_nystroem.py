@@ -141,7 +141,9 @@ class OrbitNystroem(OrbitFeatures):
         # In place, so that no second array of the result's size exists: where the whitener is
         # triangular a feature needs the values up to its own, and the last ones are made first.
         turn, width = self.whitener_.astype(values.dtype, copy=False).T, self.rank_
-        triangular = turn.shape == (width, width) and not np.tril(turn, -1).any()
+        blocks = [slice(start, start + _COLUMNS) for start in range(0, width, _COLUMNS)]
+        below = any(turn[some.stop :, some].any() for some in blocks)
+        triangular = len(turn) == width and not below
         step = _COLUMNS if triangular else width
         for rows in row_blocks(len(values), values[:1].nbytes, _ROWS_BYTES):
             for start in reversed(range(0, width, step)):

@@ -79,7 +79,7 @@ class Locality(Kernel):
         channels times height.
     storage : {"layers", "last"}
         Keep the values of a whole layer (time linear in depth), or compute lower layers anew for
-        every window that needs them (time exponential, memory independent of their number).
+        every window that needs them (time exponential, memory one sum a layer and pair).
     block_bytes, n_jobs : as in `Average`
 
     Examples

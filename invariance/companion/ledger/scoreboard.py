@@ -131,6 +131,7 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
         trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
     )  # fmt: skip
     jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
+                      "said": lambda text: f" ({_plain(text)})" * bool(text),
                       "sentence": sentence}  # fmt: skip
     jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
                       "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,

@@ -80,7 +80,7 @@ class Locality(Kernel):
     storage : {"layers", "last"}
         Keep the values of a whole layer (time linear in depth), or compute lower layers anew for
         every window that needs them (time exponential, memory one sum a layer and pair).
-    block_bytes, n_jobs : as in `Average`
+    block_bytes, n_jobs : as in `Average`; threads serve kernels of several local layers
 
     Examples
     --------
@@ -175,6 +175,7 @@ class Locality(Kernel):
         steps, budget = self._steps(), block_bytes_of(self.block_bytes) / 4
         if self.storage == "layers" and len(steps[0]) > 1:
             pair_bytes, point_bytes = 4 * self.n_features * dtype.itemsize, 1
+            n_jobs = self.n_jobs
 
             def tile(rows: slice, columns: slice) -> Any:
                 pairs = first[..., rows, None] * second[..., None, columns]
@@ -187,9 +188,10 @@ class Locality(Kernel):
                 steps = turned, *steps[1:]
             tile = _ByWindows(first, second, steps, self.mixed, budget)
             pair_bytes, point_bytes = (_TOGETHER + 2) * dtype.itemsize, 2 * tile.point_bytes
+            n_jobs = 1  # SciPy's products hold the interpreter's lock, and threads would wait
         side = min((min(budget, _TILE_BYTES) / pair_bytes) ** 0.5, budget / point_bytes)
         sides, shape = (max(1, int(side)),) * 2, (first.shape[3], second.shape[3])
-        return in_tiles(tile, shape, sides, dtype, symmetric=Y is None, n_jobs=self.n_jobs)
+        return in_tiles(tile, shape, sides, dtype, symmetric=Y is None, n_jobs=n_jobs)
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         if on_cpu(X) and not (wants_gradient(X) or (Y is not None and wants_gradient(Y))):

@@ -433,6 +433,7 @@ LOOKS = {
     "definition": look("definition"),
     PUBLIC: look("augmentation"),
     "another package": look("published"),
+    "one thread": look("raw"),
     "floor": look("gemm"),
 }
 fig, axis = plt.subplots(figsize=(8, 10))

@@ -79,8 +79,8 @@ run.claim(
     "liu2022/lemma1",
     difference=violations,
     tolerance=1e-10,
-    note="symmetry, invariance and the plain maximum, over the whole group of translations; the rotations of the experiments, interpolated "
-    f"and from -10 to 9 degrees, depart by {kernels.gram_report(gram).asymmetry:.1e} from symmetry and "
+    note="symmetry, invariance and the plain maximum, over the whole group of translations; the "
+    f"rotations of the experiments, interpolated and from -10 to 9 degrees, depart by {kernels.gram_report(gram).asymmetry:.1e} from symmetry and "
     f"{np.abs(kernel(turned, turned) / gram - 1).max():.1e} from invariance on smooth images "
     f"(norms change by up to {departure_from_unitary(turns, blobs, random_state=seed)['norm']:.1e})",
 )

@@ -236,7 +236,7 @@ panel(
     ends=0.3,
     xlabel="gamma",
     ylabel="largest positive definite n",
-    title="Within a tenth of the printed number: "
+    title="Within a tenth of the printed number:\n"
     + "; ".join(f"{claimed} by {fitting(claimed)}" for claimed in CLAIMED),
 )
 run.figure(fig, "gamma", caption="All translations; mean and two standard errors over draws.")

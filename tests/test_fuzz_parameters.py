@@ -37,7 +37,8 @@ LEFT_OUT = {
     "groups.Grid",
     "groups.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed shares its parameters
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
-    *("linear." + name for name in ("CholeskyRLS", "solve_ridges")),  # numerics, unchecked
+    *("linear.CholeskyRLS", "linear.solve_ridges"),  # numerics, unchecked
+    *("linear.gram_times", "linear.solve_by_gradients"),
     *("spectral." + name for name in ("Eigenspace", "Expansion", "OracleCalls")),
     *("datasets." + name for name in ("Dataset", "DatasetInfo", "available", "download")),
 }

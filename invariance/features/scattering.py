@@ -25,7 +25,8 @@ class Scattering(FeatureMap):
     Averages over windows of :math:`2^J` pixels of :math:`x`, :math:`|x * \psi_1|` and
     :math:`||x * \psi_1| * \psi_2|`, with Morlet wavelets :math:`\psi` of J scales and L
     orientations, the second of a larger scale than the first. Stable under small deformations,
-    nearly invariant under shifts well below :math:`2^J`.
+    nearly invariant under shifts well below :math:`2^J`. From the third scale on, moduli are taken
+    at some places only, which errs by some thousandths of the largest coefficient at most.
 
     Parameters
     ----------
@@ -60,14 +61,19 @@ class Scattering(FeatureMap):
         # A block on each side, and up to the next multiple.
         self._pads = [(block, block + -side % block) for side in self.shape_]
         grid = tuple(side + sum(pad) for side, pad in zip(self.shape_, self._pads, strict=True))
+        # A wavelet of scale 2^j needs every 2^(j-1)-th place, or finer where it is short across.
         # The average is separable and wanted at a few places only: two small matrices.
-        self._down, self._across = (
-            _average(side, 0.8 * 2 ** (self.n_scales - 1), block) for side in grid
-        )
+        slant = 4 / self.orientations
+        finer = max(0, int(np.ceil(np.log2(slant))))
+        steps = [2 ** max(j - 1 - finer, 0) for j in range(self.n_scales)]
+        self._averages = {
+            grid[0] // s: [_average(n // s, 0.4 * block / s, block // s) for n in grid]
+            for s in steps
+        }
         angles = np.pi * np.arange(self.orientations) / self.orientations
         self._bands = [
-            [_filter(grid, 2**j, angle, 4 / self.orientations) for angle in angles]
-            for j in range(self.n_scales)
+            [_band(_filter(grid, 2**j, angle, slant), step) for angle in angles]
+            for j, step in enumerate(steps)
         ]
         self._n_together = max(1, _TOGETHER // (grid[0] * grid[1]))
         self._n_features_out = self._batch(X[:1]).shape[1]
@@ -83,13 +89,19 @@ class Scattering(FeatureMap):
         images = np.pad(X.reshape(len(X), *self.shape_), ((0, 0), *self._pads), "reflect")
 
         def averaged(image: NDArray) -> NDArray:
-            down, across = (matrix.astype(image.dtype) for matrix in (self._down, self._across))
+            matrices = self._averages[image.shape[1]]
+            down, across = (matrix.astype(image.dtype) for matrix in matrices)
             return (down @ image @ across.T).reshape(len(X), -1)
 
-        def modulus(spectrum: NDArray, band: NDArray) -> NDArray:
-            return np.abs(fft.ifft2(spectrum * band.astype(spectrum.dtype), overwrite_x=True))
+        def modulus(spectrum: NDArray, band: tuple[NDArray, ...]) -> NDArray:
+            rows, columns, wave = band
+            if wave.shape != spectrum.shape[1:]:
+                _, height, width = spectrum.shape
+                spectrum = spectrum[:, rows % height, columns % width]
+            product = spectrum * wave.astype(spectrum.dtype)
+            return np.abs(fft.ifft2(product, norm="forward", overwrite_x=True))
 
-        spectrum = fft.fft2(images)
+        spectrum = fft.fft2(images, norm="forward")
         parts = [averaged(images)]
         for j, bands in enumerate(self._bands):
             finer = [wave for later in self._bands[j + 1 :] for wave in later]
@@ -97,9 +109,18 @@ class Scattering(FeatureMap):
                 first = modulus(spectrum, band)
                 parts.append(averaged(first))
                 if finer:
-                    of_first = fft.fft2(first)
+                    of_first = fft.fft2(first, norm="forward")
                     parts.extend(averaged(modulus(of_first, wave)) for wave in finer)
         return np.concatenate(parts, axis=1).astype(X.dtype, copy=False)
+
+
+def _band(wave: NDArray, step: int) -> tuple[NDArray, ...]:
+    """A wavelet at the frequencies, rows and columns, that it needs at every ``step``-th place."""
+    peak = np.unravel_index(np.abs(wave).argmax(), wave.shape)
+    n = np.array(wave.shape) // step
+    near = [(a + np.arange(m) - m // 2) % (m * step) for a, m in zip(peak, n, strict=True)]
+    rows, columns = np.ix_(*map(np.sort, near))
+    return rows, columns, wave[rows, columns]
 
 
 def _average(side: int, width: float, step: int) -> NDArray:

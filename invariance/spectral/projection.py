@@ -305,7 +305,7 @@ def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
         perms = np.concatenate([perms + flipped, perms + size - flipped], axis=1)
     # The graph that joins node a with perms[i][a] for every i.
     ends = np.arange(0, perms.size + 1, len(perms))
-    ones, shape = np.ones(perms.size, dtype=np.int8), (perms.shape[1],) * 2
+    ones, shape = np.ones(perms.size), (perms.shape[1],) * 2
     graph = sparse.csr_array((ones, perms.T.ravel(), ends), shape)
     label = connected_components(graph, directed=False)[1]
     if not doubled:

@@ -62,9 +62,9 @@ if QUICK:
 else:
     TEMPLATES, LANDMARKS, NUMBERINGS, CDF_TEMPLATES = 10_000, 10_000, numberings or 70, 2000
     FEWER, FOLD, TRIAL = 2000, 1433, 860
-    SIGMAS, LOCAL_SIGMAS = [75.0, 150.0, 300.0, 600.0, 1200.0], [37.5, 75.0, 150.0, 300.0]
-    DEEP_SIGMAS = TAUS = [75.0, 150.0, 300.0]  # of two layers
-    L1_SIGMAS, NOISES = [500.0, 1500.0, 4500.0], [0.75, 1.5, 3.0]
+    LOCAL_SIGMAS = DEEP_SIGMAS = TAUS = [37.5, 75.0, 150.0, 300.0]  # the latter of two layers
+    SIGMAS, L1_SIGMAS = [*LOCAL_SIGMAS, 600.0, 1200.0], [500.0, 1500.0, 4500.0, 13500.0]
+    NOISES = [0.75, 1.5, 3.0]
     CDF_NOISES, RANDOM_NOISES = [0.75, 1.5, 3.0, 6.0], [1.5, 3.0, 6.0, 12.0, 24.0]
     ALPHAS = [float(f"{1e-7 * 2**k:.3g}") for k in range(16)]
 N_BINS = 25  # of the histogram features

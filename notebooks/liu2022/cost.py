@@ -302,7 +302,7 @@ def peak_bytes(n):
     return float(peak)
 
 
-held = [500, 1000, 2000] if run.quick else [1000, 2000, 4000, 8000]
+held = [500, 1000, 2000] if run.quick else [4000, 5600, 8000, 11200, 16000]
 space = fit_rate(held, [peak_bytes(n) for n in held])
 run.say("Space grows as the power {power:.2f} of the number of samples.", power=space.slope)
 if found:

@@ -44,14 +44,14 @@ run = Run("soleymani2025/cost", profile=profile, seed=seed, degree=degree)
 quick = run.quick
 DEGREE = degree or (6 if quick else 12)
 SIZES = {
-    # just enough samples for a cutoff of 51, 61, 71 and 81 functions
-    "fit": (500, 1000, 2000) if quick else tuple(int(D**2.5) + 2 for D in (51, 61, 71, 81)),
+    # just enough samples for a cutoff of as many functions
+    "fit": tuple(int(D**2.5) + 2 for D in ((11, 15, 21) if quick else range(51, 112, 10))),
     "generators": (8, 16, 32) if quick else (16, 32, 64, 128),
     "dimension": (6, 8, 12) if quick else (76, 91, 108, 128, 152),
     "averaging": (4, 8, 16) if quick else (64, 128, 256, 512),
     "predict": (50, 100, 200) if quick else (1600, 2263, 3200, 4525, 6400),
     "dihedral": (8, 16, 64) if quick else (4, 8, 16, 64, 256),
-    "eigenspace": (10, 14, 20) if quick else (121, 135, 151, 169, 189, 211),
+    "eigenspace": (10, 14, 20) if quick else (121, 135, 151, 169, 189, 211, 237, 265, 297),
     "program": (2, 3, 4) if quick else (6, 7, 8, 9, 10, 11),
 }
 ROTATION = TorusTranslations([2], period=2 * np.pi)
@@ -152,7 +152,7 @@ from invariance.kernels import Average
 rng, period, DEGREE = np.random.default_rng({seed}), 2 * np.pi, {DEGREE}
 
 def fit(n):
-    X, half_turn = spectral.Circle().sample(n, {seed}), groups.TorusTranslations([2], period=period)
+    X, half_turn = spectral.Circle().sample(n, {seed + 1}), groups.TorusTranslations([2], period=period)
     model = spectral.SpectralAveraging(
         spectral.Circle(), half_turn, smoothness=0.75, cutoff="theorem", estimator="mean")
     return lambda: model.fit(X, np.cos(2 * X[:, 0]))

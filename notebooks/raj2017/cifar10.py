@@ -65,7 +65,8 @@ if run.quick:
     n_components, n_templates, block = 60, (100, 150), 100  # templates of both layers
     r, r_few = 3, 2  # elements at full size, and for choosing and for draws of templates
     few, held, s_few = 200, 100, 50  # images for choosing; templates of a draw
-    bandwidths, second_bandwidths = {"original": (1, 2, 4), "local": (1, 2)}, (0.1, 1)
+    bandwidths = {"original": (1, 2, 4), "local": (1, 2)}
+    second_bandwidths = dict.fromkeys(bandwidths, (0.1, 1))
     n_draw, test_draw, n_draws = 200, 100, 2  # for draws of templates
     recipe = {"widths": (4, 4), "epochs": 2}  # of the network
 else:
@@ -73,7 +74,7 @@ else:
     r, r_few = 50, 25
     few, held, s_few = 8000, 4000, 2000
     bandwidths = dict.fromkeys(("original", "local"), (1, 2, 4, 8, 16))
-    second_bandwidths = (0.03, 0.1, 0.3, 1)
+    second_bandwidths = {"original": (0.03, 0.1, 0.3, 1), "local": (0.1, 0.3, 1, 3, 10)}
     n_draw, test_draw, n_draws = 10_000, 10_000, 5
     recipe = {"widths": (32, 64, 128, 256), "epochs": 20, "batch_size": 128}
 network_seeds = (seed, seed + 1) if not run.quick or find_spec("torch") else ()
@@ -241,7 +242,7 @@ def two_layers(kind, multiple):
     """The best for each second bandwidth, which scales the angles: one product serves them all."""
     Z = transformed(first_layer(kind, multiple, n_templates[0], r=r_few), kind, 0, few + held)
     angles, best = Z @ second_layer(1, n_templates[1], Z).templates_.T, {}
-    for second in second_bandwidths:
+    for second in second_bandwidths[kind]:
         turned = np.sqrt(np.float32(second)) * angles
         best[second] = held_out(np.hstack([np.cos(turned), np.sin(turned)]))
     return best
@@ -263,7 +264,7 @@ for kind, multiples in bandwidths.items():
     near = [m for m in multiples if 0.5 <= m / first[kind] <= 1]
     second[kind] = choose(
         f"both bandwidths of two layers, {kind}",
-        [list(entry) for entry in product(near, second_bandwidths)],
+        [list(entry) for entry in product(near, second_bandwidths[kind])],
         lambda entry, kind=kind: two_layers(kind, entry[0])[entry[1]],
     )
 on_landmarks = partial(one_layer, "local", features="nystrom")

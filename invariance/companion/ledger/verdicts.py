@@ -118,8 +118,8 @@ def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
                 said += [f"{len(recorded['pairs'])} gaps"]
                 said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
                 said += [f"{least} repetitions" if least else "no repetitions counted"]
-            case _ if recorded.get("repetitions"):
-                said.append(f"{recorded['repetitions']} repetitions")
+            case _ if times := recorded.get("repetitions"):
+                said.append(f"{times} repetition{'s' * (times > 1)}")
     except UNREADABLE:
         return ""  # read from disk, and not what `judge` needs
     said += [f"spread over {recorded['spread']}"] if recorded.get("spread") else []

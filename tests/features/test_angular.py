@@ -102,9 +102,8 @@ def test_rotations_agree_with_interpolation_in_direction_and_size(basis):
 
 def test_features_equal_those_of_rotated_pixel_templates(basis):
     """Band-limited images and templates: the fast path within 1e-3 of the definition on pixels."""
-    rng = np.random.default_rng(0)
     k = len(basis.frequencies_)
-    coefficients = rng.standard_normal((5, k)) / np.sqrt(k)
+    coefficients = np.random.default_rng(0).standard_normal((5, k)) / np.sqrt(k)
     images = basis.inverse_transform(coefficients)
     group = basis.rotations(VonMises(0.5), n_nodes=48)
     model = OrbitFourier(group, 30, gamma=1.0, random_state=0).fit(basis.transform(images))

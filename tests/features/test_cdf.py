@@ -55,9 +55,8 @@ def test_expected_inner_product_is_the_closed_form(n_bins):
 
     Whole weights at the outermost thresholds would add s P / (2 n): 0.09, 0.018 and 0.0045.
     """
-    rng = np.random.default_rng(1)
     group = CyclicShifts(5)
-    X = rng.standard_normal((4, 5))
+    X = np.random.default_rng(1).standard_normal((4, 5))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     exact = Average(CDF(epsilon=0.3), group)(X)
     draws = []
@@ -105,8 +104,7 @@ def test_the_loss_is_the_variance_left_out(monkeypatch):
     Z = curves()
     pca = BlockPCA(block=21, n_components=6).fit(Z)
     blocks = Z.reshape(-1, 21) - Z.reshape(-1, 21).mean(axis=0)
-    kept = np.square(pca.transform(Z)).sum()
-    assert np.isclose(pca.lost_, 1 - kept / np.square(blocks).sum())
+    assert np.isclose(pca.lost_, 1 - np.square(pca.transform(Z)).sum() / np.square(blocks).sum())
     assert 0 < pca.lost_ < 0.1
     np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(6), atol=1e-12)
     monkeypatch.setattr(block_pca, "_MOST", 200)

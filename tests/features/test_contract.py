@@ -132,8 +132,7 @@ def test_seeds_threads_and_types(kind):
 
 
 def test_the_median_of_distances_is_that_of_pairs():
-    rng = np.random.default_rng(0)
-    normal = rng.standard_normal((300, 5))
+    normal = np.random.default_rng(0).standard_normal((300, 5))
     far = np.r_[normal[:200], 1e8 + normal[200:]]
     single, few = normal.astype(np.float32) + np.float32(1000), np.repeat(normal[:2], [90, 10], 0)
     for points in (normal, single, far, few):

@@ -51,13 +51,11 @@ def test_agrees_with_the_definition(group, m, how, seed):
 
 @pytest.mark.parametrize("group", GROUPS[1:], ids=repr)
 def test_invariant_and_lipschitz_in_the_distance_between_orbits(group):
-    rng = np.random.default_rng(0)
     d = group.n_features or 6
-    X, Y = rng.standard_normal((2, 8, d))
+    X, Y = np.random.default_rng(0).standard_normal((2, 8, d))
     model = MaxFilter(group, 20, random_state=0).fit(X)
     elements = group.elements()
-    moved = group.act(elements[:5], X)
-    for points in moved:
+    for points in group.act(elements[:5], X):
         assert_allclose(model.transform(points), model.transform(X), atol=1e-12)
     orbits = group.act(elements, Y)
     distance = np.sqrt(np.square(X[None] - orbits).sum(axis=2).min(axis=0))

@@ -137,8 +137,7 @@ def test_inner_products_are_unbiased_for_the_orbit_kernel(kernel, base, form):
 
 
 def test_point_dependent_actions_act_on_points():
-    rng = np.random.default_rng(0)
-    C = rng.standard_normal((5, 4, 4))
+    C = np.random.default_rng(0).standard_normal((5, 4, 4))
     X = (C + C.swapaxes(1, 2)).reshape(5, -1)
     full = OrbitFourier(SortedNoise(4, 0.5), 300, n_transforms=8, gamma=0.01, random_state=0).fit(X)
     assert full.side_ == "first"

@@ -65,8 +65,7 @@ def test_landmarks_that_span_the_orbits_reproduce_the_kernel(group, kernel):
 
 @pytest.mark.parametrize("rcond", [1e-12, 1e-3, 0.2])
 def test_the_whitener_squares_to_the_pseudo_inverse_above_rcond(rcond):
-    X = np.random.default_rng(0).standard_normal((40, 2))
-    gram = Gaussian(0.5)(X) + 1e-6 * np.eye(40)
+    gram = Gaussian(0.5)(np.random.default_rng(0).standard_normal((40, 2))) + 1e-6 * np.eye(40)
     values, vectors = np.linalg.eigh(gram)
     kept = values > rcond * values[-1]
     expected = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
@@ -112,8 +111,7 @@ def test_too_many_landmarks_and_rank_deficiency():
 
 
 def test_molecules_take_their_landmarks_from_the_orbits():
-    rng = np.random.default_rng(0)
-    C = rng.standard_normal((8, 4, 4))
+    C = np.random.default_rng(0).standard_normal((8, 4, 4))
     X = (C + C.swapaxes(1, 2)).reshape(8, -1)
     density = G.SortedNoise(4, 0.5, triangle=True)
     model = OrbitNystroem(density, 4, n_transforms=3, from_orbit=True, random_state=0).fit(X)
@@ -128,8 +126,7 @@ def test_single_precision_keeps_most_of_the_rank():
     assert 0.5 * double.rank_ < single.rank_ <= double.rank_
     features = single.transform(X.astype(np.float32))
     assert features.dtype == single.whitener_.dtype == np.float32
-    exact = Gaussian(0.1)(X)
-    assert_allclose(features @ features.T, exact, atol=5e-3)
+    assert_allclose(features @ features.T, Gaussian(0.1)(X), atol=5e-3)
     # what single precision loses is rounding alone
     whole = clone(double).set_params(rcond=1e-9).fit(X)
     assert whole.rank_ == single.rank_

@@ -74,8 +74,7 @@ def test_patches_in_reading_order_with_their_places():
     images = RNG.random((3, 5 * 6 * 2))
     sets = patch_sets(images, (5, 6, 2), size=3, stride=2, place=0.5)
     assert sets.shape == (3, 2 * 2, 3 * 3 * 2 + 2)
-    pixels = images.reshape(3, 5, 6, 2)
-    assert_allclose(sets[1, 3, :-2], pixels[1, 2:5, 2:5].ravel())
+    assert_allclose(sets[1, 3, :-2], images.reshape(3, 5, 6, 2)[1, 2:5, 2:5].ravel())
     assert_allclose(sets[1, :, -2:], [[0, 0], [0, 1], [1, 0], [1, 1]])
     assert patch_sets(images, (5, 6, 2), size=5).shape == (3, 2, 50)
 
@@ -238,8 +237,7 @@ def walks(A, i, j, steps):
     """The weights of all walks from i to j, walk by walk."""
     total = 0.0
     for between in product(range(len(A)), repeat=steps - 1):
-        path = (i, *between, j)
-        total += np.prod([A[a, b] for a, b in pairwise(path)])
+        total += np.prod([A[a, b] for a, b in pairwise((i, *between, j))])
     return total
 
 
@@ -261,8 +259,7 @@ def test_graphs_of_different_sizes_are_sets():
     """Two triangles and a hexagon, which one round of neighbours' degrees cannot tell apart."""
     ring = np.roll(np.eye(6), 1, axis=1)
     triangles = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
-    graphs = [ring + ring.T, triangles, np.ones((3, 3)) - np.eye(3)]
-    nodes = graph_nodes(graphs)
+    nodes = graph_nodes([ring + ring.T, triangles, np.ones((3, 3)) - np.eye(3)])
     assert [len(a) for a in nodes] == [6, 6, 3]
     K = SetKernel(Gaussian(0.1), normalize=True)(pad_sets(nodes))
     assert K[0, 1] < 0.9 and abs(K[1, 2] - 1) < 1e-12

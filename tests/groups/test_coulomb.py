@@ -24,8 +24,7 @@ def test_the_action_is_conjugation():
         P[np.arange(4), element - 1] = 1
         expected = P @ C @ P.T
         assert_allclose(group.act(element[None], C)[0], expected)
-        flat = group.act(element[None], C.reshape(3, -1))[0]
-        assert_allclose(flat, expected.reshape(3, -1))
+        assert_allclose(group.act(element[None], C.reshape(3, -1))[0], expected.reshape(3, -1))
 
 
 @settings(max_examples=30, deadline=None)
@@ -92,7 +91,6 @@ def test_triangle_coordinates_of_the_action():
     full, half = G.SortedNoise(5, 2.0), G.SortedNoise(5, 2.0, triangle=True)
     elements = full.sample(3, 0)
     assert_array_equal(elements, half.sample(3, 0))
-    moved = full.act(elements, C).reshape(-1, 5, 5)
-    expected = G.coulomb_triangle(moved).reshape(3, 4, -1)
+    expected = G.coulomb_triangle(full.act(elements, C).reshape(-1, 5, 5)).reshape(3, 4, -1)
     assert_allclose(half.act(elements, C), expected)
     assert_allclose(half.act(elements, C.reshape(4, -1)), expected)

@@ -89,10 +89,9 @@ def test_any_group_holds_what_it_promises(group):
 @given(st.integers(1, 6), st.integers(0, 10**6))
 def test_permutations_act_as_written(n, seed):
     """(g x)[i] = x[p[i]], and the product's action is the nested action, on integers."""
-    rng = np.random.default_rng(seed)
     group = G.SignedPermutations(n)
     g, h = group.sample(1, seed), group.sample(1, seed + 1)
-    x = rng.integers(-9, 9, (2, n)).astype(float)
+    x = np.random.default_rng(seed).integers(-9, 9, (2, n)).astype(float)
     perm, signs = group.as_signed_permutations(g)
     assert np.array_equal(group.act(g, x)[0], x[:, perm[0]] * signs[0])
     assert np.array_equal(group.act(group.compose(g, h), x)[0], group.act(g, group.act(h, x)[0])[0])

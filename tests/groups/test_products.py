@@ -23,8 +23,7 @@ def test_parts_of_as_many_numbers_compose_whatever_their_shape():
     X = np.random.default_rng(0).standard_normal((2, 9))
     shifts, maps = G.Translations((3, 3), 1), G.LinearMaps(np.stack([np.eye(9), -np.eye(9)]))
     both = maps.then(shifts)
-    expected = shifts.act(shifts.elements(), -X)
-    assert_array_equal(both.act(both.elements(), X)[9:], expected)
+    assert_array_equal(both.act(both.elements(), X)[9:], shifts.act(shifts.elements(), -X))
     turned = G.CyclicShifts(9).then(shifts)
     assert turned.shape == (3, 3) and turned.act(turned.sample(4, 0), X.reshape(2, 3, 3)).ndim == 4
     images = G.Translations((2, 8), 0).then(G.Translations((4, 4), 1))
@@ -158,8 +157,7 @@ def test_continuous_groups_have_products():
 def test_a_group_on_some_columns_leaves_the_others():
     group = G.Permutations(3).on_columns([4, 0, 2])
     G.check_group(G.Permutations(3).on_each(2))
-    x = np.arange(6.0)[None]
-    moved = group.act(group.elements(), x)[:, 0]
+    moved = group.act(group.elements(), np.arange(6.0)[None])[:, 0]
     assert_array_equal(np.unique(moved[:, [1, 3, 5]], axis=0), [[1.0, 3.0, 5.0]])
     assert_array_equal(
         moved[:, [4, 0, 2]], G.Permutations(3).act(group.elements(), [[4.0, 0, 2]])[:, 0]

@@ -23,9 +23,8 @@ SHAPE = (12, 12)
 
 def blobs(n, seed=0):
     """Images of a few soft spots near the centre."""
-    rng = np.random.default_rng(seed)
     grid = np.moveaxis(np.indices(SHAPE), 0, -1) - 5.5
-    spots = rng.uniform(-2, 2, (n, 3, 1, 1, 2))
+    spots = np.random.default_rng(seed).uniform(-2, 2, (n, 3, 1, 1, 2))
     return np.exp(-((grid - spots) ** 2).sum(-1) / 3).sum(1).reshape(n, -1)
 
 
@@ -71,8 +70,7 @@ def test_a_projection_has_the_rule_of_what_it_projects():
 
 def test_features_average_over_the_rule():
     X = blobs(4)
-    features = OrbitFourier(Rotations(SHAPE), 7, gamma=0.1, random_state=0).fit(X)
-    assert len(features.elements_) == 48
+    assert len(OrbitFourier(Rotations(SHAPE), 7, gamma=0.1, random_state=0).fit(X).elements_) == 48
     assert len(GroupCDF(Rotations(SHAPE), 3, random_state=0).fit(X).elements_) == 48
 
 

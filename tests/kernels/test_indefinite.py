@@ -100,8 +100,7 @@ def test_flipping_keeps_the_square_and_every_part():
     # A difference of two kernels with orthogonal ranges becomes their sum.
     basis = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
     S, D = basis[:, :4] * [1, 2, 3, 4], basis[:, 4:7] * [0.5, 1, 1.5]
-    sums = repair("flip").fit_transform(S @ S.T - D @ D.T)
-    assert_allclose(sums, S @ S.T + D @ D.T, atol=1e-12)
+    assert_allclose(repair("flip").fit_transform(S @ S.T - D @ D.T), S @ S.T + D @ D.T, atol=1e-12)
 
 
 def test_nystrom_keeps_the_landmarks():

@@ -48,12 +48,10 @@ def test_the_best_overlap_is_that_of_the_definition(shape, scale):
     X, Z = points(5, group.n_features), points(4, group.n_features, seed=1)
     for base in (Gaussian(0.05), Linear(), Polynomial(3, 0.2), RBF(2.0)):
         kernel = OverlapFit(base, group, scale=scale)
-        expected = definition(base, group, X, Z, scale)
-        assert_allclose(kernel(X, Z), expected, rtol=1e-9, atol=1e-12)
+        assert_allclose(kernel(X, Z), definition(base, group, X, Z, scale), rtol=1e-9, atol=1e-12)
         assert_allclose(kernel(X), kernel(X, X), rtol=1e-9)
         assert_array_equal(kernel(X), kernel(X).T)
-        small = clone(kernel).set_params(block_bytes=1)
-        assert_allclose(small(X, Z), kernel(X, Z), rtol=1e-12)
+        assert_allclose(clone(kernel).set_params(block_bytes=1)(X, Z), kernel(X, Z), rtol=1e-12)
         assert kernel(X.astype(np.float32)).dtype == np.float32
 
 
@@ -63,16 +61,14 @@ def test_windows_of_one_signal_are_alike_whatever_its_level():
     group = Translations(30, max_shift=8, boundary="zero")
     assert_allclose(OverlapFit(Gaussian(0.1), group)(X), 1, atol=1e-10)
     assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros are taken for measurements
-    standard = OverlapFit(Gaussian(0.1), group, scale="standard")
-    assert_allclose(standard(X, 3 * X - 7), 1, atol=1e-10)
+    assert_allclose(OverlapFit(Gaussian(0.1), group, scale="standard")(X, 3 * X - 7), 1, atol=1e-10)
     flat = OverlapFit(Linear(), group, scale="standard")(np.ones((1, 30)), X)
     assert_array_equal(flat, 0)  # what is constant resembles nothing
 
 
 def test_explain_and_gradient(monkeypatch):
     X, kernel = points(5, 12), OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
-    told = kernel.explain(X)
-    assert "overlaps" in str(told)
+    assert "overlaps" in str(kernel.explain(X))
     with monkeypatch.context() as patched:
         patched.setattr(way, "_LONG", 0.0)
         with pytest.warns(UserWarning, match="OverlapFit: 5 x 5 pairs .* minutes .* Cheaper"):

@@ -32,8 +32,7 @@ def test_distances_between_planes(vectors, smoothing, seed):
 
 
 def test_at_most_euclidean():
-    rng = np.random.default_rng(0)
-    X, Z = rng.random((2, 6, 64))
+    X, Z = np.random.default_rng(0).random((2, 6, 64))
     X[0] = 0  # a blank image has no tangents
     both = TangentDistance((8, 8))(X, Z)
     assert np.all(both <= np.linalg.norm(X[:, None] - Z[None], axis=2) + 1e-12)

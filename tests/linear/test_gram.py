@@ -115,8 +115,7 @@ def again_and_again(copies, alpha):
 @pytest.mark.parametrize("copies", [1, COPIES])
 def test_it_is_what_training_again_and_again_gives(copies):
     alphas = [1e-6, 1e-3, 0.1]
-    gram = Gaussian(0.5)(AUGMENTED[: copies * N])
-    found = left_out_with_copies(gram, LABELS, alphas=alphas)
+    found = left_out_with_copies(Gaussian(0.5)(AUGMENTED[: copies * N]), LABELS, alphas=alphas)
     assert found.tolist() == [again_and_again(copies, alpha) for alpha in alphas]
     assert len(np.unique(found)) > 1
 

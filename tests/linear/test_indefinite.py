@@ -91,8 +91,7 @@ def test_definite_kernels_are_left_alone():
     # and a kernel that is positive definite only on differences
     linear, distances = X @ X.T, -((X[:, None] - X) ** 2).sum(-1)
     for gram in (linear, linear.astype(np.float32), distances):
-        model = L.RLSRegressor([1e-3], "precomputed").fit(gram, y)
-        assert model.negative_share_ == 0
+        assert L.RLSRegressor([1e-3], "precomputed").fit(gram, y).negative_share_ == 0
     expected = L.RLSRegressor([1e-3]).fit(X, y).predict(X)
     found = L.RLSRegressor([1e-3], "precomputed").fit(linear, y).predict(linear)
     assert_allclose(found, expected, atol=1e-9)

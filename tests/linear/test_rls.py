@@ -154,10 +154,9 @@ def test_weights_in_blocks_and_later():
 
 def rare(seed, n=300, positives=6):
     """Few positives, shifted by two standard deviations in two directions."""
-    rng = np.random.default_rng(seed)
     y = np.zeros(n, dtype=int)
     y[:positives] = 1
-    X = rng.standard_normal((n, 5))
+    X = np.random.default_rng(seed).standard_normal((n, 5))
     X[:, :2] += 1.5 * y[:, None]
     return X, y
 
@@ -186,8 +185,7 @@ def test_balanced_is_the_weights_that_it_stands_for():
     by_dict = RLSClassifier([1e-2], class_weight={0: 300 / 588, 1: 25.0}).fit(X, y)
     assert_allclose(by_dict.decision_function(X), by_name)
     for model in (RLSClassifier([1e-2]), BlockRidgeClassifier(1e-2)):
-        by_points = model.fit(X, y, sample_weight=weights)
-        assert_allclose(by_points.decision_function(X), by_name)
+        assert_allclose(model.fit(X, y, sample_weight=weights).decision_function(X), by_name)
 
 
 def noisy(seed, n_classes):
@@ -277,8 +275,7 @@ def test_agrees_with_rls(alpha, n_classes):
     X, y = X[y < n_classes], y[y < n_classes]
     reference = RLSClassifier(alphas=[alpha]).fit(X, y)
     model = BlockRidgeClassifier(alpha=alpha, block_rows=11).fit(X, y)
-    expected = reference.decision_function(X)
-    assert_allclose(model.decision_function(X), expected, atol=1e-8)
+    assert_allclose(model.decision_function(X), reference.decision_function(X), atol=1e-8)
     assert_array_equal(model.predict(X), reference.predict(X))
 
 

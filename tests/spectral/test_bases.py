@@ -86,8 +86,7 @@ def test_a_torus_of_many_dimensions():
 @given(st.integers(1, 4), st.integers(0, 12))
 @settings(max_examples=25, deadline=None)
 def test_torus_frequencies_are_the_integer_points_of_a_sphere(d, level):
-    side = range(-4, 5)
-    brute = {m for m in itertools.product(side, repeat=d) if sum(i * i for i in m) == level}
+    brute = {m for m in itertools.product(range(-4, 5), repeat=d) if sum(i * i for i in m) == level}
     assert sums_of_squares(d, 13)[level] == len(brute)
     if brute:
         basis = Torus(d, degree=level)

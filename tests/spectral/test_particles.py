@@ -96,9 +96,8 @@ def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
 def test_rotations_leave_one_function_for_each_degree_of_a_pair():
     """Invariants of two points on a sphere are the functions of their inner product."""
     basis = S.Product([S.Sphere(3)] * 2, degree=40)
-    found = [u.shape[1] for u in S.invariant_subspace(basis, Rotations3D())]
     expected = [int(any(2 * k * (k + 1) == value for k in range(9))) for value in basis.labels_]
-    assert found == expected
+    assert [u.shape[1] for u in S.invariant_subspace(basis, Rotations3D())] == expected
     x = basis.sample(20, random_state=0)
     inner = np.sum(x[:, :3] * x[:, 3:], axis=1)
     for u, columns, value in zip(
@@ -330,8 +329,7 @@ def test_mean_is_the_projection_of_the_plain_means():
     Y = np.random.default_rng(0).standard_normal((50, 3))
     primary = basis.evaluate(X).T @ Y / 50
     model = S.SpectralAveraging(basis, group, outputs=group, estimator="mean").fit(X, Y)
-    expected = S.project(primary, basis, group, outputs=group)
-    assert_allclose(model.coef_, expected, atol=1e-12)
+    assert_allclose(model.coef_, S.project(primary, basis, group, outputs=group), atol=1e-12)
 
 
 def test_ridge_minimises_what_it_says():

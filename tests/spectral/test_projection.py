@@ -173,8 +173,7 @@ def test_generators_of_no_finite_group_are_refused(monkeypatch):
 
 def test_torus_translations_are_a_group_on_the_torus():
     group = G.TorusTranslations([3, 1, 4], period=2.0)
-    listed = group.elements()
-    assert len(listed) == group.order == 12
+    assert len(group.elements()) == group.order == 12
     x = np.random.default_rng(0).uniform(-1, 1, (5, 3))
 
     def same(one, two):

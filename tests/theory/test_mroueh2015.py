@@ -87,7 +87,6 @@ def test_deviation_against_direct_integration():
 @pytest.mark.parametrize("d", [2, 3])
 def test_templates_on_the_sphere(d):
     """The kernel by its definition, templates on a fine grid of directions, against remark 1."""
-    rng = np.random.default_rng(d)
     if d == 2:
         angle = (np.arange(2000) + 0.5) * 2 * np.pi / 2000
         templates, weights = np.stack([np.cos(angle), np.sin(angle)], 1), np.full(2000, 1 / 2000)
@@ -97,7 +96,7 @@ def test_templates_on_the_sphere(d):
         radius = np.sqrt(1 - height**2)[:, None]
         parts = radius * np.cos(angle), radius * np.sin(angle), height[:, None] + 0 * angle
         templates, weights = np.stack(parts, -1).reshape(-1, 3), np.repeat(share / 2 / 120, 120)
-    group, X = Permutations(d), unit_points(rng, 4, d)
+    group, X = Permutations(d), unit_points(np.random.default_rng(d), 4, d)
     orbits = group.act(group.elements(), templates)
     kernel = sum(
         w * theory.cdf_products(X @ orbits[:, j].T, 1 + 1e-9) for j, w in enumerate(weights)
@@ -164,9 +163,8 @@ def test_clark_at_the_edges():
 
 
 def test_eq_11_is_clarks_mean():
-    rng = np.random.default_rng(0)
     d = 7
-    x, z = unit_points(rng, 2, d)
+    x, z = unit_points(np.random.default_rng(0), 2, d)
     mean, _ = theory.clark_max_moments(0, 0, sd_x=d**-0.5, sd_y=d**-0.5, rho=x @ z)
     assert_allclose(theory.orbit_distance(x[None, None], z[None, None]), mean, rtol=1e-12)
 
@@ -185,9 +183,8 @@ def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
 
 
 def test_bins_overshoot_by_at_most_s_over_n():
-    rng = np.random.default_rng(1)
     group, eps = CyclicShifts(6), 0.4
-    X = unit_points(rng, 6, 6)
+    X = unit_points(np.random.default_rng(1), 6, 6)
     for n in (1, 3, 10, 50):
         model = GroupCDF(group, 30, n_bins=n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
         Z = model.transform(X)
@@ -201,9 +198,8 @@ def test_bins_overshoot_by_at_most_s_over_n():
 
 def test_sampled_elements_bias_the_inner_product():
     """E over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
-    rng = np.random.default_rng(2)
     group, eps, r, n = SignFlips(3), 0.9, 2, 300
-    X = unit_points(rng, 4, 3)
+    X = unit_points(np.random.default_rng(2), 4, 3)
     draws = []
     for seed in range(300):
         Z = sampled(group, 20, eps=eps, n_bins=n, n_transforms=r, seed=seed).fit_transform(X)
@@ -241,10 +237,9 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
 
 
 def test_theorem_2_holds_in_simulation():
-    rng = np.random.default_rng(3)
     group, eps, part, N, delta = CyclicShifts(16), 0.2, 0.5, 12, 0.1
     s = 1 + eps
-    X = unit_points(rng, N, 16)
+    X = unit_points(np.random.default_rng(3), N, 16)
     kernel = Average(CDF(eps), group)(X)
     distance = theory.orbit_distance(group.act(group.elements(), X))
     m = theory.theorem2_templates(part, N, delta=delta, s=s)
@@ -286,13 +281,11 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
 def test_lemma_4_approximant():
     """f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|; its sampled version
     sum alpha_i <Phi(.), Phi(x_i)> lies in F~ and is as near as lemma 4 says."""
-    rng = np.random.default_rng(5)
     group, eps, m, n, delta = CyclicShifts(5), 0.5, 50, 20, 0.05
-    s, X = 1 + eps, unit_points(rng, 60, 5)
+    s, X = 1 + eps, unit_points(np.random.default_rng(5), 60, 5)
     alpha = np.array([1.0, -2.0, 1.5])
-    C = np.abs(alpha).sum()
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
-    bound = theory.lemma4_error(m, 30, n=n, C=C, s=s, delta1=delta, delta2=delta)
+    bound = theory.lemma4_error(m, 30, n=n, C=np.abs(alpha).sum(), s=s, delta1=delta, delta2=delta)
     for seed in range(10):
         Z = sampled(group, m, eps=eps, n_bins=n, n_transforms=30, seed=seed).fit_transform(X)
         assert np.sqrt(np.mean((Z @ (Z[:3].T @ alpha) - f) ** 2)) <= bound

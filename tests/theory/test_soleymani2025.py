@@ -53,8 +53,7 @@ def test_sobolev_norm_of_the_truncation_bounds_the_bias():
     f = np.random.default_rng(0).standard_normal(basis.n_functions_) / counts**2
     norm = theory.sobolev_norm(f, counts, s=s, d=2)
     for D in basis.counts_[:-1]:
-        tail = np.sum(f[D:] ** 2)
-        assert tail <= theory.approximation_error(D, s, d=2, sobolev=norm)
+        assert np.sum(f[D:] ** 2) <= theory.approximation_error(D, s, d=2, sobolev=norm)
 
 
 @pytest.mark.filterwarnings("ignore:the cutoff keeps 1 invariant")
@@ -88,6 +87,5 @@ def test_the_risk_bound_holds_on_average():
     (Sphere(4), 1e6, 2e-3),
 ], ids=repr)  # fmt: skip
 def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close):
-    counted = basis.counting(np.array([eigenvalue]))[0]
     law = theory.weyl_law(eigenvalue, basis.manifold_dimension, volume=basis.volume)
-    assert counted == pytest.approx(law, rel=close)
+    assert basis.counting(np.array([eigenvalue]))[0] == pytest.approx(law, rel=close)

@@ -80,8 +80,7 @@ def test_rotated_digits_in_their_frame():
     assert_array_equal(turned.target, y[turned.rows])
     assert not np.any(turned.degrees == np.round(turned.degrees))
     for image, row, angle in zip(turned.data, turned.rows, turned.degrees, strict=True):
-        expected = ndimage.rotate(X[row], angle, reshape=False, order=1)
-        assert_allclose(image, expected, atol=1e-6)
+        assert_allclose(image, ndimage.rotate(X[row], angle, reshape=False, order=1), atol=1e-6)
     again = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
     assert_array_equal(turned.data, again.data)
 
@@ -105,8 +104,7 @@ def test_deformed_images_are_as_far_from_the_original_as_stated():
     places = np.indices((40, 40)).astype(float)
     inner = np.s_[:, 12:28, 12:28]
     many = np.repeat(places, 300, axis=0)
-    shifted = D.deform_images(many, linear=0, bend=0, shift=0.7, random_state=1)
-    moved = (shifted - many)[inner]
+    moved = (D.deform_images(many, linear=0, bend=0, shift=0.7, random_state=1) - many)[inner]
     assert np.ptp(moved, axis=(1, 2)).max() < 1e-9  # a shift is the same everywhere
     assert moved[:, 0, 0].std() == pytest.approx(0.7, rel=0.12)  # three standard errors of 600
     bent = D.deform_images(many, linear=0, bend=0.6, shift=0, smoothness=4, random_state=1) - many
@@ -315,5 +313,4 @@ def test_mnist_and_what_is_made_of_it():
             molecules.positions  # noqa: B018
         assert len(molecules.split(test=molecules.folds[2]).target) == 4 * 1433
         assert len(load_fsdd().speaker) == 3000
-    moved = D.make_translated_mnist(canvas=29, random_state=0)
-    assert moved.n_train == 60_000
+    assert D.make_translated_mnist(canvas=29, random_state=0).n_train == 60_000

@@ -107,9 +107,8 @@ def test_memory_is_measured_by_a_second_run_or_by_the_first():
 
 def test_share_of_changes_counts_pairs_of_point_and_element():
     group = Negation()
-    moved = group.act(group.sample(8, 0), POINTS)
     signs = POINTS[:, 0] > 0
-    expected = np.mean([(Y[:, 0] > 0) != signs for Y in moved])
+    expected = np.mean([(Y[:, 0] > 0) != signs for Y in group.act(group.sample(8, 0), POINTS)])
     assert 0 < expected < 1
     assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X=POINTS) == expected
     assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X=POINTS) == 0

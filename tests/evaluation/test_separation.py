@@ -37,8 +37,7 @@ def test_the_pairs_attain_the_constants():
     shifts = CyclicShifts(5)
     report = separation_report(spectrum, shifts, X, n_steps=50, random_state=0)
     for constant, (x, z) in ((report.lower, report.worst), (report.upper, report.steepest)):
-        orbit = shifts.act(shifts.elements(), z[None])[:, 0]
-        distance = np.linalg.norm(x - orbit, axis=1).min()
+        distance = np.linalg.norm(x - shifts.act(shifts.elements(), z[None])[:, 0], axis=1).min()
         moved = np.linalg.norm(spectrum(x[None]) - spectrum(z[None]))
         assert_allclose(constant, moved / distance, rtol=1e-6)
 

@@ -196,8 +196,7 @@ def test_bound():
     assert verdict(BOUND, lhs=x, rhs=45.0).verdict == "inconclusive"  # who knows?
     # trials that could have failed count, were they few
     some = verdict(BOUND, lhs=[0.5, 0.5], rhs=[0.9, 3.0], ceiling=1.0)
-    parts = [(np.full(1, 0.5), 0.9, 1.0), (0.5, 3.0, 1.0)]
-    assert verdict(BOUND, trials=parts) == some
+    assert verdict(BOUND, trials=[(np.full(1, 0.5), 0.9, 1.0), (0.5, 3.0, 1.0)]) == some
     assert some.verdict == "matched" and "1 of them could have" in some.reason
 
 

@@ -124,8 +124,7 @@ def test_show_emits_both_tables_and_the_figure(project, higher):
     run, names = Run("compare/task", profile="full"), {"krr": "plain", "cdf": "pooling"}
     said = {"score": "success", "discrepancy": "departure", "higher_is_better": higher}
     assert show(run, trials, names, **said).equals(scores(trials))
-    answer = pd.read_csv(run.folder / "answers.csv").iloc[0]
-    assert answer.best == ("cdf" if higher else "krr")
+    assert pd.read_csv(run.folder / "answers.csv").iloc[0].best == ("cdf" if higher else "krr")
     (figure,) = json.loads((run.folder / "results.json").read_text())["figures"]
     assert "success against training samples" in figure["alt"] and "pooling" in figure["alt"]
     assert ("drawn there" in figure["caption"]) != higher

@@ -156,8 +156,7 @@ class A:
     at_once = {"typing", "invariance.kernels.base", "invariance.core.parameters"}
     at_once |= {"scipy.linalg", "numpy"}
     assert imports("invariance.kernels.new", deferred=False) == at_once
-    late = imports("invariance.kernels.new") - at_once
-    assert late == {"invariance.kernels.average", "cvxpy"}
+    assert imports("invariance.kernels.new") - at_once == {"invariance.kernels.average", "cvxpy"}
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) and not circle({"a": {"b"}, "b": set()})
 
 

@@ -42,9 +42,8 @@ def same(found, expected, given):
     assert type(found) is type(given)
     assert found.dtype == given.dtype and found.device == given.device
     assert tuple(found.shape) == expected.shape
-    scale = np.abs(expected).max()
     tolerance = TOLERANCE[str(given.dtype).rpartition(".")[2]]
-    assert_allclose(on_host(found), expected, rtol=0, atol=tolerance * scale)
+    assert_allclose(on_host(found), expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
 def block_of(part):

@@ -28,8 +28,7 @@ def test_ten_lines_to_a_first_model(capsys):
     assert len(statements) <= 10
     names = {}
     exec(FIRST, names)
-    printed = float(capsys.readouterr().out)
-    assert printed == pytest.approx(_said(FIRST), abs=0.01)
+    assert float(capsys.readouterr().out) == pytest.approx(_said(FIRST), abs=0.01)
     assert f"{len(names['X']):,} sequences" in FIRST and names["X"].shape[1] == 40
     assert names["group"].order == 120 and "order 120" in FIRST
     # sequences that had no label, and their letters in another order: the same answer
@@ -120,8 +119,7 @@ def test_a_symmetry(words, code, points):
     elif hasattr(found, "transform"):  # a feature map
         assert len(found.fit_transform(X)) == len(X)
     elif hasattr(found, "predict"):
-        y = np.cos(X).sum(axis=1)
-        assert found.fit(X, y).discrepancy(X) < 1e-10
+        assert found.fit(X, np.cos(X).sum(axis=1)).discrepancy(X) < 1e-10
     else:
         K = found(X)
         assert K.shape == (len(X), len(X)) and np.isfinite(K).all()

@@ -115,7 +115,7 @@ class Scattering(FeatureMap):
 
 
 def _band(wave: NDArray, step: int) -> tuple[NDArray, ...]:
-    """A wavelet at the frequencies, rows and columns, that it needs at every ``step``-th place."""
+    """A wavelet at those frequencies that every ``step``-th place needs; moduli ignore a shift."""
     peak = np.unravel_index(np.abs(wave).argmax(), wave.shape)
     n = np.array(wave.shape) // step
     near = [(a + np.arange(m) - m // 2) % (m * step) for a, m in zip(peak, n, strict=True)]

@@ -51,7 +51,7 @@ run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed, eta=eta,
 # %% tags=["settings"]
 SEEDS, RATIO_SEEDS, SAMPLES, DEGREES, COMPARED = {  # the last: draws by number of samples
     "quick": (range(1, 3), range(1, 3), 200, range(5), {100: 2, 150: 2}),
-    "full": (range(1, 11), range(1, 31), 1000, range(7), {100: 3000, 300: 3000, 1000: 100}),
+    "full": (range(1, 11), range(1, 31), 1000, range(7), {100: 30_000, 300: 1000, 1000: 40}),
 }[profile]
 # seen by no earlier run, for claims whose protocol came after a result
 FRESH, UNSEEN = (range(k, k + len(SEEDS)) for k in (31, 41))
@@ -313,7 +313,7 @@ def chosen_errors(case, n):
 
 @run.cache
 def compared(n, draws):
-    return pd.DataFrame([chosen_errors(case, n) for case in range(101, 101 + draws)])
+    return pd.DataFrame([chosen_errors(case, n) for case in range(5001, 5001 + draws)])
 
 
 BANDWIDTHS = np.logspace(-2, 0.5, 6)

@@ -96,7 +96,7 @@ run.claim(
 PRINTED = {"best-fit": np.sqrt(10) / 2, "augmentation": np.sqrt(2)}
 grid = np.linspace(0, 6.5, 400)
 plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-fig, axis = plt.subplots(figsize=(8, 5))
+fig, axis = plt.subplots(figsize=(9, 5))
 for name, style in {"best-fit": "-", "augmentation": "-", "average-fit": ":"}.items():
     tint = colour("l-ti-ri" if name == "best-fit" else name)
     values = machines[name].decision_function(plane).reshape(400, 400)

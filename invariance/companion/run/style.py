@@ -132,7 +132,7 @@ def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     for i in range(1, len(levels)):
         levels[i] = max(levels[i], levels[i - 1] + apart)
     for i in range(1, len(levels) + 1):  # a crowd at the top makes room downwards
-        levels[-i] = min(levels[-i], 1.0 if i == 1 else levels[1 - i] - apart)
+        levels[-i] = min(levels[-i], 0.97 if i == 1 else levels[1 - i] - apart)
     column = max(along for _, along, *_ in ends) + 0.02
     how = {"transform": axes.transAxes, "va": "center", "fontsize": mpl.rcParams["legend.fontsize"]}
     for level, (*_, label, color) in zip(levels, ends, strict=True):

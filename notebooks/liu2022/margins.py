@@ -112,6 +112,7 @@ axis.set(
     xlabel="first pixel",
     ylabel="second pixel",
     aspect="equal",
+    anchor="W",
     title=f"Best fit: {margins['best-fit'] / margins['augmentation']:.2f} times the margin "
     "of augmentation",
 )

@@ -96,7 +96,7 @@ run.claim(
 PRINTED = {"best-fit": np.sqrt(10) / 2, "augmentation": np.sqrt(2)}
 grid = np.linspace(0, 6.5, 400)
 plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
-fig, axis = plt.subplots(figsize=(9, 5))
+fig, axis = plt.subplots(figsize=(9, 5), subplot_kw={"aspect": "equal", "anchor": "W"})
 for name, style in {"best-fit": "-", "augmentation": "-", "average-fit": ":"}.items():
     tint = colour("l-ti-ri" if name == "best-fit" else name)
     values = machines[name].decision_function(plane).reshape(400, 400)
@@ -111,8 +111,6 @@ for k, (point, label) in enumerate(zip(augmented, labels, strict=True)):
 axis.set(
     xlabel="first pixel",
     ylabel="second pixel",
-    aspect="equal",
-    anchor="W",
     title=f"Best fit: {margins['best-fit'] / margins['augmentation']:.2f} times the margin "
     "of augmentation",
 )

@@ -62,11 +62,11 @@ else:
     set_sizes = {"n_train": 12_000, "n_test": 10_000}
     templates = {"first": 7000, "second": 17_000, "gicdf": 1000}
     n_choose, part = 6000, 2000
-    bandwidths = {"nystrom": (4, 8, 16), "rf": (1, 2, 4)}
+    bandwidths = {"nystrom": (4, 8, 16), "rf": (1, 2, 4, 8, 16)}
     bandwidths |= {"lgika-rf": (1, 2, 4, 8, 16), "lgika-nystrom": (2, 4, 8, 16, 32)}
     bandwidths["lgika-pixels"] = (1, 2, 4, 8, 16)
     second_bandwidths = dict.fromkeys(METHODS, (0.03, 0.1, 0.3, 1, 3))
-    second_bandwidths |= {"nystrom": (0.3, 1, 3), "rf": (1, 3, 10)}
+    second_bandwidths["nystrom"] = (0.3, 1, 3)
     fresh, n_angles, cv_sets, cv_images = tuple(range(4, 29)), 100, 6, 3000
     KERNELS = {"rbf": ([None], [0.0], [2, 4, 8, 16])}
     KERNELS["exact"] = ([kappa], [0.0, 0.5, 1.0], [4, 8, 16])

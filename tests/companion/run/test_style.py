@@ -108,7 +108,7 @@ def test_labels_stay_within_the_height_of_the_figure():
     axes.set(ylim=(0, 6))
     style.label_ends(axes)
     levels = {text.get_text(): text.get_position()[1] for text in axes.texts}
-    assert levels["c"] < levels["b"] < levels["a"] == 1.0 and levels["lost"] < 0.1
+    assert levels["c"] < levels["b"] < levels["a"] < 1.0 and levels["lost"] < 0.1  # below the title
 
 
 def test_a_curve_has_bars_of_two_errors_that_stay_above_zero_on_a_logarithmic_axis():

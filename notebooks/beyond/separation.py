@@ -47,8 +47,6 @@ seed: int = 1
 d: int = 8  # numbers in a point
 
 # %%
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -308,22 +306,6 @@ run.figure(
     + ".",
     caption="Numbers: distance of features over distance of orbits, at the pair that is drawn.",
 )
-
-# %% [markdown]
-# ## What the search adds
-
-# %%
-table = []
-for steps, pairs in [(0, PAIRS), (STEPS // 8, PAIRS), (STEPS, PAIRS), (STEPS, max(1, PAIRS // 10))]:
-    row = {"moves": steps, "pairs": pairs}
-    start = time.process_time()
-    for name in ("max filters (shifts)", "averaged features (shifts)", "power spectrum (shifts)"):
-        features, group, _ = SHOWN[name]
-        how = {"n_pairs": pairs, "n_steps": steps, "random_state": seed}
-        report = separation_report(features, group, X, **how)
-        row[name.partition(" (")[0]] = f"{report.lower / report.upper:.2g}"
-    table.append(row | {"CPU seconds": f"{time.process_time() - start:.2g}"})
-run.table(table, "search", caption="Lower / upper constant found.")
 
 # %% [markdown]
 # ## How to read it

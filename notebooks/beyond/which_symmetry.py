@@ -44,8 +44,6 @@ seed: int = 1  # trials had others
 noise: float = 0.5  # standard deviation, beside one of the function
 
 # %%
-import time
-
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy import sparse, stats
@@ -449,44 +447,11 @@ run.say(
 )
 refuted = max(found[2].mean() for values in ring.values() for found in values)
 f_refuted = max(100 * np.mean([r for _, _, r in v]) for p in PLANTED[1:] for v in spectral[p])
-start = time.process_time()
-for number in range(20):
-    search("ring", *draw("ring", "C6", shown, number)[:2])
 run.say(
-    "A right group is refuted in at most {refuted:.1f} % of samples, by the F test in {f:.1f} %. A "
-    "sample of {n} points and its search take {ms:.0f} ms.",
+    "A right group is refuted in at most {refuted:.1f} % of samples, by the F test in {f:.1f} %.",
     refuted=refuted,
     f=f_refuted,
-    n=shown,
-    ms=1000 * (time.process_time() - start) / 20,
 )
-
-# %% [markdown]
-# ## What each part does
-#
-# The same samples with parts taken away. Each group beside no group alone (`parents={}`) has more to gain
-# and is found sooner; but then reflections pass too, for the sake of the shifts among them. The F test
-# takes what it cannot refute: that needs fewer points here, a noise that is known to be normal, and more
-# points than functions.
-
-# %%
-parts = {
-    "nested, margin 5 %": {},
-    "nested, no margin": {"margin": 0.0},
-    "each beside no group only": {"parents": {}},
-}
-table = {part: {"search": part} for part in parts}
-for n in SIZES[1:3]:
-    found_in, wrong_in = f"found (%), n = {n}", f"wrong (%), n = {n}"
-    for part, how in parts.items():
-        hit, bad, _ = map(mean_se, rates("ring", "C6", searches("ring", "C6", n, SOME, how)))
-        table[part] |= {found_in: f"{hit:.1f}", wrong_in: f"{bad:.1f}"}
-    if n in LONG:
-        answers = np.array([best for _, best, _ in spectral["C6"][LONG.index(n)]])
-        hit, bad = mean_se(100.0 * (answers == "C6")), mean_se(100.0 * (answers == "D6"))
-        row = table.setdefault("F", {"search": "F test, largest not refuted"})
-        row |= {found_in: f"{hit:.1f}", wrong_in: f"{bad:.1f}"}
-run.table(list(table.values()), "parts", caption="The ring, C6 planted, mean and standard error.")
 
 # %% [markdown]
 # ## Other lattices

@@ -330,11 +330,11 @@ at_middle = len(counts["log-mel"]) // 2
 fig, axes = plt.subplots(1, 2, figsize=(8.4, 3.6))
 for axis, (name, split) in zip(axes, ((sets[0], "speaker"), (sets[-1], "gender")), strict=True):
     at, curves, gains = place(name, split), {}, []
-    for span, line in (("full range", "-"), ("range of the data", "--")):
+    for span, short, line in (("full range", "full", "-"), ("range of the data", "data", "--")):
         values = scores[name, "log-mel", span][:, :, at_middle, at]
         curves[span] = ("cdf", values, {"ls": line})
         gain = values.mean(axis=0)[-1] - values.mean(axis=0)[-2]
-        gains.append(f"{gain:+.1f} ({span.replace('range of the', 'the')})")
+        gains.append(f"{gain:+.1f} ({short})")
     title = f"{split}: {TITLES[name]}\n{bins[-2]} to {bins[-1]} bins: " + ", ".join(gains)
     panel(axis, bins, curves, log="x", ends=None, xlabel="bins", title=title)
 axes[0].set_ylabel("test accuracy (%), log-mel")

@@ -61,8 +61,13 @@ repetitions, n_test = (3, 40) if run.quick else (10, 1000)
 further, close = (range(1000, 1004), sizes[:1]) if run.quick else (range(1000, 1300), sizes[:2])
 rates, epochs, long = ((0.1,), (2, 4), 4) if run.quick else ((0.01, 0.03, 0.1), (20, 60, 180), 300)
 costs = (1, 100) if run.quick else (1, 10, 100, 1000, 10_000)
-# Digits that were not moved, as in `few_samples`: data by name there, sizes, window of locality.
-ORIGINALS = {"digits": "translated"} if run.quick else {"mnist": "translated", "emnist": "letters"}
+# Digits that were not moved, as in `few_samples`: data by name there, sizes, window of locality; and
+# repetitions, of letters more, for locality helps them least.
+ORIGINALS = (
+    {"digits": ("translated", further)}
+    if run.quick
+    else {"mnist": ("translated", further), "emnist": ("letters", range(2000, 4000))}
+)
 split_sizes, split_window = ((20, 40, 80), 3) if run.quick else ((100, 200, 500), 9)
 run_quick, stage = run.quick, "choosing"
 with_network = not run.quick or find_spec("torch") is not None
@@ -267,9 +272,9 @@ for kind, methods in METHODS.items():
         ]
         trained = np.reshape(trained, (len(sizes), repetitions))
         results[kind, "cnn", noise, FIXED] = results[kind, "cnn", noise, CHOSEN] = trained
-for name, kind in ORIGINALS.items():
+for name, (kind, draws) in ORIGINALS.items():
     for method in ("l", "svm"):
-        more[name, method] = by_constant(kind, method, ORIGINAL, further, split_sizes, run.seed + 1)
+        more[name, method] = by_constant(kind, method, ORIGINAL, draws, split_sizes, run.seed + 1)
 
 
 def score_of(kind, method, n, constant=CHOSEN, how=noise):
@@ -368,7 +373,8 @@ for (data, n), part in table.groupby(["data", "n"]) if table is not None else ()
     others = values.index.drop(["SVM", "L-SVM"])
     order += [f"{name}, {data} at {n} > {plain}" for name in others]
 for data, (i, n) in product(ORIGINALS, enumerate(split_sizes)):
-    names = {m: f"{LABELS[m]}, {data} at {n}, {len(further)} repetitions" for m in ("l", "svm")}
+    draws = len(ORIGINALS[data][1])
+    names = {m: f"{LABELS[m]}, {data} at {n}, {draws} repetitions" for m in ("l", "svm")}
     scores |= {name: more[data, m][CHOSEN][i] for m, name in names.items()}
     order.append(" > ".join(names.values()))
 for kind, n in product(METHODS, sizes):

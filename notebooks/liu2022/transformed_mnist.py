@@ -61,13 +61,11 @@ repetitions, n_test = (3, 40) if run.quick else (10, 1000)
 further, close = (range(1000, 1004), sizes[:1]) if run.quick else (range(1000, 1300), sizes[:2])
 rates, epochs, long = ((0.1,), (2, 4), 4) if run.quick else ((0.01, 0.03, 0.1), (20, 60, 180), 300)
 costs = (1, 100) if run.quick else (1, 10, 100, 1000, 10_000)
-# Digits that were not moved, as in `few_samples`: data by name there, sizes, window of locality; and
-# repetitions, of letters more, for locality helps them least.
-ORIGINALS = (
-    {"digits": ("translated", further)}
-    if run.quick
-    else {"mnist": ("translated", further), "emnist": ("letters", range(2000, 4000))}
-)
+# Images that were not moved, by their name in `few_samples`: kind here, and repetitions (of letters
+# more, for locality helps them least); sizes and the window of locality are those of that page.
+ORIGINALS = {"digits": ("translated", further)}
+if not run.quick:
+    ORIGINALS = {"mnist": ("translated", further), "emnist": ("letters", range(2000, 4000))}
 split_sizes, split_window = ((20, 40, 80), 3) if run.quick else ((100, 200, 500), 9)
 run_quick, stage = run.quick, "choosing"
 with_network = not run.quick or find_spec("torch") is not None
@@ -252,18 +250,18 @@ def by_constant(kind, method, noise, repetitions, sizes, seed):
     return {key: np.array([f[key] for f in found]).T for key in found[0]}
 
 
-results, held_back, more = {}, {}, {}
+results, held_back, further_results = {}, {}, {}
 for kind, methods in METHODS.items():
     for method in reversed(methods):
         for how in (noise, ORIGINAL) if method in methods[1::2] else (noise,):
             found = by_constant(kind, method, how, range(repetitions), sizes, run.seed)
-            results |= {
-                (kind, method, how, constant): found[constant] for constant in (FIXED, CHOSEN)
-            }
+            for constant in (FIXED, CHOSEN):
+                results[kind, method, how, constant] = found[constant]
             if how is not ORIGINAL:
                 held_back[kind, method] = found["held back"].mean()
         if method in methods[1:]:
-            more[kind, method] = by_constant(kind, method, noise, further, close, run.seed + 1)
+            found = by_constant(kind, method, noise, further, close, run.seed + 1)
+            further_results[kind, method] = found
     if with_network:
         trained = [
             network_accuracy(kind, noise, r, n, recipes[kind, n], run.seed)
@@ -274,7 +272,8 @@ for kind, methods in METHODS.items():
         results[kind, "cnn", noise, FIXED] = results[kind, "cnn", noise, CHOSEN] = trained
 for name, (kind, draws) in ORIGINALS.items():
     for method in ("l", "svm"):
-        more[name, method] = by_constant(kind, method, ORIGINAL, draws, split_sizes, run.seed + 1)
+        found = by_constant(kind, method, ORIGINAL, draws, split_sizes, run.seed + 1)
+        further_results[name, method] = found
 
 
 def score_of(kind, method, n, constant=CHOSEN, how=noise):
@@ -287,7 +286,7 @@ def compared(kind, one, other, n, constant=CHOSEN):
     for method in (one, other):
         if n in close and one in METHODS[kind][1:]:
             name = f"{LABELS[method]}, {kind} at {n}, {len(further)} repetitions"
-            found[name] = more[kind, method][constant][close.index(n)]
+            found[name] = further_results[kind, method][constant][close.index(n)]
         else:
             found[f"{LABELS[method]}, {kind} at {n}"] = score_of(kind, method, n, constant)
     return found
@@ -361,7 +360,7 @@ for kind, (both, known, local, plain) in METHODS.items():
 # %% [markdown]
 # *Every kernel.* "Whether they are original datasets or transformed datasets": locality, invariance
 # and both above the plain machine here, and all kernels on the originals (`few_samples`), of which
-# locality alone, as close to the plain machine there, is measured over the further repetitions.
+# locality alone, close to the plain machine there, is measured over further draws here.
 
 # %%
 order, scores = [], {}
@@ -375,7 +374,7 @@ for (data, n), part in table.groupby(["data", "n"]) if table is not None else ()
 for data, (i, n) in product(ORIGINALS, enumerate(split_sizes)):
     draws = len(ORIGINALS[data][1])
     names = {m: f"{LABELS[m]}, {data} at {n}, {draws} repetitions" for m in ("l", "svm")}
-    scores |= {name: more[data, m][CHOSEN][i] for m, name in names.items()}
+    scores |= {name: further_results[data, m][CHOSEN][i] for m, name in names.items()}
     order.append(" > ".join(names.values()))
 for kind, n in product(METHODS, sizes):
     for method in METHODS[kind][:-1]:
@@ -455,13 +454,7 @@ for kind, known in KINDS.items():
         one, other = (f"gain of {LABELS[known]}, {state} at {n}" for state in (kind, "original"))
         scores |= {one: gain(kind, n, noise), other: gain(kind, n, ORIGINAL)}
         order.append(f"{one} > {other}")
-run.claim(
-    "liu2022/transformed-gain-larger",
-    order=order,
-    scores=scores,
-    paired=True,
-    data=stand_in,
-)
+run.claim("liu2022/transformed-gain-larger", order=order, scores=scores, paired=True, data=stand_in)
 
 # %% [markdown]
 # ## Try it

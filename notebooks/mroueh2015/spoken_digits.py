@@ -375,26 +375,26 @@ def shape(n, m):
     return f"{n} bins x {m} templates"
 
 
-def named(name, split, found=None, more=""):
+def named(name, split, found=None, suffix=""):
     """Scores by name for the claims, in percent."""
     found = scores[name, "log-mel", "range of the data"] if found is None else found
     at, ms = place(name, split), counts["log-mel"][: found.shape[2]]
-    names = {(i, j): shape(n, m) + more for i, n in enumerate(bins) for j, m in enumerate(ms)}
+    names = {(i, j): shape(n, m) + suffix for i, n in enumerate(bins) for j, m in enumerate(ms)}
     return {shown: found[:, i, j, at] for (i, j), shown in names.items()}
 
 
-def with_bins(ms, more=""):
-    return [" > ".join(shape(n, m) + more for n in reversed(bins)) for m in ms]
+def with_bins(ms, suffix=""):
+    return [" > ".join(shape(n, m) + suffix for n in reversed(bins)) for m in ms]
 
 
 # with templates, tenfold each time, for every number of bins; with bins at every number of templates
-ms, more = counts["log-mel"], f", {len(further)} draws"
+ms, suffix = counts["log-mel"], f", {len(further)} draws"
 with_templates = [" > ".join(shape(n, m) for m in reversed(ms[::2])) for n in bins]
 found = in_parts(sets[0], "log-mel", "range of the data", ms[:-1], further)
 run.claim(
     "mroueh2015/fig3-speaker",
-    order=[*with_templates, *with_bins(ms[:-1], more), *with_bins(ms[-1:])],
-    scores=named(sets[0], "speaker") | named(sets[0], "speaker", found, more),
+    order=[*with_templates, *with_bins(ms[:-1], suffix), *with_bins(ms[-1:])],
+    scores=named(sets[0], "speaker") | named(sets[0], "speaker", found, suffix),
     paired=True,
     data=f"{NAMES[sets[0]]}, log-mel",
 )

@@ -68,9 +68,9 @@ def _cost(paths: Paths, notebook: str) -> str:
     if results is None:
         return ""
     spent = results["volatile"]
-    where = spent["hardware"].get("processor")
-    cost = f"{duration(spent['wall_s'] + spent['cached_s'])}, {spent['peak_memory_mb']:,.0f} MiB"
-    return f"{cost}, on {where}" if where else cost
+    where = f", on {name}" if (name := spent["hardware"].get("processor")) else ""
+    memory = "at least " * bool(spent["cached_s"]) + f"{spent['peak_memory_mb']:,.0f} MiB"
+    return f"{duration(spent['wall_s'] + spent['cached_s'])}, {memory}{where}"
 
 
 def duration(seconds: float) -> str:

@@ -84,7 +84,9 @@ FEATURES = {
 
 @pytest.mark.parametrize("name", FEATURES)
 @BOTH
-def test_orbit_features(library, name, dtype, blocked):
+def test_orbit_features(library, name, dtype, blocked, monkeypatch):
+    if blocked:  # as on a device whose memory NumPy does not read
+        monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
     X[:, :3] *= not blocked  # a blank border
     given = library.asarray(X)
@@ -152,7 +154,8 @@ KERNELS = {
 @BOTH
 def test_gram_matrices(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
-        monkeypatch.setattr("invariance.kernels.locality.on_cpu", lambda X: False)
+        for part in ("kernels.locality", "orbits.engine", "groups.permutations"):
+            monkeypatch.setattr(f"invariance.{part}.on_cpu", lambda X: False)
     kernel = KERNELS[name]
     X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
     X[:, :20] *= not blocked  # a blank border
@@ -162,6 +165,17 @@ def test_gram_matrices(library, name, dtype, blocked, monkeypatch):
     given, others = library.asarray(X), library.asarray(Y)
     same(kernel(given, others), expected, given)
     same(kernel(given), square, given)
+
+
+def test_away_from_the_host_shifts_are_products_there(library, monkeypatch):
+    given, shifts = library.asarray(POINTS), G.CyclicShifts(12)
+    kernels = [kind(K.Gaussian(0.1), shifts) for kind in (K.Average, K.BestFit)]
+    model = OrbitFourier(shifts, 31, gamma=0.1, random_state=0).fit(POINTS)
+    expected = [take(POINTS) for take in (*kernels, model.transform)]
+    monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
+    monkeypatch.delattr("invariance.orbits.shifts.Shifts.block")  # which is NumPy's
+    for take, values in zip((*kernels, model.transform), expected, strict=True):
+        same(take(given), values, given)
 
 
 def test_precisions(library):

@@ -246,5 +246,5 @@ def like(A: NDArray[Any], X: Any) -> Any:
         return A.astype(X.dtype, copy=False)
     compat = _compat()
     xp = compat.array_namespace(X)
-    A = np.ascontiguousarray(A, dtype=np.float32 if X.dtype == xp.float32 else np.float64)
+    A = np.require(A, np.float32 if X.dtype == xp.float32 else np.float64, ["C", "W"])
     return xp.asarray(A, device=compat.device(X))

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core.arrays import on_cpu
 from ..core.extras import need
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import FiniteGroup, Grid
@@ -219,7 +220,7 @@ class SignFlips(SignedPermutationGroup):
         a, b = xp.abs(A), xp.abs(B)
         total, doubled = a @ b.T, -2 * b.T
         total -= A.shape[1] * float(np.log(2))
-        for rows in row_slices(total.shape):
+        for rows in row_slices(total.shape) if xp is np or on_cpu(total) else [slice(None)]:
             for start in range(0, A.shape[1], 100):
                 factors = xp.ones_like(total[rows, :])  # each at most 2
                 for i in range(start, min(start + 100, A.shape[1])):

@@ -368,7 +368,7 @@ class Gaussian(Kernel):
 
     def _of_half_squares(self, values: Any, xp: Any) -> Any:
         if xp is not np:
-            return xp.exp(2 * self.gamma * xp.where(values < 0, values, xp.zeros_like(values)))
+            return xp.exp(2 * self.gamma * xp.clip(values, max=0))
         np.minimum(values, 0, out=values)
         values *= values.dtype.type(2 * self.gamma)
         return np.exp(values, out=values)
@@ -455,11 +455,8 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         return X @ other.T
     if xp is not np:
         v = X @ other.T - half_norms(X)[:, None] - half_norms(other)[None, :]
-        v = xp.where(v < 0, v, xp.zeros_like(v))
-        if Y is not None:
-            return v
         index = xp.arange(X.shape[0], device=X.device)
-        return xp.where(index[:, None] == index[None, :], xp.zeros_like(v), v)
+        return xp.where(index[:, None] == index, 0 * v[:1, :1], v) if Y is None else v
     halves, others = np.einsum("nd,nd->n", X, X) / 2, np.einsum("nd,nd->n", other, other) / 2
     largest = float(max(halves.max(initial=0), others.max(initial=0)))
     narrow = np.result_type(X, other) == np.float32

@@ -15,7 +15,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import namespace
 from .reductions import Reduction
 from .way import (
     Problem,
@@ -145,8 +144,7 @@ class Product(Way):
 
     def own(self, X: Any, terms: Any, width: int) -> Any:
         """First points as rows of the width of those of `lifted`."""
-        first = self.first(X)
-        xp = namespace(first)
+        first, xp = self.first(X), self.problem.xp
         meets = first.shape[1] + (terms is not None) < width
         return beside(xp, first, xp.ones_like(first[:, 0]) if meets else None, terms)
 

@@ -374,6 +374,7 @@ panel(
 wrong = {planted: np.transpose([found[1] for found in ring[planted]]) for planted in PLANTED}
 top = max(values.mean(axis=0).max() for values in wrong.values())
 looks = dict(zip(PLANTED, ("raw", "bag-of-words", "haar"), strict=True))
+axes[1].axhline(5, color=colour("bound"), lw=0.8, ls="--")
 panel(
     axes[1],
     SIZES,
@@ -383,7 +384,6 @@ panel(
     ylabel="samples with a wrong group supported (%)",
     title=f"False inclusions: at most {top:.1f} % of samples",
 )
-axes[1].axhline(5, color=colour("bound"), lw=0.8, ls="--")
 run.figure(
     fig,
     "recovery",

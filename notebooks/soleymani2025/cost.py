@@ -33,7 +33,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from invariance.companion import Run, colour, fit_rate, instructions, panel, processor_seconds
+from invariance.companion import (
+    Run,
+    colour,
+    fit_rate,
+    instructions,
+    panel,
+    processor_seconds,
+    ticks,
+)
 from invariance.groups import Permutations, SignFlips, TorusTranslations
 from invariance.spectral import Circle, Expansion, SpectralAveraging, Sphere, Torus
 from invariance.theory import soleymani2025 as theory
@@ -268,6 +276,7 @@ for axis, (name, (words, exponent)) in zip(axes.flat, STATED.items(), strict=Tru
         xlabel=words,
         title=f"The power {power[name].slope:.2f}, stated {exponent:g}",
     )
+    ticks(axis, against[name], most=4)
 for axis in axes[:, 0]:
     axis.set_ylabel(unit)
 run.figure(fig, "work", caption="One call of each; stated powers of n and of C.3 are upper bounds.")

@@ -276,7 +276,7 @@ for axis, (name, (words, exponent)) in zip(axes.flat, STATED.items(), strict=Tru
         xlabel=words,
         title=f"The power {power[name].slope:.2f}, stated {exponent:g}",
     )
-    ticks(axis, against[name], most=4)
+    ticks(axis, against[name], most=3)
 for axis in axes[:, 0]:
     axis.set_ylabel(unit)
 run.figure(fig, "work", caption="One call of each; stated powers of n and of C.3 are upper bounds.")

@@ -1,26 +1,26 @@
 """Kernels and feature maps on a GPU, each beside the bare product that gives as many numbers.
 
-python tests/slow_checks/on_a_gpu.py [points]
-"""
+python tests/slow_checks/on_a_gpu.py [points]"""
 
-import sys
+if __name__ == "__main__":
+    import sys
 
-import torch
-from torch.utils.benchmark import Timer
+    import torch
+    from torch.utils.benchmark import Timer
 
-from invariance import groups, kernels
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+    from invariance import features, groups, kernels
 
-device, n = "cuda" if torch.cuda.is_available() else "cpu", int((*sys.argv, 20_000)[1])
-print(torch.cuda.get_device_name() if device == "cuda" else device, n, "points of 784 pixels")
-shifts = groups.Translations((28, 28), max_shift=3)
-maps = (OrbitFourier, OrbitNystroem, MaxFilter, GroupCDF)
-for dtype in (torch.float32, torch.float64):
-    X = torch.rand(n, 784, dtype=dtype, device=device)
-    jobs = [(k, k, n) for k in (kernels.Gaussian(0.01), kernels.Polynomial(4), kernels.CDF())]
-    fitted = [kind(shifts, 500, random_state=0).fit(X.cpu().numpy()[:2000]) for kind in maps]
-    for model, job, width in [*jobs, *((m, m.transform, 49 * 500) for m in fitted)]:
-        Y = torch.rand(784, width, dtype=dtype, device=device)
-        timers = [Timer("f(X)", globals={"f": f, "X": X}) for f in (job, Y.__rmatmul__)]
-        ours, bare = (1e3 * timer.blocked_autorange().median for timer in timers)
-        print(f"{dtype} {type(model).__name__} {ours:.1f} ms, {ours / bare:.2f} of the product's")
+    device, n = "cuda" if torch.cuda.is_available() else "cpu", int((*sys.argv, 20_000)[1])
+    print(torch.cuda.get_device_name() if device == "cuda" else device, n, "points of 784 pixels")
+    shifts = groups.Translations((28, 28), max_shift=3)
+    kinds = features.OrbitFourier, features.OrbitNystroem, features.MaxFilter, features.GroupCDF
+    maps = [kind(shifts, 500, random_state=0) for kind in kinds]
+    for dtype in (torch.float32, torch.float64):
+        X = torch.rand(n, 784, dtype=dtype, device=device)
+        jobs = [(k, k, n) for k in (kernels.Gaussian(0.01), kernels.Polynomial(4), kernels.CDF())]
+        fitted = [(m, m.fit(X.cpu().numpy()[:2000]).transform, 49 * 500) for m in maps]
+        for model, job, width in jobs + fitted:
+            Y = torch.rand(784, width, dtype=dtype, device=device)
+            timers = [Timer("f(X)", globals={"f": f, "X": X}) for f in (job, Y.__rmatmul__)]
+            ours, bare = (1e3 * timer.blocked_autorange().median for timer in timers)
+            print(f"{dtype} {type(model).__name__} {ours:.1f} ms, {ours / bare:.2f} products")

@@ -455,8 +455,9 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         return X @ other.T
     if xp is not np:
         v = X @ other.T - half_norms(X)[:, None] - half_norms(other)[None, :]
-        index = xp.arange(X.shape[0], device=X.device)
-        return xp.where(index[:, None] == index, 0 * v[:1, :1], v) if Y is None else v
+        if Y is None:
+            v = xp.where(xp.eye(v.shape[0], dtype=xp.bool, device=X.device), 0 * v[:1, :1], v)
+        return v
     halves, others = np.einsum("nd,nd->n", X, X) / 2, np.einsum("nd,nd->n", other, other) / 2
     largest = float(max(halves.max(initial=0), others.max(initial=0)))
     narrow = np.result_type(X, other) == np.float32

@@ -53,7 +53,7 @@ WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Quar
 _THREADS_FROM = 4e8
 #: First points of a block, where products run at full speed.
 _ROWS = 256
-#: Operations of a GPU while sixteen cores do one, measured.
+#: Operations of a GPU while the host does one, measured with sixteen cores.
 _OUTRUN = 100.0
 #: Operations of which nobody is told in advance.
 _LONG_FROM = 1e11
@@ -363,9 +363,10 @@ class OrbitProducts:
             support = (first.max(axis=0) > 0) | (first.min(axis=0) < 0)
             if not support.all():
                 offered = [way.facing(support, n) for way in offered]
-        host = 1.0 if problem.target is None or on_cpu(problem.target) else _OUTRUN
-        costs = [way.charge * way.operations(n, m) * host**way.host_only for way in offered]
-        return [offered[i] for i in sorted(range(len(costs)), key=costs.__getitem__)]
+        slower = 1.0 if problem.target is None or on_cpu(problem.target) else _OUTRUN
+        return sorted(
+            offered, key=lambda w: w.charge * w.operations(n, m) * (slower if w.host_only else 1)
+        )
 
     def ways(self, X: Any, reduction: Reduction) -> list[Way]:
         """The ways of `reduce` for points X; it takes the first one."""

@@ -387,12 +387,12 @@ def kernel_right(kappa, blur, multiple, alpha):
 
 
 results = {}
-plain_sets = run.seeds[:2] if run.quick else run.seeds
+plain_sets, printed = (run.seeds[:2], fresh) if run.quick else (run.seeds, fresh[3:])
 for seed in dict.fromkeys((*plain_sets, *fresh)):
     pixels, angular, labels = prepared(rebuilt(seed, choosing.rows))
     found = {name: [kernel_right(*choice)] for name, choice in kernels.items() if seed not in fresh}
     for method, choice in first.items():
-        sets = fresh if method in METHODS[:2] else fresh[:3] if "pix" in method else plain_sets
+        sets = fresh if method in METHODS[:2] else printed if "pix" in method else plain_sets
         if seed in sets:
             found[method] = features_right(method, choice, second.get(method))
     for method, by_layer in found.items():
@@ -425,7 +425,7 @@ titles = {
     (name, k): NAMES[name][0] + (f", {k} layer{'s'[: k - 1]}" if name in several else "")
     for name, k in rows
 }
-over = f"{len(plain_sets)} rebuilt sets, of local rows {len(fresh)}, of the printed one 3"
+over = f"{len(plain_sets)} rebuilt sets, of local rows {len(fresh)}, of the printed one {len(printed)}"
 over += " (bundled digits)" if run.quick else ""
 table = [(titles[k], PAPER.get(k, np.nan), f"{mean_se(results[k]):.2f}") for k in rows]
 table += [(f"{name} (cited)", value, "") for name, value in CITED.items()]

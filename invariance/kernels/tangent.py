@@ -132,7 +132,8 @@ class TangentDistance(BaseEstimator):
             return vectors, np.einsum("knd,nd->kn", vectors, some).astype(float)
 
         def tile(rows: slice, columns: slice) -> Array:
-            one, two = (prepared(i, s.start, s.stop) for i, s in enumerate((rows, columns)))
+            parts = enumerate((rows, columns))
+            one, two = (prepared(0 if Y is None else i, s.start, s.stop) for i, s in parts)
             squared = _squared(*one, *two, self.ridge)
             if Y is None and rows == columns:
                 np.fill_diagonal(squared, 0)

@@ -12,15 +12,6 @@ from .reductions import Extremes, Histogram, Reduction, WeightedMean
 from .way import Explanation, row_blocks
 
 __all__ = [
-    "INNER",
-    "CircleProducts",
-    "Explanation",
-    "Extremes",
-    "Form",
-    "Histogram",
-    "OrbitProducts",
-    "Reduction",
-    "WeightedMean",
-    "form_of",
-    "row_blocks",
-]
+    "INNER", "CircleProducts", "Explanation", "Extremes", "Form", "Histogram", "OrbitProducts",
+    "Reduction", "WeightedMean", "form_of", "row_blocks",
+]  # fmt: skip

@@ -39,6 +39,7 @@ from .way import (
     largest_norm,
     mirror,
     rate,
+    row_blocks,
     runner,
     warn,
     warn_long,
@@ -51,8 +52,8 @@ WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, Quar
 
 #: Threads are not worth their while for fewer operations than these, about 20 ms.
 _THREADS_FROM = 4e8
-#: First points of a block, where products run at full speed.
-_ROWS = 256
+#: First points of a block, where products run at full speed, and where two threads pay.
+_ROWS, _FEWEST = 256, 96
 #: Operations of a GPU while the host does one, measured with sixteen cores.
 _OUTRUN = 100.0
 #: Operations of which nobody is told in advance.
@@ -237,13 +238,14 @@ class OrbitProducts:
                 rows = columns.stop if symmetric else n
                 # The same blocks whatever the number of threads, for the same rounding.
                 step = min(way.row_step(columns.stop - start), max(_ROWS, -(-rows // 8)))
-                blocks: list[Any] = [slice(a, min(a + step, rows)) for a in range(0, rows, step)]
+                count = max(-(-rows // step), 0 if small else min(2, rows // _FEWEST))
+                blocks: list[Any] = list(row_blocks(rows, 1, -(-rows // count)))
                 if order is not None:
                     blocks = [order[block] for block in blocks]
                 own, merge = None if offsets is None else offsets[columns], None
                 for norm, prepared in kept or way.prepare(Y[columns], own, run):
                     given = way, X, terms, reduction, prepared, norm, output, columns, merge
-                    list(run(partial(_tile, given), blocks))
+                    list(run.map(partial(_tile, given), blocks))
                     merge = reduction.merge
                     del given, prepared  # before the next ones are prepared
         if key is not None:

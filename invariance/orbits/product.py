@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import chain
 from math import inf, prod
 from typing import Any, Self
 
@@ -102,48 +103,43 @@ class Product(Way):
         elements, weights = self.set.rule
         step, norm, m = min(len(elements), self._fitting(len(Y))), 0.0, len(Y)
         for some in row_blocks(len(elements), 1, step):
-            moved = self.set.group.act(elements[some], Y)
-            moved = moved.reshape(len(moved), m, -1)
-            if self.problem.reduction.extreme:
-                norm = max(norm, largest_norm(moved.reshape(len(moved) * m, -1)))
-            # Threads lift some elements each.
-            chunks = row_blocks(len(moved), 1, len(moved) if run is map else -(-len(moved) // 8))
-            parts = list(run(partial(self.lifted, offsets), [moved[chunk] for chunk in chunks]))
-            del moved
-            lifted = parts[0] if len(parts) == 1 else np.concatenate(parts)
-            del parts
-            tiles = [
-                self._tile(which, weights[some][few], lifted[few, which])
-                for which in row_blocks(m, 1, max(1, self.columns // len(lifted)))
-                for few in row_blocks(len(lifted), 1, self.columns)
-            ]
-            del lifted
-            yield norm, (tiles, m)
-            del tiles  # before the next ones are made
+            width = max(1, self.columns // len(elements[some]))  # points of a tile
+            share = -(-m // (width * run.threads)) * width
+            tiles = partial(self._tiles, Y, offsets, elements[some], weights[some], width)
+            parts, norms = zip(*run.map(tiles, row_blocks(m, 1, share)), strict=True)
+            norm = max(norm, *norms)
+            yield norm, (list(chain(*parts)), m)
+            del parts  # before the next ones are made
 
-    def _tile(self, which: slice, weights: Array, tile: Array) -> tuple[slice, Any, Any]:
-        """Which second points, the weights (1, r) of the elements, and their rows of a matrix."""
-        tile = np.ascontiguousarray(tile).reshape(-1, tile.shape[2])
-        return which, self.problem.send(self.shares(weights)[None]), self.problem.send(tile)
+    def _tiles(
+        self, Y: Array, offsets: Any, elements: Array, weights: Array, width: int, some: slice
+    ) -> tuple[list[tuple[slice, Any, Any]], float]:
+        """Of some points: which, the weights (1, r) of some elements, and rows of a matrix.
+
+        Rows are moved points with what is added to products, which meets ones, and ones for the
+        terms of first points. For extremes the largest norm, too.
+        """
+        m, r = some.stop - some.start, len(elements)
+        moved, own = self.set.group.act(elements, Y[some]).reshape(r, m, -1), offsets
+        terms = self.problem.column_terms(moved, own if own is None else own[some])
+        moved = moved.reshape(r * m, -1)
+        ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
+        lifted = beside(np, self.second(moved), None if terms is None else terms.ravel(), ones)
+        lifted = self.problem.scaled(lifted, fresh=terms is not None).reshape(r, m, -1)
+        send, tiles = self.problem.send, []
+        for which in row_blocks(m, 1, width):
+            for few in row_blocks(r, 1, self.columns):
+                rows = np.ascontiguousarray(lifted[few, which]).reshape(-1, lifted.shape[2])
+                place = slice(some.start + which.start, some.start + which.stop)
+                tiles.append((place, send(self.shares(weights[few])[None]), send(rows)))
+        return tiles, largest_norm(moved) if self.problem.reduction.extreme else 0.0
 
     def shares(self, weights: Array) -> Array:
         """The weights of what `values` gives for each element."""
         return weights
 
-    def lifted(self, offsets: Array | None, moved: Array) -> Any:
-        """Moved points (r, m, d) as rows (r, m, ...), with what is added to products.
-
-        That is what meets ones, and ones for the terms of first points.
-        """
-        r, m, _ = moved.shape
-        points, terms = moved.reshape(r * m, -1), self.problem.column_terms(moved, offsets)
-        ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
-        added = None if terms is None else terms.ravel()
-        rows = beside(np, self.second(points), added, ones)
-        return self.problem.scaled(rows, fresh=added is not None).reshape(r, m, -1)
-
     def own(self, X: Any, terms: Any, width: int) -> Any:
-        """First points as rows of the width of those of `lifted`."""
+        """First points as rows of the width of those of the tiles."""
         first, xp = self.first(X), self.problem.xp
         meets = first.shape[1] + (terms is not None) < width
         return beside(xp, first, xp.ones_like(first[:, 0]) if meets else None, terms)

@@ -168,7 +168,7 @@ class Shifts(Way):
             some = slice(start, start + step)
             correlation.spectra(self._second(moved[some]), [whole[:, some] for whole in spectra])
 
-        list(run(fill, range(0, len(moved), step)))
+        list(run.map(fill, range(0, len(moved), step)))
         on_grid = np.zeros(correlation.wanted.shape)
         np.add.at(on_grid, correlation.places(self.pairs), self.weights)
         weights = correlation.in_tile_order(on_grid)

@@ -7,19 +7,19 @@ import time
 import warnings
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
 from math import inf, prod
-from typing import Any, Self, TypeVar
+from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
 from ..core.arrays import is_foreign, like, namespace
@@ -27,11 +27,12 @@ from ..groups import Composition, Transformations
 from .reductions import Reduction
 
 Array = NDArray[Any]
-Run = Callable[..., Any]
 _Object = TypeVar("_Object")
 
 #: Operations that orbits have done in this process so far, by precision; none of what was stopped.
 done: Counter[str] = Counter()
+#: The libraries of this process that use threads: a look for them takes as long as many a block.
+_libraries = cache(ThreadpoolController)
 #: Work of more than so many seconds is announced by a warning.
 _LONG = 60.0
 #: Single precision will do where it changes a kernel's values by no more than this.
@@ -189,7 +190,7 @@ class Way(ABC):
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
         """Norms that moved second points stay below, and what `block` needs, some at a time.
 
-        ``run(function, arguments)`` calls a function on each argument, in threads where that pays.
+        ``run.map`` is Python's, or in ``run.threads`` threads where that pays.
         """
 
     @abstractmethod
@@ -262,6 +263,11 @@ def rate(dtype: str) -> float:
 # -- tiles and threads ---------------------------------------------------------------------------
 
 
+class Run(NamedTuple):
+    threads: int
+    map: Callable[..., Any]  #: Python's, or in so many threads
+
+
 @contextmanager
 def runner(threads: int, verbose: int) -> Iterator[Run]:
     """What applies a function to arguments: in turn, or in threads with one BLAS thread each.
@@ -269,23 +275,20 @@ def runner(threads: int, verbose: int) -> Iterator[Run]:
     Blocks take milliseconds, so that threads are the standard library's: joblib's poll for 10 ms.
     """
     if threads == 1 and not verbose:
-        yield map
+        yield Run(1, map)
         return
     with (
         tqdm(desc="orbits", unit=" blocks", disable=not verbose) as progress,
-        threadpool_limits(1 if threads > 1 else None, "blas"),
+        _libraries().limit(limits=1 if threads > 1 else None, user_api="blas"),
         ThreadPoolExecutor(threads) as pool,
     ):
 
-        def run(function: Any, arguments: Any) -> list[Any]:
-            def counted(argument: Any) -> Any:
-                found = function(argument)
+        def counted(function: Any, arguments: Any) -> Iterator[Any]:
+            for found in (pool.map if threads > 1 else map)(function, arguments):
                 progress.update()
-                return found
+                yield found
 
-            return list((pool.map if threads > 1 else map)(counted, arguments))
-
-        yield run
+        yield Run(threads, counted)
 
 
 def in_tiles(
@@ -312,7 +315,7 @@ def in_tiles(
 
     tiles = [(a, b) for a in rows for b in columns if not symmetric or a.start <= b.start]
     with runner(min(effective_n_jobs(n_jobs), len(tiles)), verbose) as run:
-        list(run(fill, tiles))
+        list(run.map(fill, tiles))
     if symmetric:
         mirror(matrix)
     return matrix
@@ -352,7 +355,7 @@ def mirror(matrix: Array) -> None:
         np.copyto(block.T, block.T.swapaxes(-2, -1), where=lower.T)
 
 
-def joined(xp: Any, parts: list[Any], axis: int = 0) -> Any:
+def joined(xp: Any, parts: Sequence[Any], axis: int = 0) -> Any:
     """Arrays of one library, one after another."""
     if len(parts) == 1:
         return parts[0]

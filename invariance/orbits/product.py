@@ -120,8 +120,8 @@ class Product(Way):
         terms of first points. For extremes the largest norm, too.
         """
         m, r = some.stop - some.start, len(elements)
-        moved, own = self.set.group.act(elements, Y[some]).reshape(r, m, -1), offsets
-        terms = self.problem.column_terms(moved, own if own is None else own[some])
+        moved = self.set.group.act(elements, Y[some]).reshape(r, m, -1)
+        terms = self.problem.column_terms(moved, None if offsets is None else offsets[some])
         moved = moved.reshape(r * m, -1)
         ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
         lifted = beside(np, self.second(moved), None if terms is None else terms.ravel(), ones)

@@ -194,10 +194,9 @@ def _median_squared_distance(X: NDArray) -> float:
         centred = X - X.mean(axis=0, dtype=np.float64)
         gram = centred @ centred.T
         norms = gram.diagonal().copy()
-        squares = np.add.outer(norms, norms)
         gram *= 2
-        squares -= gram
-        pairs = np.concatenate([row[i + 1 :] for i, row in enumerate(squares)])
+        rest = (norms[i] + norms[i + 1 :] - row[i + 1 :] for i, row in enumerate(gram))
+        pairs = np.concatenate(list(rest))
         median = float(np.median(pairs, overwrite_input=True))
     # Distances far below the norms, as within distant clusters, are lost to cancellation there.
     if median > 1e-3 * norms.max() > 0 and np.isfinite(median):

@@ -123,16 +123,18 @@ class Product(Way):
         moved = self.set.group.act(elements, Y[some]).reshape(r, m, -1)
         terms = self.problem.column_terms(moved, None if offsets is None else offsets[some])
         moved = moved.reshape(r * m, -1)
+        norm = largest_norm(moved) if self.problem.reduction.extreme else 0.0
         ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
         lifted = beside(np, self.second(moved), None if terms is None else terms.ravel(), ones)
         lifted = self.problem.scaled(lifted, fresh=terms is not None).reshape(r, m, -1)
+        del moved  # its memory serves the tiles
         send, tiles = self.problem.send, []
         for which in row_blocks(m, 1, width):
             for few in row_blocks(r, 1, self.columns):
                 rows = np.ascontiguousarray(lifted[few, which]).reshape(-1, lifted.shape[2])
                 place = slice(some.start + which.start, some.start + which.stop)
                 tiles.append((place, send(self.shares(weights[few])[None]), send(rows)))
-        return tiles, largest_norm(moved) if self.problem.reduction.extreme else 0.0
+        return tiles, norm
 
     def shares(self, weights: Array) -> Array:
         """The weights of what `values` gives for each element."""

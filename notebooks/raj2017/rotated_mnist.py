@@ -425,7 +425,9 @@ titles = {
     (name, k): NAMES[name][0] + (f", {k} layer{'s'[: k - 1]}" if name in several else "")
     for name, k in rows
 }
-over = f"{len(plain_sets)} rebuilt sets, of local rows {len(fresh)}, of the printed one {len(printed)}"
+over = (
+    f"{len(plain_sets)} rebuilt sets, of local rows {len(fresh)}, of the printed one {len(printed)}"
+)
 over += " (bundled digits)" if run.quick else ""
 table = [(titles[k], PAPER.get(k, np.nan), f"{mean_se(results[k]):.2f}") for k in rows]
 table += [(f"{name} (cited)", value, "") for name, value in CITED.items()]

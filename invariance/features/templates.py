@@ -195,8 +195,8 @@ def _median_squared_distance(X: NDArray) -> float:
         gram = centred @ centred.T
         norms = gram.diagonal().copy()
         gram *= 2
-        rest = (norms[i] + norms[i + 1 :] - row[i + 1 :] for i, row in enumerate(gram))
-        pairs = np.concatenate(list(rest))
+        rows = enumerate(gram)
+        pairs = np.concatenate([norms[i] + norms[i + 1 :] - row[i + 1 :] for i, row in rows])
         median = float(np.median(pairs, overwrite_input=True))
     # Distances far below the norms, as within distant clusters, are lost to cancellation there.
     if median > 1e-3 * norms.max() > 0 and np.isfinite(median):

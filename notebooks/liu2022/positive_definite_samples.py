@@ -351,10 +351,12 @@ for base, method in zip(BASES, ("linear", "polynomial", "rbf"), strict=True):
     curve(axis, FEATURES, values, method, label=base, linestyle="none")
 axis.axhline(rounding, linestyle=":", color=colour("bound"), label="1,000 times rounding")
 axis.set(
-    ylabel="minus the least eigenvalue over the largest",
+    ylabel="−least / largest eigenvalue",
     title=f"{below:.0%} of {len(scores)} Gram matrices are indefinite beyond rounding",
 )
 axis.set_yscale("symlog", linthresh=rounding / 10)
+axis.set(ylim=(-1, 1), yticks=[sign * 10.0**k for sign in (-1, 1) for k in (-10, -7, -4, -1)])
+axis.set_xticks(range(len(FEATURES)), [kind.replace(" ", "\n", 1) for kind in FEATURES])
 axis.legend()
 run.figure(fig, "indefinite", caption=f"{n_indefinite:,} points, all 784 translations.")
 run.claim(

@@ -49,7 +49,7 @@ import pandas as pd
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from invariance.companion import Run, fit_rate, instructions, look
+from invariance.companion import Run, fit_rate, instructions, look, ticks
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.groups import Rotations, Translations
 from invariance.kernels import BestFit, Locality, Polynomial
@@ -321,10 +321,11 @@ if found:
     fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
     parts = ("features m", FEATURES, 1, count[:4]), ("samples n", SAMPLES, 0, count[4:])
     for axis, (words, sizes, which, y) in zip(axes, parts, strict=True):
-        how = look("definition")._asdict()
-        axis.plot([size[which] for size in sizes], y, **how)
+        values = [size[which] for size in sizes]
+        axis.plot(values, y, **look("definition")._asdict())
         power = exponents[f"instructions, {words}"].slope
         axis.set(xscale="log", yscale="log", xlabel=words, title=f"The power {power:.2f}")
+        ticks(axis, values)
     axes[0].set_ylabel("instructions of a fit")
     run.figure(fig, "libsvm", caption="Degree 8; 400 samples (left) and 128 features (right).")
 

@@ -111,8 +111,10 @@ class ShiftCorrelation(ABC):
         real = (2 * frequencies) % self.width == 0
         self.frequencies = np.concatenate([frequencies[real], frequencies[~real]])
         self.n_real = int(real.sum())
-        # Matrices to E, and to O where it is not 0.
-        angle = 2 * np.pi * np.outer(self.columns, self.frequencies) / self.width
+        # Matrices to E, and to O where it is not 0. Whole turns are left out as whole numbers: the
+        # rounding of large angles would be a hundred times that of the inner products.
+        turns = np.outer(self.columns, self.frequencies) % self.width
+        angle = 2 * np.pi * turns / self.width
         even = np.cos(angle) / self.width
         even[:, self.n_real :] *= 2
         odd = -2 * np.sin(angle[self.n_own :, self.n_real :]) / self.width
@@ -349,7 +351,8 @@ class FrequencyCorrelation(ShiftCorrelation):
         # From real and imaginary parts at vertical frequencies to those at shifts. At real
         # horizontal frequencies results are real, and half of the vertical ones suffice.
         frequencies = np.arange(self.height)
-        whole = np.exp(2j * np.pi * np.outer(self.rows, frequencies) / self.height) / self.height
+        turns = np.outer(self.rows, frequencies) % self.height  # without whole turns, as above
+        whole = np.exp(2j * np.pi * turns / self.height) / self.height
         half = frequencies[: self.height // 2 + 1]
         few = whole[:, half] * np.where((2 * half) % self.height == 0, 1, 2)
         both = np.block([[whole.real, -whole.imag], [whole.imag, whole.real]])

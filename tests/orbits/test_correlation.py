@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.groups import Rotations, Translations
+from invariance.groups import CyclicShifts, Rotations, Translations
 from invariance.kernels import BestFit, Gaussian, Linear, Locality, Polynomial
 from invariance.orbits import Extremes, Form, OrbitProducts
 from invariance.orbits.correlation import (
@@ -209,3 +209,14 @@ def test_best_fit_over_all_rotations_is_that_of_the_definition(base):
     assert_allclose(BestFit(base, turns)(X, Z), expected, rtol=1e-10)
     single = BestFit(base, turns, precision="single", block_bytes=20_000, n_jobs=2)
     assert_allclose(single(X, Z), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("size", [127, 1000])
+def test_long_correlations_are_as_exact_as_products(size):
+    """Angles of many turns must not cost digits: sums of 1,000 signs are whole to 1e-12."""
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (20, size))
+    group = CyclicShifts(size)
+    way = OrbitProducts(signs, group).explain(signs, Extremes()).way
+    (largest,) = OrbitProducts(signs, group).reduce(signs, Extremes())
+    assert way == "correlation"
+    assert_allclose(largest, np.rint(largest), atol=2e-15 * size, rtol=0)

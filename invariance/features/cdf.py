@@ -16,6 +16,7 @@ from ..core import parameters as kinds
 from ..core.arrays import is_foreign, like, namespace, refuse_gradient
 from ..core.parameters import ParameterError, check_memory, stores_parameters
 from ..orbits import Histogram
+from ..orbits.way import row_norms
 from .orbit import OrbitFeatures
 from .templates import draw_templates
 
@@ -31,6 +32,9 @@ class GroupCDF(OrbitFeatures):
 
     so that the inner product of two feature vectors approximates the invariant kernel
     ``Average(CDF(epsilon, radius), group)``. The templates are transformed, never the points.
+    Inner products that exceed a threshold by no more than rounding count as equal to it: by up to
+    :math:`8 + \sqrt{d} / 2` units in the last place of :math:`\lVert x \rVert \lVert g t \rVert`.
+    Rounding depends on g, and would otherwise decide whether a product of zero is at most zero.
 
     Parameters
     ----------
@@ -106,8 +110,7 @@ class GroupCDF(OrbitFeatures):
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
         if self.s == "bound":
-            radius = np.sqrt(np.einsum("nd,nd->n", X, X).max())
-            return float(radius * (1 + self.epsilon)) or 1.0
+            return float(row_norms(X).max() * (1 + self.epsilon)) or 1.0
         if self.s != "data":
             return float(self.s)
         some, few = X[:: max(1, len(X) // 500)], templates[:20]
@@ -125,4 +128,7 @@ class GroupCDF(OrbitFeatures):
 
     def _scaled(self, values: Any) -> Any:
         values *= like(self._factors, values)
-        return namespace(values).reshape(values, (values.shape[0], -1))
+        shape = values.shape[0], -1
+        if isinstance(values, np.ndarray):
+            return values.reshape(shape)
+        return namespace(values).reshape(values, shape)

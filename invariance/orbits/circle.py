@@ -55,8 +55,8 @@ class Circle(Way):
 
     def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
         problem, terms = self.problem, self.problem.column_terms(Y[None], offsets)
-        ones = np.ones(len(Y), Y.dtype) if problem.first_terms else None
-        moved = problem.scaled(beside(np, Y, None if terms is None else terms[0], ones))
+        factors = problem.row_factors(Y) if problem.has_row_terms else None
+        moved = problem.scaled(beside(np, Y, None if terms is None else terms[0], factors))
         frequencies = np.append(self.frequencies, np.zeros(moved.shape[1] - Y.shape[1], dtype=int))
         products = CircleProducts(frequencies, moved, self.angles, problem.send)
         weights = problem.send(self.weights[:, None].astype(problem.dtype))

@@ -40,6 +40,7 @@ from .way import (
     mirror,
     rate,
     row_blocks,
+    row_norms,
     runner,
     warn,
     warn_long,
@@ -215,6 +216,8 @@ class OrbitProducts:
         terms = None  # added to the inner products with each first point, shape (n,)
         if problem.form is not None and problem.form.distance and not problem.reduction.extreme:
             terms = -half_norms(X)
+        if problem.tolerance:
+            terms = -row_norms(X)
         if self.offsets is not None and self.side == "first":
             own = like(self.offsets[:n].astype(problem.dtype, copy=False), X)
             terms = own if terms is None else terms + own

@@ -116,16 +116,16 @@ class Product(Way):
     ) -> tuple[list[tuple[slice, Any, Any]], float]:
         """Of some points: which, the weights (1, r) of some elements, and rows of a matrix.
 
-        Rows are moved points with what is added to products, which meets ones, and ones for the
-        terms of first points. For extremes the largest norm, too.
+        Rows are moved points with what is added to products, which meets ones, and the factors of
+        the terms of first points. For extremes the largest norm, too.
         """
         m, r = some.stop - some.start, len(elements)
         moved = self.set.group.act(elements, Y[some]).reshape(r, m, -1)
         terms = self.problem.column_terms(moved, None if offsets is None else offsets[some])
         moved = moved.reshape(r * m, -1)
         norm = largest_norm(moved) if self.problem.reduction.extreme else 0.0
-        ones = np.ones(r * m, moved.dtype) if self.problem.first_terms else None
-        lifted = beside(np, self.second(moved), None if terms is None else terms.ravel(), ones)
+        factors = self.problem.row_factors(moved) if self.problem.has_row_terms else None
+        lifted = beside(np, self.second(moved), None if terms is None else terms.ravel(), factors)
         lifted = self.problem.scaled(lifted, fresh=terms is not None).reshape(r, m, -1)
         del moved  # its memory serves the tiles
         send, tiles = self.problem.send, []

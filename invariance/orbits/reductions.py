@@ -37,6 +37,13 @@ class Reduction(ABC):
     tail: tuple[int, ...] = ()  #: shape of what is kept of a pair
     kind: tuple[Any, ...] = ()  #: what of a reduction the computation of the values depends on
 
+    def tolerance(self, n_features: int, dtype: Any) -> float:
+        """Rounding of an inner product, relative to both norms, that must not change the result.
+
+        The engine subtracts it from inner products before they are reduced.
+        """
+        return 0.0
+
     @abstractmethod
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
@@ -170,13 +177,19 @@ class Histogram(Reduction):
     r"""Cumulative distribution: weights of the elements with value at most each threshold.
 
     Thresholds are :math:`s k / n` for k = -n, ..., n, with n bins and the half-width s, so that the
-    output has shape (n, m, 2 n + 1).
+    output has shape (n, m, 2 n + 1). Inner products that exceed a threshold by no more than their
+    rounding (`tolerance`) count as equal to it.
     """
 
     def __init__(self, n_bins: int, half_width: float):
         self.n_bins, self.half_width = n_bins, half_width
         self.tail = (2 * n_bins + 1,)
         self.kind = "histogram", n_bins
+
+    def tolerance(self, n_features: int, dtype: Any) -> float:
+        # Above twice the largest error that was measured: by products, correlations and Fourier
+        # series, in both precisions, of 4 to 16,384 features, also where all have one sign.
+        return float(np.finfo(dtype).eps) * (8 + n_features**0.5 / 2)
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         values = values if outer is None else outer(values, xp)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..groups import Grid, Transformations
 from .correlation import shift_correlation
 from .reductions import Reduction
-from .way import Problem, Run, Way, changed, largest_norm, together
+from .way import Problem, Run, Way, changed, largest_norm, row_norms, together
 
 Array = NDArray[Any]
 
@@ -158,6 +158,7 @@ class Shifts(Way):
         terms, of_shifts = self.terms(moved, offsets)
         moved = moved.reshape(-1, Y.shape[1])
         norm = largest_norm(moved)
+        factors = problem.row_factors(moved) if problem.has_row_terms else None
         if problem.folded:
             terms, of_shifts, moved = map(problem.scaled, (terms, of_shifts, moved))
         budget = min(_ROWS_BYTES, problem.block_bytes) / 8
@@ -174,16 +175,18 @@ class Shifts(Way):
         weights = correlation.in_tile_order(on_grid)
         if self.before is not None:
             weights = (weights[:, None] * self.before.rule[1][:, None]).reshape(len(weights), -1)
-        yield norm, (spectra, terms, of_shifts, weights)
+        yield norm, (spectra, terms, factors, of_shifts, weights)
 
     def block(self, X: Array, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
-        spectra, others, of_shifts, weights = prepared
-        added, r = self._of_pairs(others, terms), self.n_before
+        spectra, others, factors, of_shifts, weights = prepared
+        added, r = self._of_pairs(others, factors, terms), self.n_before
         outputs: list[Array] = []
         for i in range(self.n_after):
             own, parts = X, list[Array]()
             if self.after is not None:
                 own = X @ (self._transpose(i) if self._kept is None else self._kept[i])
+                if self.problem.tolerance:  # rounding goes by what is multiplied
+                    added = self._of_pairs(others, factors, -row_norms(own))
             first = self.first(own) if self.problem.linear else _Lifted(self, own)
             if reduction.extreme:
                 both = reduction.n_outputs > 1
@@ -207,12 +210,17 @@ class Shifts(Way):
             outputs = outputs or parts
         return outputs
 
-    def _of_pairs(self, terms: Array | None, rows: Array | None) -> Array | None:
+    def _of_pairs(
+        self, terms: Array | None, factors: Array | None, rows: Array | None
+    ) -> Array | None:
         """What is added at every shift, of shape (m, n) or less."""
         if rows is None:
             return None if terms is None else terms[:, None]
-        rows = self.problem.scaled(rows)
-        return rows[None, :] if terms is None else terms[:, None] + rows[None, :]
+        if self.problem.tolerance and factors is not None:
+            rows = factors[:, None] * rows[None, :]
+        else:
+            rows = self.problem.scaled(rows)[None, :]
+        return rows if terms is None else terms[:, None] + rows
 
     def operations(self, n: int, m: int) -> float:
         pairs = float(n) * m * self.n_before * self.n_after

@@ -86,7 +86,7 @@ class Problem:
     reduction: Reduction  #: one of the kind that is asked for (see `Reduction.kind`)
     block_bytes: int
     #: Whether something is added to the inner products with each first point: half its squared
-    #: norm, unless only extremes are wanted, where that is done in the end.
+    #: norm, unless only extremes are wanted, where that is done in the end, or a tolerance.
     first_terms: bool = False
     #: ``closed(X, Y)`` is the whole reduction over the group, where the base kernel knows it.
     closed: Any = None
@@ -105,6 +105,10 @@ class Problem:
         self.folded = self.linear and form.rate is not None and self.reduction.plain_mean
         self.n_channels: int = (form and form.n_channels) or self.shape[2]
         self.lifted_size: int = self.n_channels * self.shape[0] * self.shape[1]
+        #: Subtracted from the inner products of points, times the norms of both.
+        self.tolerance = 0.0
+        if self.linear and form.outer is None and not form.distance and not self.first_terms:
+            self.tolerance = self.reduction.tolerance(self.lifted_size, self.dtype)
         #: The function of the values that a way computes, None where these are the kernel's.
         self.outer: Any = _exponential if self.folded else form and form.outer
 
@@ -126,6 +130,17 @@ class Problem:
     def second(self, Y: Array) -> Array:
         lifted: Array = self.form.second(Y.reshape(len(Y), *self.shape))
         return lifted
+
+    @property
+    def has_row_terms(self) -> bool:
+        """Whether `row_terms`, times `row_factors`, are added to the inner products."""
+        return self.first_terms or self.tolerance > 0
+
+    def row_factors(self, moved: Array) -> Array:
+        """Factors of what is added for each first point: moved second ones (r, d), shape (r,)."""
+        if self.tolerance:
+            return np.asarray(self.tolerance * row_norms(moved), dtype=moved.dtype)
+        return np.ones(len(moved), moved.dtype)
 
     def column_terms(self, moved: Array, offsets: Array | None) -> Array | None:
         """What is added for each second point: moved ones (r, m, d), shape (r, m)."""
@@ -373,6 +388,32 @@ def half_norms(X: Any) -> Any:
     if isinstance(X, np.ndarray):
         return np.einsum("nd,nd->n", X, X) / 2
     return namespace(X).sum(X * X, axis=1) / 2
+
+
+def row_norms(X: Any) -> Any:
+    """Euclidean norms of rows, also of those whose squares overflow or vanish.
+
+    >>> row_norms(np.array([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0]]))
+    array([5.e-200, 5.e+200, 0.e+000])
+    """
+    if not isinstance(X, np.ndarray):
+        xp = namespace(X)
+        largest = xp.max(xp.abs(X), axis=1, keepdims=True)
+        scales = xp.where(largest > 0, largest, xp.ones_like(largest))
+        norms = scales[:, 0] * xp.sqrt(xp.sum((X / scales) ** 2, axis=1))
+        return norms
+    limits = np.finfo(X.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("nd,nd->n", X, X)
+    safe = (squares > limits.tiny / limits.eps**2) & (squares < limits.max)
+    norms = np.sqrt(squares)
+    if not safe.all():
+        rows = X[~safe]
+        scales = np.abs(rows).max(axis=1, initial=0.0)
+        scales[scales == 0] = 1
+        rows = rows / scales[:, None]
+        norms[~safe] = scales * np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    return norms
 
 
 def largest_norm(points: Any) -> float:

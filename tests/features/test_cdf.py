@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from invariance.features import BlockPCA, GroupCDF, block_pca, draw_templates
-from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips
+from invariance.groups import (
+    CircleAction,
+    CyclicShifts,
+    CyclicTranslations,
+    LinearMaps,
+    Negation,
+    Permutations,
+    Rotations,
+    SignFlips,
+    Translations,
+)
 from invariance.kernels import CDF, Average
 
 
@@ -82,6 +92,127 @@ def test_rejected_templates():
     model = GroupCDF(None, 50, n_bins=4, epsilon=0.1, rejection="zero", random_state=0).fit(X)
     Z = model.transform(X).reshape(3, 50, 9)
     assert not Z[:, np.isnan(model.templates_[:, 0])].any()
+
+
+# -- inner products that are equal to a threshold, as zero often is --------------------------------
+
+SHAPE = (12, 12)
+SHIFTS, TURNS = CyclicTranslations(SHAPE), Rotations(SHAPE, degrees=[0, 90, 180, 270])
+EXACT = {
+    "none": None,
+    "shifts": CyclicShifts(144),
+    "blocks": CyclicShifts(48, block=3),
+    "translations": SHIFTS,
+    "one axis": CyclicTranslations(SHAPE, axes=(1,)),
+    "frame": Translations(SHAPE, max_shift=2, boundary="zero"),
+    "some": Translations(SHAPE, shifts=[[0, 0], [1, -2], [3, 1]]),
+    "turns": TURNS,
+    "turn, shift": TURNS.then(SHIFTS),
+    "shift, turn": SHIFTS.then(TURNS),
+    "permutations": Permutations(4, block=36),
+    "negation": Negation(),
+    "scaling": LinearMaps([np.eye(144), 10 * np.eye(144), np.eye(144)[::-1]]),
+}
+
+
+def exact_shares(group, X, templates, half_width, n_bins):
+    """Shares of elements with n <x, g t> <= s k, in whole numbers: shape (n, m, 2 n + 1)."""
+    moved = templates[None]
+    if group is not None:
+        moved = np.rint(group.act(group.elements(), templates.astype(float))).astype(int)
+    values = n_bins * np.einsum("nd,gmd->gnm", X, moved)
+    return np.stack(
+        [np.mean(values <= half_width * k, axis=0) for k in range(-n_bins, n_bins + 1)], axis=-1
+    )
+
+
+def shares(group, X, templates, half_width, n_bins=6):
+    """What GroupCDF counts, without its factor."""
+    m = len(templates)
+    model = GroupCDF(group, m, templates=templates, s=half_width, n_bins=n_bins).fit(X)
+    factor = np.sqrt(half_width / (n_bins * m))
+    return model.transform(X).reshape(len(X), m, -1) / factor, model
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("group", EXACT.values(), ids=EXACT)
+def test_whole_numbers_are_counted_exactly(group, dtype):
+    """Also scaled by what no floating-point number holds, and far from zero."""
+    rng = np.random.default_rng(0)
+    codes, whole = rng.choice([-1, 1], (20, 144)), rng.integers(-3, 4, (20, 144))
+    flat = np.repeat(np.arange(1, 21)[:, None], 144, axis=1)
+    balanced = whole[:12] - whole[:12, ::-1]
+    cases = [
+        (codes, codes[:12], 36),
+        (whole, whole[:12], 72),
+        (whole + 10, balanced, 72),
+        (flat, balanced, 12),
+    ]
+    for points, templates, half_width in cases:
+        for n_bins in (6, 7):
+            expected = exact_shares(group, points, templates, half_width, n_bins)
+            for x_scale, t_scale in ((1, 1), (1e-8, 1), (1e8, 0.1), (0.3, 1e-8), (0.7, 1e8)):
+                X, T = (points * x_scale).astype(dtype), (templates * t_scale).astype(dtype)
+                counted, _ = shares(group, X, T, half_width * x_scale * t_scale, n_bins)
+                assert_allclose(counted, expected, atol=1e-5 if dtype == np.float32 else 1e-12)
+
+
+def test_the_cases_above_go_every_way():
+    X = np.random.default_rng(0).standard_normal((20, 144))
+    ways = {shares(group, X, X[:12], 12)[1].explain(X).way for group in EXACT.values()}
+    assert {"product", "correlation", "product, with quarter turns"} <= ways
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_features", [4, 31, 144, 784])
+def test_moved_codes_and_flat_images_keep_their_features(n_features, dtype):
+    rng = np.random.default_rng(1)
+    codes = rng.choice([-0.1, 0.1], (30, n_features)).astype(dtype)
+    group = CyclicShifts(n_features)
+    model = GroupCDF(group, 20, templates=codes[:20], s="data").fit(codes)
+    features = model.transform(codes)
+    for shift in (1, n_features // 2, n_features - 1):
+        assert_allclose(model.transform(np.roll(codes, shift, axis=1)), features, atol=1e-7)
+    flat = np.repeat(rng.uniform(-1, 1, (50, 1)), n_features, axis=1).astype(dtype)
+    templates = rng.standard_normal((20, n_features))
+    templates -= templates.mean(axis=1, keepdims=True)
+    features = GroupCDF(group, 20, templates=templates.astype(dtype), s=1.0).fit_transform(flat)
+    assert len(np.unique(features, axis=0)) == 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_zero_products_on_a_circle(dtype):
+    """Points and templates without a common frequency have inner products zero at all angles."""
+    rng = np.random.default_rng(2)
+    X, T = rng.standard_normal((2, 50, 8))
+    X[:, 4:], T[:, :4] = 0, 0
+    group = CircleAction([1, 1, 2, 2, 3, 3, 0, 0], n_nodes=32)
+    counted, model = shares(group, X.astype(dtype), T.astype(dtype), 3.0)
+    assert model.explain(X.astype(dtype)).way == "circle"
+    assert_allclose(counted, np.broadcast_to(np.arange(-6, 7) >= 0, counted.shape), atol=1e-6)
+
+
+@pytest.mark.parametrize("group", [SHIFTS, Negation(), TURNS])
+def test_templates_and_points_of_many_sizes(group):
+    """The tolerance goes by each pair: a small template beside a large one keeps its signs."""
+    rng = np.random.default_rng(3)
+    X, T = rng.integers(-3, 4, (2, 20, 144))
+    x_scales, t_scales = (10.0 ** rng.integers(-9, 1, (2, 20, 1))).astype(np.float32)
+    counted, _ = shares(group, X * x_scales, T * t_scales, 1e9)
+    signs = exact_shares(group, X, T, 10**9, 6)
+    assert_allclose(counted, signs, atol=1e-5)
+
+
+@pytest.mark.parametrize("power", [-560, -200, 200, 500])
+@pytest.mark.parametrize("s", ["bound", "data"])
+def test_features_scale_with_the_root_of_the_points(power, s):
+    """Half-widths are those of the points, also where squares of entries are zero or infinite."""
+    X = np.random.default_rng(4).standard_normal((9, 6))
+    model = GroupCDF(CyclicShifts(6), 4, s=s, random_state=0)
+    expected, half_width = model.fit_transform(X), model.s_
+    scaled = model.fit_transform(np.ldexp(X, power))
+    assert model.s_ == np.ldexp(half_width, power)
+    assert_allclose(scaled, np.sqrt(2.0) ** power * expected, rtol=1e-12)
 
 
 # -- common principal components of blocks: inner products kept, losses as stated ------------------

@@ -18,10 +18,13 @@ from ..core.arrays import check_arrays, is_foreign, like, namespace, on_host, re
 from ..core.config import block_bytes_of
 from ..core.parameters import BlockBytes, OneOf, RandomState, Verbose, Whole, stores_parameters
 from ..orbits import row_blocks
-from .feature_map import FeatureMap
+from .feature_map import ONE_CHANNEL, FeatureMap
 
 #: Entries of a template, three of them 2 and the others -1, hence 84 templates that sum to zero.
 _LENGTH, _TEMPLATES = 9, 84
+#: Rounding of an inner product in units of the last place of the series' largest entry, at most:
+#: nine entries are added up, and three times an entry three times.
+_ROUNDING = 64
 #: Bytes of comparisons at a time: more than a call's own cost, few enough for a core's cache.
 _BLOCK = 2**20
 
@@ -40,7 +43,8 @@ class DilatedCDF(FeatureMap):
     three of them 2 and six -1, d positions apart for dilations d of 1 up to where the template is
     as long as the series. Thresholds are quantiles of <g t, x> for a training series x drawn for
     each template and dilation. Where series go around (closed outlines, phases), features of
-    a series and of its shifts are equal to the last bit.
+    a series and of its shifts are equal to the last bit. Inner products that exceed a threshold by
+    no more than rounding count as equal to it.
 
     Parameters
     ----------
@@ -68,6 +72,7 @@ class DilatedCDF(FeatureMap):
     True
     """
 
+    _as_rows = ONE_CHANNEL
     _: KW_ONLY
     n_features: Annotated[int, Whole(_TEMPLATES)] = 10_000
     boundary: Annotated[str, OneOf("cyclic", "zero")] = "cyclic"
@@ -93,6 +98,9 @@ class DilatedCDF(FeatureMap):
         levels = np.arange(1, each * _TEMPLATES + 1) * (np.sqrt(5) - 1) / 2 % 1
         self.dilations_, counts = self.dilations_[counts > 0], counts[counts > 0]
         self.thresholds_: list[NDArray] = []
+        #: Thresholds with the rounding of the training series that they come from.
+        self._levels: list[NDArray] = []
+        rounding = _rounding(X)
         for dilation, count in zip(self.dilations_, counts, strict=True):
             own, levels = np.split(levels, [count * _TEMPLATES])
             own = np.sort(own.reshape(_TEMPLATES, count), axis=1)
@@ -101,7 +109,9 @@ class DilatedCDF(FeatureMap):
             columns = np.ascontiguousarray(X[used].T)
             products = zip(self._products(columns, int(dilation)), place, own, strict=True)
             rows = [np.quantile(p[0, :, i], q) for p, i, q in products]
-            self.thresholds_.append(np.array(rows, dtype=X.dtype).reshape(own.shape))
+            thresholds = np.array(rows, dtype=X.dtype).reshape(own.shape)
+            self.thresholds_.append(thresholds)
+            self._levels.append(thresholds + rounding[drawn][:, None])
         self._n_features_out = each * _TEMPLATES
         return self
 
@@ -127,16 +137,20 @@ class DilatedCDF(FeatureMap):
     def _block(self, X: Any, masks: float) -> Any:
         columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
         parts: list[Any] = []
+        rounding = _rounding(X)
         for j, dilation in enumerate(self.dilations_.tolist()):
-            levels = like(self.thresholds_[j], X)[..., None, None]  # (84, k, 1, 1)
+            levels = like(self._levels[j], X)[..., None, None]  # (84, k, 1, 1)
             at_once = max(1, min(_TEMPLATES, int(masks / levels.shape[1])))
-            products = self._products(columns, dilation, at_once)
+            products = self._products(columns, dilation, at_once, less=rounding)
             parts += _shares(products, levels, self._edge(dilation, X.shape[1]), (j + 1) % 2)
         return _joined(parts).T
 
-    def _products(self, columns: Any, dilation: int, at_once: int = 1) -> Iterator[Any]:
+    def _products(
+        self, columns: Any, dilation: int, at_once: int = 1, less: Any = 0
+    ) -> Iterator[Any]:
         """<g t, x> of templates in turn, arrays (g, d, n), each good until the next one.
 
+        ``less``, of shape (n,), is subtracted from the products with each series.
         With s the sum of the nine entries under a template and y three times an entry: y_a + y_b +
         y_c - s, in the same order at every position, so that a shift of the series shifts them bit
         by bit, which a product of matrices would not.
@@ -144,7 +158,7 @@ class DilatedCDF(FeatureMap):
         d = columns.shape[0]
         padded = self._padded(columns, dilation * (_LENGTH // 2))
         under = [padded[i * dilation : i * dilation + d, :] for i in range(_LENGTH)]
-        first = -sum(under[1:], under[0])
+        first = -sum(under[1:], under[0]) - less
         if is_foreign(columns):
             tripled = [3 * entries for entries in under]
             for a, b, c in combinations(range(_LENGTH), 3):
@@ -184,6 +198,13 @@ class DilatedCDF(FeatureMap):
         """At either end, the shifts that need zeros, where every second time they do not count."""
         reach = dilation * (_LENGTH // 2)
         return 0 if self._fitted.boundary == "cyclic" or 2 * reach >= d else reach
+
+
+def _rounding(X: Any) -> Any:
+    """What rounding may add to an inner product with a template, for each series, shape (n,)."""
+    xp = namespace(X)
+    largest = xp.maximum(xp.max(X, axis=1), -xp.min(X, axis=1))
+    return _ROUNDING * float(xp.finfo(X.dtype).eps) * largest
 
 
 def _shares(batches: Iterator[Any], levels: Any, edge: int, odd: int) -> Iterator[Any]:

@@ -19,6 +19,13 @@ Inner = Annotated[
 ]
 
 
+#: Advice for series of several channels: rows of a reshaped array would join them end to end.
+ONE_CHANNEL = (
+    "a row is one series: fit one to each channel, such as X[:, :, 0] if channels are the last "
+    "axis, and join their features by np.hstack"
+)
+
+
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of points, given as rows, that keeps their floating type.
 
@@ -28,6 +35,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     """
 
     _parameters: Mapping[str, Kind] = {}
+    #: Advice for arrays of more than two axes.
+    _as_rows = "use X.reshape(len(X), -1)"
     _fitted: SimpleNamespace
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
@@ -49,7 +58,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if len(shape := tuple(getattr(X, "shape", ()))) > 2:
             raise ParameterError(
                 f"{type(self).__name__} expects points as rows of shape (n, d), got shape {shape}; "
-                "use X.reshape(len(X), -1)"
+                f"{self._as_rows}"
             )
         return validate_data(self, X, reset=reset)
 

@@ -11,7 +11,7 @@ from scipy import fft
 
 from ..core.parameters import Number, Whole, stores_parameters
 from ..groups.sound import mel_frequencies
-from .feature_map import FeatureMap
+from .feature_map import ONE_CHANNEL, FeatureMap
 
 #: Decibels below the loudest band that count as silence.
 _RANGE = 50.0
@@ -45,6 +45,7 @@ class LogMel(FeatureMap):
     ((32, 24), 1044)
     """
 
+    _as_rows = ONE_CHANNEL
     sample_rate: Annotated[float, Number(above=200)] = 8000
     n_bands: Annotated[int, Whole(1, 10_000)] = 24
     _: KW_ONLY

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from invariance.features import DilatedCDF
+from invariance.core.parameters import ParameterError
+from invariance.features import DilatedCDF, LogMel
 
 RNG = np.random.default_rng(0)
 SERIES = RNG.standard_normal((12, 60)).cumsum(axis=1)
@@ -71,6 +72,43 @@ def test_an_offset_is_not_seen_inside_and_zeros_break_the_symmetry(boundary):
     assert (np.abs(model.transform(np.roll(X, 9, axis=1)) - features).max() > 0.1) != cyclic
     blocked = DilatedCDF(n_features=84, boundary=boundary, random_state=0, block_bytes=30_000)
     assert_array_equal(blocked.fit(X).transform(X), features)
+
+
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("largest", [1e-8, 1.0, 1e8])
+def test_products_equal_to_thresholds_are_not_left_to_rounding(largest, dtype, boundary):
+    """Flat series have products zero, whatever their level, and their thresholds are zero."""
+    rng = np.random.default_rng(5)
+    levels = np.array([largest, *rng.uniform(-largest, largest, 40), 0])
+    flat = np.repeat(levels[:, None], 50, axis=1).astype(dtype)
+    for trained in (flat, flat[:1], flat[-1:]):
+        model = DilatedCDF(n_features=420, random_state=0, boundary=boundary).fit(trained)
+        features = model.transform(flat)
+        if boundary == "cyclic":
+            assert_array_equal(features, np.ones_like(features))
+        # Zeros beyond the end are seen, by the level's sign alone if all thresholds are zero.
+        elif not trained.any():
+            assert len(np.unique(features, axis=0)) == 3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("scale", "offset"), [(0.1, 0), (1, 0.3), (1e-8, 1e-7), (1e8, 1e9)])
+def test_scaled_and_lifted_whole_numbers_have_the_same_features(scale, offset, dtype):
+    X = np.random.default_rng(6).integers(-9, 9, (12, 60))
+    model = DilatedCDF(n_features=840, random_state=0)
+    expected = model.fit_transform(X.astype(float))
+    assert_allclose(model.fit_transform((scale * X + offset).astype(dtype)), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("features", [DilatedCDF(n_features=84), LogMel()])
+def test_series_of_several_channels_are_not_joined_end_to_end(features):
+    X = np.random.default_rng(7).standard_normal((4, 60, 3))
+    with pytest.raises(ParameterError, match="X\\[:, :, 0\\].*np.hstack") as refusal:
+        features.fit(X)
+    assert "reshape" not in str(refusal.value)
+    rows = np.hstack([features.fit_transform(X[:, :, c]) for c in range(3)])
+    assert rows.shape[0] == 4
 
 
 def test_thresholds_are_quantiles_spread_evenly():

@@ -147,7 +147,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         total = float(weights.sum())
         if not total > 0:
             raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
-        targets = labels.reshape(len(labels), -1)
+        # In a unit in which squares of targets neither overflow nor vanish; it rounds nothing.
+        _, exponent = np.frexp(np.abs(labels).max())
+        targets = np.ldexp(labels, -exponent).reshape(len(labels), -1)
         p = 1 if self.outputs is None else targets.shape[1]
         if self.outputs is not None:
             targets = targets.reshape(-1, 1)
@@ -167,7 +169,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             solution = self._solve_ridge(features, targets, used, searched)
         else:
             solution = self._solve(features, targets, used, total)
-        self.coef_ = (self.vectors_ @ solution).reshape(-1, *labels.shape[1:])
+        coefficients = np.ldexp(self.vectors_ @ solution, exponent)
+        self.coef_ = coefficients.reshape(-1, *labels.shape[1:])
         return self
 
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:

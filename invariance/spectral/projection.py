@@ -40,6 +40,10 @@ ONE_BLOCK = 32
 #: Singular values of D - I below this are zero: D is orthogonal, so the scale is known.
 ZERO = 1e-8
 
+#: Departure from the conditions of optimality, relative to the coefficients, up to which a
+#: solution of the quadratic program is as good as the other methods' answer.
+SOLVED = 1e-8
+
 #: Entries of D - I below this are rounding errors and connect nothing.
 NOISE = 1e-13
 
@@ -47,7 +51,7 @@ _KINDS: dict[str, Kind] = {"basis": BASIS, "group": GROUP | None, "outputs": GRO
 _KINDS["calls"] = Has("an OracleCalls", "inner_products") | None
 
 
-@arguments(coefficients=Array(), method=OneOf(*METHODS), **_KINDS)
+@arguments(coefficients=Array(least=-1e305, most=1e305), method=OneOf(*METHODS), **_KINDS)
 def project(
     coefficients: ArrayLike,
     basis: Basis,
@@ -84,6 +88,8 @@ def project(
     ParameterError
         For a wrong length, a group that does not act on the basis, a generator of infinite order,
         or a method that does not serve this group.
+    RuntimeError
+        If the solver of "qp" gives no solution, or one that is not optimal to 1e-8.
 
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
@@ -110,6 +116,7 @@ def _projected(
         actions = Actions(basis, k, symmetry, calls)
         # with outputs, all columns are one vector
         f = columns[rows] if symmetry.turns is None else columns[rows].reshape(-1, 1)
+        f, exponents = _in_powers_of_two(f)
         if method == "reynolds":
             found = np.mean([matrix @ f for matrix in actions.matrices(actions.on_frame)], axis=0)
         elif method in ("auto", "components") and not actions.mixing:
@@ -124,8 +131,17 @@ def _projected(
             defects = actions.defects() or [sparse.csr_array((1, actions.size))]
             solve = _closed_form if method == "closed_form" else _quadratic_program
             found = solve(defects, f, actions)
-        result[rows] = np.asarray(found).reshape(columns[rows].shape)
+        result[rows] = np.ldexp(found, exponents).reshape(columns[rows].shape)
     return result
+
+
+def _in_powers_of_two(columns: NDArray) -> tuple[NDArray, NDArray]:
+    """Columns with entries below one in size, and the exponents of the powers of two taken out.
+
+    Linear maps then do not see the unit of a column, however large or small: nothing is rounded.
+    """
+    _, exponents = np.frexp(np.abs(columns).max(axis=0, initial=0.0))
+    return np.ldexp(columns, -exponents), exponents
 
 
 @arguments(n_outputs=Whole(1), **_KINDS)
@@ -280,12 +296,22 @@ def _quadratic_program(defects: list[sparse.csr_array], f: NDArray, actions: Act
         scale = np.linalg.norm(target)
         if scale == 0 or constraints.shape[0] == 0:
             continue
+        unit = target / scale
         z = cp.Variable(len(target))
-        nearest = cp.Minimize(cp.sum_squares(z - target / scale))
-        problem = cp.Problem(nearest, [constraints @ z == 0])
+        invariant = constraints @ z == 0
+        problem = cp.Problem(cp.Minimize(cp.sum_squares(z - unit)), [invariant])
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
-        if z.value is None:
+        if z.value is None or invariant.dual_value is None:
             raise RuntimeError(f"the program was not solved ({problem.status}); use method='auto'")
+        # The solver's own word on how exact it is ("optimal_inaccurate") says nothing in numbers.
+        violated = np.linalg.norm(constraints @ z.value)
+        slope = np.linalg.norm(2 * (z.value - unit) + constraints.T @ invariant.dual_value)
+        if not max(violated, slope) <= SOLVED:
+            raise RuntimeError(
+                f"the solver ended with {problem.status!r} at a point that violates the constraint "
+                f"by {violated:.2g} and is {slope:.2g} from optimal, relative to the coefficients; "
+                "use method='auto'"
+            )
         found[:] = scale * z.value
     return result
 

@@ -279,3 +279,22 @@ def test_a_model_that_can_only_be_constant_says_so():
     X = S.Sphere(3).sample(40, random_state=0)
     with pytest.warns(UserWarning, match="can only be constant"):
         S.SpectralAveraging(S.Sphere(3), G.Rotations3D()).fit(X, X[:, 0])
+
+
+@pytest.mark.parametrize("estimator", ["ridge", "mean", "centered", "least_squares"])
+@pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e150, 1e300])
+def test_predictions_have_the_unit_of_the_targets(estimator, unit):
+    """Penalty and cutoff too are those of targets near one."""
+    rng = np.random.default_rng(0)
+    X = S.Sphere(3).sample(60, random_state=0)
+    y = (X**3).sum(axis=1) + 0.1 * rng.standard_normal(60)
+    Y = np.c_[y, y**2]
+    how = {"estimator": estimator} | ({} if estimator == "ridge" else {"degree": 3})
+    model = S.SpectralAveraging(S.Sphere(3), G.Permutations(3), **how)
+    for targets in (y, Y):
+        expected = clone(model).fit(X, targets)
+        scaled = clone(model).fit(X, unit * targets)
+        assert scaled.basis_.n_functions_ == expected.basis_.n_functions_
+        assert getattr(scaled, "alpha_", None) == getattr(expected, "alpha_", None)
+        assert_allclose(scaled.predict(X) / unit, expected.predict(X), rtol=1e-9, atol=1e-9)
+        assert_array_equal(clone(model).fit(X, 0 * targets).predict(X), 0 * targets)

@@ -241,3 +241,70 @@ def test_the_first_invariant_of_a_large_reflection_group():
     for moved in group.act(group.generators(), x):
         assert_allclose(basis.combine(moved, f), values, atol=1e-10)
     assert np.std(values) > 0.1
+
+
+# -- units: a projection is linear, whatever the size of the coefficients --------------------------
+
+
+@pytest.mark.parametrize("method", ["components", "null_space", "closed_form", "reynolds", *QP])
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-12, 1e12, 1e170, 1e300])
+@pytest.mark.parametrize("group", [G.SignFlips(3), G.CyclicShifts(3)])
+def test_projections_have_the_unit_of_the_coefficients(method, unit, group):
+    basis = S.Sphere(3, degree=3)
+    f = np.random.default_rng(0).uniform(0.5, 1, (basis.n_functions_, 2))
+    expected = S.project(f, basis, group)
+    found = S.project(unit * f, basis, group, method=method)
+    assert_allclose(found / unit, expected, atol=1e-8)
+    # every column, and every eigenspace, may have a unit of its own
+    units = np.where(np.arange(len(f)) < 4, 1.0, 1e-200)[:, None] * [1.0, 1e90]
+    assert_allclose(S.project(units * f, basis, group, method=method) / units, expected, atol=1e-8)
+    nothing = S.project(0 * f, basis, group, method=method)
+    assert_array_equal(nothing, np.zeros_like(f))
+
+
+@pytest.mark.skipif(not QP, reason="needs cvxpy")
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_a_solver_that_stops_early_is_not_believed(steps, monkeypatch):
+    """Its answer is right to 1e-8, or refused with the measured departure."""
+    import cvxpy
+
+    solve = cvxpy.Problem.solve
+
+    def stopped(problem, *args, **options):
+        return solve(problem, *args, **options, max_iter=steps)
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", stopped)
+    basis, group = S.Sphere(3, degree=4), G.Permutations(3)
+    f = np.random.default_rng(0).standard_normal(basis.n_functions_)
+    try:
+        found = S.project(f, basis, group, method="qp")
+    except (RuntimeError, cvxpy.SolverError) as error:
+        assert steps < 4 or "auto" in str(error)
+    else:
+        assert_allclose(found, S.project(f, basis, group), atol=1e-7)
+
+
+@pytest.mark.skipif(not QP, reason="needs cvxpy")
+@pytest.mark.parametrize("wrong", [1e-6, 0.3])
+@pytest.mark.parametrize("invariant", [False, True])
+def test_an_inaccurate_solution_is_refused_with_its_departure(wrong, invariant, monkeypatch):
+    """Off the invariant functions, and among them but not the nearest one."""
+    import cvxpy
+
+    solve = cvxpy.Problem.solve
+    basis, group = S.Sphere(3, degree=2), G.Permutations(3)
+    vectors = S.invariant_subspace(basis, group)
+
+    def inaccurate(problem, *args, **options):
+        value = solve(problem, *args, **options)
+        (z,) = problem.variables()
+        direction = np.random.default_rng(0).standard_normal(z.size)
+        inside = next(v for v in vectors if v.shape[0] == z.size).toarray()
+        direction -= inside @ (inside.T @ direction)
+        z.value = z.value + wrong * (inside[:, 0] if invariant else direction)
+        return value
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", inaccurate)
+    f = np.random.default_rng(1).standard_normal(basis.n_functions_)
+    with pytest.raises(RuntimeError, match=r"by \d.*optimal.*method='auto'"):
+        S.project(f, basis, group, method="qp")

@@ -58,6 +58,10 @@ class OracleCalls:
     inner_products: int = 0
 
 
+class Endless(ParameterError, AttributeError):
+    """A list of all functions of a basis that is not truncated: `hasattr` says that it has none."""
+
+
 class Basis(BaseEstimator, ABC):
     """Real eigenfunctions of a manifold, kept up to and including the eigenspace ``degree``.
 
@@ -97,6 +101,10 @@ class Basis(BaseEstimator, ABC):
         for kept in list(vars(self)):
             if kept[0] == "_" or kept[-1] == "_":
                 del self.__dict__[kept]
+
+    def __dir__(self) -> list[str]:
+        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        return list(object.__dir__(self))
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
@@ -161,7 +169,7 @@ class Basis(BaseEstimator, ABC):
     def eigenspaces_(self) -> list[Eigenspace]:
         check_parameters(self)
         if self.degree is None:
-            raise ParameterError(f"{short(self)} has infinitely many functions; truncate it first")
+            raise Endless(f"{short(self)} has infinitely many functions; truncate it first")
         return self._spaces(float(self.degree))
 
     def _spaces(self, degree: float) -> list[Eigenspace]:

@@ -1,0 +1,73 @@
+"""`dir` and `hasattr`, which completion in Jupyter and scikit-learn ask of every object."""
+
+import inspect
+import time
+
+import numpy as np
+import pytest
+
+from invariance import spectral as S
+
+from .test_estimators import ESTIMATORS
+from .test_fuzz_parameters import public, target
+
+CLASSES = [name for name in public() if inspect.isclass(target(name)[0])]
+
+
+def check_names(thing):
+    """All public methods and parameters are named, and asking for any name raises nothing."""
+    names = dir(thing)
+    for name in object.__dir__(thing):
+        hasattr(thing, name)
+    methods = inspect.getmembers_static(type(thing), inspect.isfunction)
+    due = {name for name, _ in methods if name[0] != "_"}
+    if hasattr(thing, "get_params"):
+        due |= set(thing.get_params(deep=False))
+    assert due <= set(names)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_public_objects_list_their_names(name):
+    made, arguments = target(name)
+    check_names(made(**arguments))
+
+
+@pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_estimators_list_their_names_before_and_after_fit(estimator):
+    check_names(estimator)
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 3 if isinstance(estimator, S.SpectralAveraging) else 64))
+    if getattr(estimator, "kernel", None) == "precomputed":
+        X = X @ X.T
+    check_names(estimator.fit(X, np.arange(12) % 2))
+
+
+BASES = [S.Sphere(3), S.Torus(2), S.Circle(), S.Product([S.Torus(2)] * 2), S.Product([S.Circle()])]
+
+
+@pytest.mark.parametrize("basis", BASES, ids=repr)
+def test_bases_without_an_end_have_no_list_of_functions(basis):
+    check_names(basis)
+    assert not any(hasattr(basis, name) for name in ("labels_", "counts_", "n_functions_"))
+    with pytest.raises(ValueError, match="infinitely many functions; truncate it first"):
+        _ = basis.n_functions_
+    finite = basis.truncate(degree=2)
+    check_names(finite)
+    assert finite.n_functions_ == finite.counts_[-1] and "n_functions_" in dir(finite)
+
+
+@pytest.mark.parametrize("basis", [S.Sphere(40, degree=6), S.Torus(30, degree=6)], ids=repr)
+def test_names_are_listed_without_computing_what_they_hold(basis):
+    """Millions of functions, whose frames would take minutes and gigabytes."""
+    start = time.process_time()
+    assert {"evaluate", "truncate", "labels_"} <= set(dir(basis))
+    assert time.process_time() - start < 0.5
+
+
+@pytest.mark.parametrize(
+    "wrong", [S.Sphere("x"), S.Torus(-1), S.Product([1, 2]), S.Circle(degree="y")]
+)
+def test_names_are_listed_of_what_has_wrong_parameters(wrong):
+    """They are checked when the object is used, and completion uses nothing."""
+    assert "evaluate" in dir(wrong)

@@ -178,3 +178,22 @@ def test_no_decision_by_the_name_of_a_class():
         if names & {*re.findall(r"\b[A-Z]\w+", match.group())}
     ]
     assert not found, "\n".join(found)
+
+
+#: Whole numbers of 64 bits that are no indices: hashes, counts, words of counts, periods of angles.
+WIDE = {
+    "invariance.groups.translations": 1,
+    "invariance.orbits.reductions": 2,
+    "invariance.spectral.base": 3,
+    "invariance.spectral.torus": 1,
+}
+
+
+def test_indices_have_the_width_of_the_platform():
+    """`np.intp`: NumPy refuses wider indices where pointers have 32 bits, as in WebAssembly."""
+    for name, path in MODULES.items():
+        if part_of(name) not in {"groups", "orbits", "kernels", "features", "spectral", "linear"}:
+            continue
+        lines = path.read_text(encoding="utf-8").splitlines()
+        wide = [line for line in lines if re.search(r"\bu?int64\b", line)]
+        assert len(wide) == WIDE.get(name, 0), (name, wide)

@@ -180,20 +180,20 @@ class Dataset:
         return self.n_train
 
 
-def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.int64]:
+def _row_numbers(name: str, rows: ArrayLike, n: int) -> NDArray[np.intp]:
     given = np.asarray(rows)
     if given.dtype == bool and given.shape == (n,):
         return np.flatnonzero(given)
     whole = given.ndim == 1 and np.issubdtype(given.dtype, np.integer)
     if not whole or (given.size and not (0 <= given.min() and given.max() < n)):
         raise ParameterError(f"{name} must be row numbers below {n} or a mask, got {short(rows)}")
-    return given.astype(np.int64)
+    return given.astype(np.intp)
 
 
 @arguments(per_class=Whole(), random_state=Seed())
 def balanced_sample(
     target: ArrayLike, per_class: int, *, random_state: Random = None
-) -> NDArray[np.int64]:
+) -> NDArray[np.intp]:
     """Rows drawn without replacement, ``per_class`` from each class, class after class.
 
     >>> balanced_sample([0, 1, 0, 1, 1], per_class=2, random_state=0).tolist()

@@ -47,7 +47,7 @@ def load_mutag(download_if_missing: bool = True) -> Dataset:
     edges, graph_of, target, kinds = (
         np.loadtxt(f.path, delimiter=",", dtype=np.int64) for f in found.values()
     )
-    sizes = np.bincount(graph_of - 1)
+    sizes = np.bincount((graph_of - 1).astype(np.intp))
     graphs, atoms = np.empty((2, len(sizes)), dtype=object)
     ends = np.cumsum(sizes)
     for i, (start, end) in enumerate(zip(ends - sizes, ends, strict=True)):

@@ -331,12 +331,14 @@ class Transformations(BaseEstimator, ABC):
             self._refuse(elements, f"{due}, of shape {('r', *shape)}".replace("'", ""))
         if given == "f" and not np.isfinite(elements).all():
             self._refuse(elements, f"{due}, finite")
-        if not whole or given in "iu":
+        if not whole or elements.dtype == np.intp:
             return elements
-        fits = given == "f" and np.abs(elements).max(initial=0) <= 2**53
-        if not fits or np.any(elements != np.rint(elements)):
+        # They become indices, of which NumPy takes no others on every platform.
+        most = min(2**53, np.iinfo(np.intp).max)
+        fits = given in "fiu" and bool(np.all((elements <= most) & (elements >= -most)))
+        if not fits or (given == "f" and np.any(elements != np.rint(elements))):
             self._refuse(elements, f"{due}, whole numbers")
-        return elements.astype(np.int64)
+        return elements.astype(np.intp)
 
     def _refuse(self, elements: Any, due: str) -> None:
         owner = f"{type(self).__name__}.act"

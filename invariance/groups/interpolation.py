@@ -48,7 +48,7 @@ def sampling_matrix(
         inside &= (position >= 0) & (position <= length - 1)
         below = np.floor(position)
         weight.append(_weights(position - below, order))
-        tap = below.astype(np.int64)[..., None] - order // 2 + np.arange(taps)
+        tap = below.astype(np.intp)[..., None] - order // 2 + np.arange(taps)
         # Splines continue by reflection about the outermost pixels.
         period = max(2 * (length - 1), 1)
         tap = np.abs(tap) % period

@@ -64,10 +64,11 @@ class SignedPermutationGroup(FiniteGroup):
         return result
 
     def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """perm (int) and signs (int8), (r, d): ``(g x)[i] = signs[i] * x[perm[i]]``."""
+        """perm (intp) and signs (int8), (r, d): ``(g x)[i] = signs[i] * x[perm[i]]``."""
         elements = np.atleast_2d(elements)
         block = int(self.block)
-        perm = (np.abs(elements) - 1)[:, :, None] * block + np.arange(block)
+        lines = np.abs(elements).astype(np.intp, copy=False) - 1
+        perm = lines[:, :, None] * block + np.arange(block)
         signs = np.repeat(np.sign(elements).astype(np.int8), block, axis=1)
         return perm.reshape(signs.shape), signs
 

@@ -33,10 +33,10 @@ class CyclicProduct(FiniteGroup):
 
     def generators(self) -> NDArray[Any]:
         periods = self._periods()
-        return np.eye(len(periods), dtype=np.int64)[periods > 1]
+        return np.eye(len(periods), dtype=np.intp)[periods > 1]
 
     def identity(self) -> NDArray[Any]:
-        return np.zeros((1, len(self._periods())), dtype=np.int64)
+        return np.zeros((1, len(self._periods())), dtype=np.intp)
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         return np.asarray((np.atleast_2d(first) + np.atleast_2d(second)) % self._periods())
@@ -85,11 +85,11 @@ class CyclicTranslations(CyclicProduct):
     def elements(self) -> NDArray[Any]:
         periods = self._periods()
         self._check_listable()
-        return np.indices(tuple(periods)).reshape(len(periods), -1).T.astype(np.int64)
+        return np.indices(tuple(periods)).reshape(len(periods), -1).T.astype(np.intp)
 
     def as_shifts(self, elements: NDArray[Any]) -> Grid:
         """Shifts along the axes."""
-        pairs = np.zeros((len(elements), 2), dtype=np.int64)
+        pairs = np.zeros((len(elements), 2), dtype=np.intp)
         pairs[:, np.atleast_1d(self.axes)] = np.atleast_2d(elements)
         return Grid(self.grid_shape, pairs)  # type: ignore[arg-type]
 
@@ -143,7 +143,7 @@ class Translations(Transformations):
     def _pairs(self) -> NDArray[Any]:
         """The shifts asked for."""
         if self.shifts is not None:
-            sides = [np.array(self.shifts, dtype=np.int64)] * 2
+            sides = [np.array(self.shifts, dtype=np.intp)] * 2
         else:  # one shift beyond the image is refused; more of them are not listed
             reach = [min(int(self.max_shift), n) if n > 1 else 0 for n in self.shape[:2]]
             sides = [np.arange(-n, n + 1) for n in reach]

@@ -43,7 +43,7 @@ class Shifts(Way):
         self.weights = problem.sets[place].rule[1]
         self.charge = 1.0 if problem.reduction.extreme else _CHARGED
         # Zeros beyond the frame turn the shifts that lose pixels into cyclic ones.
-        self.margin = np.zeros(2, dtype=int) if grid.cyclic else np.abs(self.pairs).max(axis=0)
+        self.margin = np.zeros(2, dtype=np.intp) if grid.cyclic else np.abs(self.pairs).max(axis=0)
         self._see(np.array(problem.shape[:2]))
         self._kept: list[Array] | None = None
         size = self.n_after * problem.dtype.itemsize * prod(problem.shape) ** 2

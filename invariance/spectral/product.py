@@ -270,7 +270,7 @@ def _assembled(
 
 def _kron(parts: list[sparse.coo_array]) -> sparse.coo_array:
     """A Kronecker product; SciPy's takes a hundred times as long for small arrays."""
-    rows = columns = np.zeros(1, dtype=np.int64)
+    rows = columns = np.zeros(1, dtype=np.intp)
     entries = np.ones(1)
     for part in parts:
         rows = np.add.outer(rows * part.shape[0], part.row).ravel()

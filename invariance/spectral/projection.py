@@ -241,7 +241,7 @@ def _batches(defects: list[sparse.csr_array], k: int) -> Iterator[tuple[NDArray,
         which = np.full(number + 1, -1)
         which[blocks] = np.arange(len(blocks))
         members = np.flatnonzero(which[label] >= 0)
-        columns = np.empty((len(blocks), width), dtype=int)
+        columns = np.empty((len(blocks), width), dtype=np.intp)
         columns[which[label[members]], inside[members]] = members
         mine = np.flatnonzero(which[owner[row]] >= 0)
         stacked = np.zeros((len(blocks), heights[blocks].max(), width))
@@ -252,7 +252,7 @@ def _batches(defects: list[sparse.csr_array], k: int) -> Iterator[tuple[NDArray,
 def _ranks(labels: NDArray, number: int) -> tuple[NDArray, NDArray]:
     """The place of each item among those of its label, and how many each label has."""
     counts = np.bincount(labels, minlength=number)
-    ranks = np.empty(len(labels), dtype=int)
+    ranks = np.empty(len(labels), dtype=np.intp)
     starts = np.repeat(np.cumsum(counts) - counts, counts)
     ranks[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - starts
     return ranks, counts
@@ -324,7 +324,7 @@ def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
     """
     perms, size = actions.perms, actions.perms.shape[1]
     if not len(perms):
-        return np.arange(size), np.ones(size), np.ones(size, dtype=int)
+        return np.arange(size), np.ones(size), np.ones(size, dtype=np.intp)
     doubled = bool(np.any(actions.signs < 0))
     if doubled:
         flipped = (actions.signs < 0) * size

@@ -251,8 +251,8 @@ class Monomials:
 @lru_cache(maxsize=64)
 def monomials(d: int, k: int) -> Monomials:
     if k == 0:
-        one, none = np.ones(1), np.zeros(1, dtype=int)
-        return Monomials(np.empty((1, 0), dtype=np.int64), none, 0 * one, none, one, one)
+        one, none = np.ones(1), np.zeros(1, dtype=np.intp)
+        return Monomials(np.empty((1, 0), dtype=np.intp), none, 0 * one, none, one, one)
     lower = monomials(d, k - 1)
     children = d - lower.last
     firsts = np.cumsum(children) - children
@@ -273,7 +273,7 @@ def harmonics(d: int, k: int) -> sparse.csr_array:
         half = (k - odd) // 2
         block = _even_harmonics(d, odd, half)
         squares = monomials(d, half).variables
-        sets = np.array(list(combinations(range(d), odd)), dtype=np.int64)
+        sets = np.array(list(combinations(range(d), odd)), dtype=np.intp)
         sets = sets.reshape(comb(d, odd), odd)
         member = np.zeros((len(sets), d), dtype=bool)
         np.put_along_axis(member, sets, True, axis=1)
@@ -357,7 +357,7 @@ def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:
     Row a of A's derivative holds ``A_ij sqrt(a_i (a_j + 1))`` at the monomial ``a - e_i + e_j``.
     """
     d, table = len(matrix), monomials(len(matrix), k)
-    rows, columns, entries = ([np.zeros(0, dtype=int)] for _ in "rce")
+    rows, columns, entries = ([np.zeros(0, dtype=np.intp)] for _ in "rce")
     for position, places in table.first_places():
         for j in range(d):
             moved = places[matrix[table.variables[places, position], j] != 0]

@@ -358,3 +358,21 @@ def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
     assert_array_equal(Below(4).aligned(-X), X)
     assert not ability(Below(3), "mean_powers")
     assert not ability(Loud(3), "as_shifts")
+
+
+PERMUTING = [group for group in GROUPS if isinstance(group, G.SignedPermutationGroup)]
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
+@pytest.mark.parametrize("group", PERMUTING, ids=repr)
+def test_elements_of_any_whole_type_give_indices_of_the_platform(group, dtype):
+    """`np.take` refuses int64 where pointers have 32 bits, as it refuses uint64 here."""
+    elements = group.elements()
+    if np.dtype(dtype).kind == "u":
+        elements = elements[(elements > 0).all(axis=1)]
+    perm, signs = group.as_signed_permutations(elements.astype(dtype))
+    assert perm.dtype == np.intp
+    X = np.random.default_rng(0).standard_normal((3, group.n_features))
+    moved = group.act(elements.astype(dtype), X)
+    assert_array_equal(moved, group.act(elements, X))
+    assert_array_equal(moved, (signs[:, None] * X[:, perm].swapaxes(0, 1)))

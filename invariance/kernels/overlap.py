@@ -126,4 +126,5 @@ class OverlapFit(OrbitKernel):
         overlaps = shape[2] * np.prod(np.array(shape[:2]) - np.abs(shifts), axis=1).sum()
         operations = float(n * m) * (2 * overlaps + 20 * len(shifts))
         side = min(n, self._side(X.shape[1]))
-        return Explanation.of("product of overlaps", operations, 24 * side**2)
+        n_bytes = 24 * side**2 + n * m * X.itemsize
+        return Explanation.of("product of overlaps", operations, n_bytes)

@@ -93,6 +93,7 @@ class _OfSets(Kernel):
         kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
         operations = kernel.operations(rows[0], rows[-1]) / (2 if Y is None else 1)
         n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
+        n_bytes += len(rows[0]) * len(rows[-1]) * rows[0].itemsize
         return Explanation.of("pairs of points", operations, n_bytes, rows[0].dtype)
 
     def _points(self, X: Array) -> PointSets:

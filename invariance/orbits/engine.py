@@ -42,6 +42,8 @@ from .way import (
     row_blocks,
     row_norms,
     runner,
+    seconds_of,
+    ticking,
     warn,
     warn_long,
 )
@@ -400,10 +402,12 @@ class OrbitProducts:
         large = way.operations(n, m) >= _THREADS_FROM
         tiles = max(way.pieces(m), large * min(8, m // 64)) if symmetric else 1
         share = times * (1 + 1 / tiles) / 2
+        kept = min(2 * way.prepared_bytes(m), way.problem.block_bytes)
+        result = n * m * reduction.n_outputs * prod(reduction.tail) * _itemsize(X, self.Z)
         return Explanation(
             way=way.name,
             operations=times * way.operations(n, m),
-            n_bytes=min(2 * way.prepared_bytes(m), way.problem.block_bytes),
+            n_bytes=kept + result,
             seconds=max(_CALL, share * self._trial(way, first, second, way.problem.reduction)),
             alternatives={other.name: times * other.operations(n, m) for other in others},
         )
@@ -413,19 +417,19 @@ class OrbitProducts:
         (n, m), size, spent = (len(X), len(Y)), 4, 0.0
         X, Y = (A.astype(way.problem.dtype, copy=False) for A in (X, Y))
 
-        def timed(a: int, b: int) -> float:
-            start = time.process_time()
-            self._loop(way, X[:a], Y[:b], reduction, None)
-            return time.process_time() - start
-
+        clock = ticking(time.process_time, time.perf_counter)
         while True:
             (a, b), before = (min(n, size), min(m, size)), spent
-            spent = timed(a, b)
+            trial = partial(self._loop, way, X[:a], Y[:b], reduction, None)
+            start = clock.read()
+            trial()
+            spent = clock.read() - start
             if (a, b) == (n, m) or (spent > _TRIAL and before > 0):
                 break
             size *= 2
         if spent < 4 * _TRIAL:  # the first time memory is new to the process, and slower
-            spent = min(spent, timed(a, b))
+            again = seconds_of(trial, clock)
+            spent = again if spent < clock.least else min(spent, again)
         return spent * way.operations(n, m) / way.operations(a, b)
 
     def announce(self, operations: float, way: Way, n: int, m: int) -> None:
@@ -433,6 +437,12 @@ class OrbitProducts:
         if operations > _LONG_FROM:
             what = f"{self.owner}: {n} x {m} pairs"
             warn_long(operations / rate(way.problem.dtype.name), what, _CHEAPER)
+
+
+def _itemsize(*points: Any) -> int:
+    """Bytes of a number of what is computed from some points."""
+    single = all(str(A.dtype).endswith("float32") for A in points)
+    return 4 if single else 8
 
 
 def _tile(given: Any, rows: Any) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from functools import cache, cached_property
-from math import inf, prod
+from math import prod
 from typing import Any, NamedTuple, Self, TypeVar
 
 import numpy as np
@@ -33,6 +33,10 @@ _Object = TypeVar("_Object")
 done: Counter[str] = Counter()
 #: The libraries of this process that use threads: a look for them takes as long as many a block.
 _libraries = cache(ThreadpoolController)
+#: Readings after which a clock that has not moved is held to stand still.
+_READINGS = 100_000
+#: Steps of a clock that a measurement takes at least.
+_STEPS = 10
 #: Work of more than so many seconds is announced by a warning.
 _LONG = 60.0
 #: Single precision will do where it changes a kernel's values by no more than this.
@@ -229,7 +233,7 @@ class Explanation:
 
     way: str
     operations: float  #: of floating-point numbers
-    n_bytes: float  #: kept beside inputs and result, at most
+    n_bytes: float  #: the result, and what is kept beside it and the inputs, at most
     seconds: float  #: on one core
     alternatives: dict[str, float]  #: operations of the ways that were not taken
 
@@ -267,12 +271,49 @@ def rate(dtype: str) -> float:
     """Operations a second of a matrix product on this machine, one core's worth or more."""
     a = np.random.default_rng(0).standard_normal((256, 256)).astype(dtype)
     a @ a
-    best = inf
-    for _ in range(3):
-        start = time.perf_counter()
-        a @ a
-        best = min(best, time.perf_counter() - start)
+    best = min(seconds_of(lambda: a @ a, ticking(time.perf_counter)) for _ in range(3))
     return float(2 * 256**3 / best)
+
+
+class Clock(NamedTuple):
+    read: Callable[[], float]
+    step: float  #: seconds by which it moves, which may be many milliseconds
+
+    @property
+    def least(self) -> float:
+        """Seconds that it can measure well enough."""
+        return _STEPS * self.step
+
+
+def ticking(*clocks: Callable[[], float]) -> Clock:
+    """The first of some clocks that moves while this process computes.
+
+    In WebAssembly and on some systems the processor's time stands still, or moves in steps in
+    which much is computed.
+    """
+    for read in clocks:
+        start = now = read()
+        for _ in range(_READINGS):
+            if (now := read()) > start:
+                return Clock(read, now - start)
+    return Clock(time.perf_counter, 0.0)
+
+
+def seconds_of(function: Callable[[], Any], clock: Clock | None = None) -> float:
+    """Seconds that a call takes, of the processor's time unless a clock is given.
+
+    It is called until the clock has moved by several of its steps.
+    """
+    clock = clock or ticking(time.process_time, time.perf_counter)
+    calls = 1
+    while True:
+        start = clock.read()
+        for _ in range(calls):
+            function()
+        spent = clock.read() - start
+        if spent >= clock.least:
+            return spent / calls
+        calls *= 2
 
 
 # -- tiles and threads ---------------------------------------------------------------------------

@@ -10,8 +10,19 @@ from numpy.testing import assert_allclose, assert_array_equal
 from invariance import config_context
 from invariance import groups as G
 from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
-from invariance.kernels import CDF, Average, Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.kernels import (
+    CDF,
+    Average,
+    BestFit,
+    Gaussian,
+    Laplacian,
+    Linear,
+    Locality,
+    Polynomial,
+    SetKernel,
+)
 from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
+from invariance.orbits.way import rate
 
 SHAPE = (6, 6)
 CYCLIC = G.Translations(SHAPE, max_shift=1)
@@ -234,6 +245,56 @@ def test_explain_knows_slow_kernels_and_one_triangle_and_reads_as_a_line(monkeyp
     X = np.ones((5, 144))
     text = str(OrbitProducts(X, G.CyclicTranslations((12, 12))).explain(X, Extremes()))
     assert text.startswith("correlation: ") and "instead of product" in text
+
+
+class Steps:
+    """A clock that moves in steps of so many seconds; None stands still."""
+
+    def __init__(self, clock, step):
+        self.clock, self.step = clock, step
+
+    def __call__(self):
+        return 7.0 if self.step is None else self.clock() // self.step * self.step
+
+
+@pytest.mark.parametrize("step", [None, 1e-3, 0.016])
+@pytest.mark.parametrize("n", [3, 300])
+def test_explain_measures_by_coarse_clocks_and_by_one_that_stands_still(n, step, monkeypatch):
+    """As in WebAssembly, where the processor's time stands still, and on Windows."""
+    X, group = points(n), G.Permutations(4, block=9)
+    orbits = OrbitProducts(X, group, base=Gaussian(0.1))
+    orbits.reduce(X, WeightedMean())
+    start = time.process_time()
+    orbits.reduce(X, WeightedMean())
+    once = time.process_time() - start
+    monkeypatch.setattr(time, "process_time", Steps(time.process_time, step))
+    if step is not None:
+        monkeypatch.setattr(time, "perf_counter", Steps(time.perf_counter, step / 10))
+    told = orbits.explain(X, WeightedMean()).seconds
+    assert once / 20 < told < 20 * max(once, 2e-4)  # on a machine that does other things as well
+
+
+def test_the_rate_of_products_is_measured_by_a_coarse_clock(monkeypatch):
+    rate.cache_clear()
+    expected = rate("float64")
+    monkeypatch.setattr(time, "perf_counter", Steps(time.perf_counter, 0.016))
+    rate.cache_clear()
+    try:
+        assert expected / 10 < rate("float64") < 10 * expected
+    finally:
+        rate.cache_clear()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_explain_counts_the_result(dtype):
+    X = np.random.default_rng(0).random((700, 12)).astype(dtype)
+    group = G.CyclicShifts(12)
+    gram = Average(Gaussian(0.1), group)(X)
+    told = [Average(Gaussian(0.1), group).explain(X), BestFit(Gaussian(0.1), group).explain(X)]
+    told.append(SetKernel(Gaussian(0.1), n_coordinates=3).explain(X))
+    features = GroupCDF(group, 40, n_bins=10, random_state=0).fit(X)
+    assert all(gram.nbytes <= each.n_bytes < gram.nbytes + 2**28 for each in told)
+    assert features.explain(X).n_bytes >= features.transform(X).nbytes
 
 
 # -- what is kept between calls is of the kept points, whichever side moves ------------------------

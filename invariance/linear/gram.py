@@ -5,6 +5,7 @@ Negative eigenvalues are measured, warned of, and repaired for training and new 
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -29,10 +30,22 @@ class IndefiniteWarning(UserWarning):
 
 
 def warn_indefinite(owner: str, size: str, done: str = "clipped") -> None:
-    """Say how large negative eigenvalues are and what follows."""
+    """Say how large negative eigenvalues are and what follows, at the line that called us."""
     says = f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues "
     says += f"are {done} for training and new points alike"
-    warnings.warn(says, IndefiniteWarning, stacklevel=4)
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(says, IndefiniteWarning, stacklevel=level)
+
+
+def describe_negative(values: NDArray, tolerance: float) -> tuple[str, float]:
+    """How large negative eigenvalues are, in words, and their share of all absolute ones."""
+    share = float(-values[values < 0].sum() / np.abs(values).sum())
+    count = int((values < -tolerance).sum())
+    size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
+    return f"{size}, {100 * share:.2g} % of the sum of absolute values", share
 
 
 def check_symmetric(gram: NDArray) -> None:

@@ -28,6 +28,7 @@ from .classes import (
 )
 from .gram import (
     check_symmetric,
+    describe_negative,
     frobenius_norm,
     path_of_eigenvalues,
     rounding,
@@ -226,10 +227,8 @@ class _RegularisedLeastSquares(BaseEstimator):
         return self.alpha_
 
     def _warn_indefinite(self, values: NDArray, tolerance: float) -> None:
-        self.negative_share_ = float(-values[values < 0].sum() / np.abs(values).sum())
-        count, share = int((values < -tolerance).sum()), 100 * self.negative_share_
-        size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
-        warn_indefinite(type(self).__name__, f"{size}, {share:.2g} % of the sum of absolute values")
+        size, self.negative_share_ = describe_negative(values, tolerance)
+        warn_indefinite(type(self).__name__, size)
 
     def _train_gram(
         self, X: NDArray, shares: NDArray

@@ -427,7 +427,10 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     ) -> RLSRegressor:
         """Fit features (n, p), or a Gram matrix, to targets of shape (n,) or (n, t).
 
-        Errors are averaged with ``sample_weight``, in the fit and in leave-one-out.
+        Errors are averaged with ``sample_weight``, in the fit and in leave-one-out, which leaves
+        out a sample with all of its weight. At one alpha a weight is so many copies; of several
+        another one may be chosen, because a copy that stays gives away the one that is left out.
+        (scikit-learn's ``check_sample_weight_equivalence_on_dense_data`` asks for that as well.)
         """
         check_parameters(self)
         points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)

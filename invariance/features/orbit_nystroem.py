@@ -15,6 +15,7 @@ from ..core.arrays import check_finite, is_foreign, like
 from ..core.parameters import ParameterError, stores_parameters
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..kernels.base import BASE, preserved
+from ..linear.gram import describe_negative, rounding, warn_indefinite
 from ..orbits import WeightedMean, row_blocks
 from ..orbits.way import warn
 from .orbit import OrbitFeatures, Side, spawn
@@ -36,7 +37,8 @@ class OrbitNystroem(OrbitFeatures):
     .. math:: \psi(x) = L \, \frac{1}{r} \sum_{i=1}^r K(Z, g_i x) .
 
     Where the base kernel is unchanged by transforming both arguments, the landmarks are
-    transformed instead of the points.
+    transformed instead of the points. Negative eigenvalues of the landmarks' Gram matrix are
+    clipped, with an `invariance.linear.IndefiniteWarning`.
 
     Parameters
     ----------
@@ -103,6 +105,8 @@ class OrbitNystroem(OrbitFeatures):
             if width != self.landmarks_.shape[1]:
                 raise ParameterError(f"{self.group!r} makes {width} features: take from_orbit=True")
         gram = self.kernel_(self.landmarks_.astype(np.float64))
+        check_finite("the landmarks' Gram matrix", gram)
+        _check_precision(self.kernel_, self.landmarks_, gram)
         self.whitener_ = whitener(gram, self.rcond, X.dtype)
         self.rank_ = self._n_features_out = len(self.whitener_)
 
@@ -152,8 +156,30 @@ class OrbitNystroem(OrbitFeatures):
         return values[:, :width]
 
 
+def _check_precision(kernel: Kernel, landmarks: NDArray, gram: NDArray) -> None:
+    """Refuse landmarks whose kernel values the precision of the points cannot hold."""
+    dtype = landmarks.dtype
+    largest = float(np.abs(gram).max())
+    lost = 0 < largest < float(np.finfo(dtype).tiny) / float(np.finfo(dtype).eps)
+    if dtype != gram.dtype and not lost:
+        some = slice(0, 8)
+        with np.errstate(all="ignore"):
+            values = kernel(landmarks[some])
+        gap = np.abs(values.astype(np.float64) - gram[some, some]).max()
+        lost = not gap <= 0.1 * largest
+    if lost:
+        size = float(np.abs(landmarks).max())
+        raise ValueError(
+            f"OrbitNystroem: {dtype} cannot hold the values of {kernel!r} at landmarks with "
+            f"entries up to {size:.2g}: rescale X, or give it in float64"
+        )
+
+
 def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
-    """L (rank, s) with L^T L the pseudo-inverse of a Gram matrix in double precision."""
+    """L (rank, s) with L^T L the pseudo-inverse of a Gram matrix in double precision.
+
+    Negative eigenvalues beyond rounding are clipped, with an `IndefiniteWarning`.
+    """
     rcond = len(gram) * np.finfo(dtype).eps if rcond is None else rcond
     check_finite("the landmarks' Gram matrix", gram)
     gram = (gram + gram.T) / 2
@@ -163,7 +189,10 @@ def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
     values, vectors = np.linalg.eigh(gram)
     keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
     if not keep.any():
-        raise ValueError("the landmarks' Gram matrix has no positive eigenvalue: no features")
+        lacks = "the landmarks' Gram matrix has no positive eigenvalue, and hence no features"
+        raise ValueError(f"{lacks}: rescale X, or take another kernel")
+    if values[0] < -rounding(gram):
+        warn_indefinite("OrbitNystroem", describe_negative(values, rounding(gram))[0])
     return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
 
 

@@ -56,7 +56,10 @@ class Scattering(FeatureMap):
         check_pixels("Scattering", self.shape_, X.shape[1])
         most = int(np.log2(2 * max(self.shape_)))
         if self.n_scales > most:
-            raise ParameterError(f"Scattering needs n_scales <= {most} here, got {self.n_scales}")
+            height, width = self.shape_
+            due = f"n_scales <= {most} for images of {height} x {width} pixels"
+            due += f" (n_features={X.shape[1]})"
+            raise ParameterError(f"Scattering needs {due}, got {self.n_scales}")
         block = 2**self.n_scales
         # A block on each side, and up to the next multiple.
         self._pads = [(block, block + -side % block) for side in self.shape_]

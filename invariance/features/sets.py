@@ -135,6 +135,8 @@ class SetFeatures(FeatureMap):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        # without n_coordinates a row does not say where a point ends
+        tags.input_tags.two_d_array = self.n_coordinates is not None
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = True
         return tags

@@ -181,6 +181,9 @@ def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -
     else:
         median = 2 * _median_squared_distance(points)
     if median == 0:
+        spread = float(np.ptp(points, axis=0).max())
+        if spread > 0 and spread**2 < np.finfo(float).tiny:
+            raise ValueError(f"X is too close, within {spread:.2g}: rescale X")
         return 1.0
     gamma = 1 / median
     if not 0 < gamma < np.inf:

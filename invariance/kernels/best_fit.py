@@ -127,6 +127,8 @@ class BestFit(OrbitKernel):
         form: Any = form_of(self.base, image_shape(self.group, self.base, X.shape[1]))
         if functions is None or form.turning_point is not None or not form.monotone:
             return whole_derivatives(self, X)
+        if not functions:  # nothing is tuned
+            return np.empty((len(X), len(X), 0))
         orbits, symmetric = self._over(X.shape[1])
         (best,) = orbits.at(X).reduce(X, _LARGEST_PRODUCT, symmetric=symmetric)
         return np.stack([function(best.copy()) for function in functions], axis=-1)

@@ -40,16 +40,14 @@ def check_two_classes(classes: NDArray) -> None:
         raise ValueError(f"classification needs labels of at least two classes, got {found}")
 
 
-def misclassification(wrong: NDArray, residuals: NDArray, weights: NDArray | None = None) -> float:
-    """Weighted share of wrong labels, plus a share of the squared error that only breaks ties.
+def misclassification(wrong: NDArray, residuals: NDArray) -> float:
+    """Share of wrong labels, plus a share of the squared error that only breaks ties."""
+    return float(np.mean(wrong) + tie_breaker(np.mean(np.square(residuals)), 1 / len(wrong)))
 
-    Weights are positive; the tie-breaker stays below half the smallest.
-    """
-    weights = np.ones(len(wrong)) if weights is None else weights
-    squared = np.average(np.square(residuals).mean(axis=1), weights=weights)
-    smallest = weights.min() / weights.sum()
-    share = np.average(wrong.ravel(), weights=weights)
-    return float(share + 0.5 * smallest * squared / (1 + squared))
+
+def tie_breaker(squared: Any, smallest: float) -> Any:
+    """A part of mean squared errors below half of the smallest point's share of all weights."""
+    return 0.5 * smallest * squared / (1 + squared)
 
 
 def signs(labels: NDArray, classes: NDArray) -> NDArray:

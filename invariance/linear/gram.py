@@ -5,6 +5,7 @@ Negative eigenvalues are measured, warned of, and repaired for training and new 
 
 from __future__ import annotations
 
+import sys
 import warnings
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
@@ -17,7 +18,7 @@ from scipy import linalg
 from ..core.arrays import as_floats, check_finite
 from ..core.parameters import Array, Flag, Number, ParameterError, arguments, short
 from .classes import check_two_classes, checked_labels, misclassification
-from .ridge import solve_ridges
+from .ridge import LeaveOneOutPath, solve_ridges
 
 #: Factor from one alpha to the next that a search tries, and how many it tries at most.
 _STEP, _MOST = 10**0.5, 20
@@ -29,10 +30,22 @@ class IndefiniteWarning(UserWarning):
 
 
 def warn_indefinite(owner: str, size: str, done: str = "clipped") -> None:
-    """Say how large negative eigenvalues are and what follows."""
+    """Say how large negative eigenvalues are and what follows, at the line that called us."""
     says = f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues "
     says += f"are {done} for training and new points alike"
-    warnings.warn(says, IndefiniteWarning, stacklevel=4)
+    level, frame = 1, sys._getframe()
+    while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(says, IndefiniteWarning, stacklevel=level)
+
+
+def describe_negative(values: NDArray, tolerance: float) -> tuple[str, float]:
+    """How large negative eigenvalues are, in words, and their share of all absolute ones."""
+    share = float(-values[values < 0].sum() / np.abs(values).sum())
+    count = int((values < -tolerance).sum())
+    size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
+    return f"{size}, {100 * share:.2g} % of the sum of absolute values", share
 
 
 def check_symmetric(gram: NDArray) -> None:
@@ -47,10 +60,60 @@ def check_symmetric(gram: NDArray) -> None:
         raise ValueError(f"{says}; use (K + K.T) / 2, or invariance.kernels.GramTransformer")
 
 
+def frobenius_norm(matrix: NDArray) -> float:
+    """The root of the sum of squares, also if these overflow or vanish."""
+    with np.errstate(over="ignore", under="ignore"):
+        size = float(np.linalg.norm(matrix))
+    if 1e-15 < size < 1e15:
+        return size
+    largest = float(max(matrix.max(initial=0), -matrix.min(initial=0)))
+    return largest * float(np.linalg.norm(matrix / largest)) if largest else 0.0
+
+
 def rounding(gram: NDArray) -> float:
     """How far below zero rounding may put an eigenvalue of a positive semi-definite matrix."""
     eps = float(np.finfo(gram.dtype).eps)
-    return max(10 * eps, 1e-12) * float(np.linalg.norm(gram))
+    return max(10 * eps, 1e-12) * frobenius_norm(gram)
+
+
+def certain_rounding(gram: NDArray) -> float:
+    """Size of eigenvalues that the rounding of a matrix's entries alone may make.
+
+    Rounding is taken to be ten machine epsilons of an entry, independently; a ridge of the root of
+    n times as much also covers what it does to new points' rows.
+    """
+    return 10 * float(np.finfo(gram.dtype).eps) * frobenius_norm(gram) / len(gram) ** 0.5
+
+
+def path_of_eigenvalues(
+    values: NDArray, vectors: NDArray, Y: NDArray, tolerance: float, noise: float
+) -> LeaveOneOutPath:
+    """The ridge path of a kernel's matrix, by its eigenvalues and eigenvectors.
+
+    Directions whose eigenvalues are below -``tolerance`` are cut. Those that rounding put on either
+    side of zero stay: at a ridge r above rounding their coefficients are those of y / r. If all are
+    within ``noise``, the points are equal, and nothing stays.
+    """
+    lowest = float(values.min(initial=0))
+    if lowest >= -tolerance:
+        # what rounding put below zero shows how much it may have put above
+        noise = max(noise, -2 * lowest)
+    real = values >= -tolerance
+    if values.max(initial=0) <= noise:
+        real[:] = False
+    L = np.where(real, values, 0).clip(0)
+    return LeaveOneOutPath(vectors.__getitem__, None, L, vectors.T @ Y, Y, real=real, noise=noise)
+
+
+def _exceeds(gram: NDArray, bound: float) -> bool:
+    """Whether all eigenvalues are above a bound."""
+    shifted = np.array(gram.T, order="F")
+    shifted.flat[:: len(gram) + 1] -= gram.dtype.type(bound)
+    try:
+        linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return False
+    return True
 
 
 def lowest_eigenvalue(gram: NDArray) -> float:
@@ -126,15 +189,19 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     if lowest < 0:
         size = f"it has an eigenvalue of {lowest:.2g}, beside a trace of {np.trace(gram):.2g}"
         warn_indefinite("kernel_ridge", size, "clipped" if clip else "kept")
-    if lowest == 0 or not clip:
+    noise = certain_rounding(gram)
+    # below rounding a factor would give what rounding makes of equal points
+    lost = lowest == 0 and ridges.min() < noise and not _exceeds(gram, noise)
+    if (lowest == 0 or not clip) and not lost:
         safe = np.inf if lowest < 0 else rounding(gram)
         duals = solve_ridges(gram, centred, ridges, safe=safe)
         if not (clip and np.isnan(duals).any()):
             return duals
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
-    values, vectors = values[values > 0], vectors[:, values > 0]
-    inside = vectors.T @ centred
-    return np.array([vectors @ (inside.T / (values + ridge)).T for ridge in ridges])
+    columns = centred.reshape(len(gram), -1)
+    path = path_of_eigenvalues(values, vectors, columns, rounding(gram), noise)
+    duals = [vectors @ (path.gains(ridge)[:, None] * path.inside) for ridge in ridges]
+    return np.array(duals).reshape(len(ridges), *targets.shape)
 
 
 def _inverse(
@@ -188,13 +255,18 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     gram, copies = _checked(gram, total, "labels", labels), total // n
     mean = Y.mean(axis=0)
     targets = np.tile(Y - mean, (copies, 1)).astype(gram.dtype)
+    tried = np.atleast_1d(np.asarray(alphas, dtype=float))
+    noise = certain_rounding(gram)
+    singular = tried.min(initial=np.inf) * total < noise and not _exceeds(gram, noise)
     found = []
-    for alpha in np.atleast_1d(np.asarray(alphas, dtype=float)):
+    for alpha in tried:
         try:
+            if singular and alpha * total < noise:
+                raise linalg.LinAlgError("an inverse of rounding")
             dual, own = _inverse(gram, targets, alpha * total, copies)
         except linalg.LinAlgError as error:
             largest = gram.diagonal().max()
-            if alpha and largest + gram.dtype.type(alpha * total) == largest:
+            if alpha and (singular or largest + gram.dtype.type(alpha * total) == largest):
                 lost = f"lost in the rounding of a diagonal up to {largest:.2g}"
                 raise ParameterError(f"{alpha=:.2g} is {lost}: give larger alphas") from error
             found.append(np.nan)
@@ -250,7 +322,9 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     labels : array-like of shape (n,)
         Classes; the columns of the result follow ``np.unique(labels)``.
     start : float
-        First alpha, as a multiple of ``scale``, the largest that is worth trying.
+        First alpha, as a multiple of ``scale``, the largest that is worth trying. It is raised to
+        the rounding of the matrix, if that is more: points that are equal under a kernel, and hence
+        a matrix that centring leaves nothing of, have the classes' shares for predictions.
 
     >>> X = np.random.default_rng(0).standard_normal((60, 3))
     >>> model = rls_by_cholesky(X @ X.T, X[:, 0] > 0)
@@ -261,9 +335,10 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     gram, n = _checked(gram, len(index), "labels", labels), len(index)
     targets = targets.astype(gram.dtype)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
-    centred, largest = _centred(gram, gram_mean)
+    centred, largest, noise = _centred(gram, gram_mean)
+    start = max(start, noise / largest)
     fits: dict[float, tuple[float, NDArray]] = {}
-    floor = min(start, 8 * float(np.finfo(gram.dtype).eps))
+    floor = min(start, max(8 * float(np.finfo(gram.dtype).eps), noise / largest))
 
     def error(k: int) -> float:
         relative = start * _STEP**k
@@ -288,22 +363,27 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     return CholeskyRLS(dual, intercept, chosen * scale, scale, errors)
 
 
-def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float]:
-    """The centred matrix, its null vector lifted, and its largest eigenvalue."""
+def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float, float]:
+    """The centred matrix, its null vector lifted; its largest eigenvalue; and its rounding."""
+    noise = certain_rounding(gram) * len(gram) ** 0.5
     half = (mean - mean.mean() / 2).astype(gram.dtype)
     centred = gram - half
     centred -= half[:, None]
+    largest = _largest_eigenvalue(centred)
+    if largest <= noise:  # the points are equal
+        centred[:] = 0
+        largest = frobenius_norm(gram) or 1.0
+        noise = 0.0
     lowest = lowest_eigenvalue(centred)
-    if lowest < 0:
+    if lowest < -noise:
         raise ValueError(
             f"the Gram matrix is not positive semi-definite: centred, it has an eigenvalue of "
             f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"
         )
-    largest = _largest_eigenvalue(centred)
     # The inverse of the constant vector's eigenvalue, zero, would drown the others: it gets the
     # largest instead, and `_left_out` takes out again what that adds to the inverse.
     centred += largest / len(gram)
-    return centred, largest
+    return centred, largest, noise
 
 
 def _left_out(

@@ -21,48 +21,123 @@ from scipy import linalg
 _WORTH = 8000
 #: Penalties on either side of a factor's that it serves too, by bytes of a number.
 _REACH = {4: 1000**0.5, 8: 10.0}
+#: Bytes of the copies in double precision that are made of some rows at a time.
+BLOCK_BYTES = 2**22
+#: The smallest normal number: divisors are no smaller.
+TINY = float(np.finfo(float).tiny)
 
 
 @dataclass
 class LeaveOneOutPath:
-    """A ridge problem in its eigenbasis, where every penalty costs thin products.
+    """A ridge problem in its eigenbasis, in which every penalty costs thin products.
 
     With features Phi, freed of what costs nothing, and ``Phi Phi^T = Q diag(L) Q^T``, the fitted
     values at a ridge r are ``Q diag(L / (L + r)) Q^T y``. Weighted problems have the roots of their
-    weights multiplied to the rows of Phi and y. ``outside`` is the squared norm of each unit
-    vector's part outside the columns of Q and what costs nothing, shape (n,).
+    weights multiplied to the rows of Phi and y.
+
+    Attributes
+    ----------
+    basis : callable
+        Rows of a matrix A, from a slice; ``Q = A turn``, and A is Q itself if ``turn`` is None.
+    turn : ndarray of shape (m, k) or None
+    L : ndarray of shape (k,)
+    inside : ndarray of shape (k, t)
+        Q^T y.
+    y : ndarray of shape (n, t)
+    bare : ndarray of shape (n,) or None
+        Squared norm of each unit vector's part outside what costs nothing; None if the columns
+        of Q and what costs nothing span everything.
+    real : ndarray of bool of shape (k,) or None
+        Directions that the model has; the others, whose L is zero, are never fitted.
+    noise : float
+        Rounding in L. Eigenvalues that are no larger count as zero for ridges below it.
     """
 
-    Q: NDArray
+    basis: Callable[[slice], NDArray]
+    turn: NDArray | None
     L: NDArray
+    inside: NDArray
     y: NDArray
-    outside: NDArray
+    bare: NDArray | None = None
+    real: NDArray | None = None
+    noise: float = 0.0
 
-    def residuals(self, ridges: NDArray, *, least: float = 0.0) -> Iterator[NDArray]:
-        """Leave-one-out residuals y_i - f_{-i}(x_i), shape (n, ridges, t), for some at a time.
+    def spectrum(self, ridges: NDArray) -> NDArray:
+        """Eigenvalues as they count beside each ridge, shape (k, ridges)."""
+        known = (self.L[:, None] > self.noise) | (ridges >= self.noise)
+        return np.where(known, self.L[:, None], 0.0)
 
-        The identity is (y_i - f(x_i)) / (1 - h_i) with h the diagonal of the hat matrix, and 1 - h
-        no smaller than ``least``; numerator and denominator are written as sums in which nothing
-        cancels when the fit interpolates (h near 1).
+    def gains(self, ridge: float) -> NDArray:
+        """1 / (L + r) for what is fitted and zero for the rest, shape (k,)."""
+        values = self.spectrum(np.array([ridge]))[:, 0]
+        fitted = (values > 0) | (ridge >= self.noise)
+        if self.real is not None:
+            fitted &= self.real
+        return np.divide(1.0, values + ridge, out=np.zeros_like(values), where=fitted)
+
+    def unexplained(self, ridges: NDArray, *, least: float = TINY) -> NDArray:
+        """1 - h with h the diagonal of the hat matrix, at least ``least``, shape (n, ridges)."""
+        shrink = self._shrink(ridges)
+        rest = np.empty((len(self.y), len(ridges)))
+        for rows in self._rows(len(self.L)):
+            squares = self._basis(rows)
+            squares = np.square(squares, out=None if self.turn is None else squares)
+            np.matmul(squares, shrink, out=rest[rows])
+            if self.bare is not None:
+                outside = (self.bare[rows] - squares.sum(axis=1)).clip(0)
+                rest[rows] += outside[:, None]
+        return np.maximum(rest, least, out=rest)
+
+    def residuals(
+        self, ridges: NDArray, unexplained: NDArray
+    ) -> Iterator[tuple[slice, slice, NDArray]]:
+        """Leave-one-out residuals y_i - f_{-i}(x_i), of some rows at some ridges at a time.
+
+        The identity is (y_i - f(x_i)) / (1 - h_i), see `unexplained`; numerator and denominator
+        are written as sums in which nothing cancels when the fit interpolates (h near 1).
+
+        Yields
+        ------
+        rows : slice
+        some : slice, of the ridges
+        left : ndarray of shape (rows, some, t)
         """
-        n, t = self.y.shape
-        shrink = ridges / (self.L[:, None] + ridges)
-        one_minus_h = np.empty((n, len(ridges)))
-        for start in range(0, n, 256):  # Q is squared once for all ridges, and never as a whole
-            rows = slice(start, start + 256)
-            one_minus_h[rows] = np.square(self.Q[rows]) @ shrink
-        one_minus_h = np.maximum(one_minus_h + self.outside[:, None], least)
-        inside = self.Q.T @ self.y
-        complete = not self.outside.any()
+        t = self.y.shape[1]
+        shrink = self._shrink(ridges)
         together = max(1, 200 // t)  # ridges whose columns make one product
         for start in range(0, len(ridges), together):
-            some = shrink[:, start : start + together]
-            columns = (some if complete else some - 1)[:, :, None] * inside[:, None]
-            left = (self.Q @ columns.reshape(len(columns), some.shape[1] * t)).reshape(n, -1, t)
-            if not complete:
-                left += self.y[:, None]
-            left /= one_minus_h[:, start : start + together, None]
-            yield left
+            some = slice(start, min(start + together, len(ridges)))
+            factors = shrink[:, some]
+            if self.bare is not None:
+                factors = factors - 1
+            columns = factors[:, :, None] * self.inside[:, None]
+            columns = columns.reshape(len(self.L), factors.shape[1] * t)
+            if self.turn is not None:
+                columns = self.turn @ columns
+            for rows in self._rows(max(columns.shape)):
+                left = (self.basis(rows) @ columns).reshape(-1, factors.shape[1], t)
+                if self.bare is not None:
+                    left += self.y[rows, None]
+                left /= unexplained[rows, some, None]
+                yield rows, some, left
+
+    def _shrink(self, ridges: NDArray) -> NDArray:
+        return ridges / (self.spectrum(ridges) + ridges)
+
+    def _basis(self, rows: slice) -> NDArray:
+        part = self.basis(rows)
+        return part if self.turn is None else part @ self.turn
+
+    def _rows(self, width: int) -> Iterator[slice]:
+        """Blocks of rows that take `BLOCK_BYTES` at this many numbers each."""
+        return row_blocks(len(self.y), 8 * width)
+
+
+def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
+    """Slices that cover so many rows, of at most `BLOCK_BYTES` each."""
+    step = max(1, BLOCK_BYTES // max(bytes_per_row, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 class RidgeFit(NamedTuple):
@@ -107,20 +182,26 @@ def fit_ridge(
     shared, own = explained @ (root * features), explained @ (root * targets)
     residue = root * (targets - free @ own)
     left, values, right = np.linalg.svd(root * (features - free @ shared), full_matrices=False)
-    # Directions without variance, such as the constant one, are no part of the features.
-    real = values > 1e-14 * max(features.shape) * values.max(initial=0)
+    # Directions without variance, such as the constant one, are no part of the features: what is
+    # left of them is rounding, of the other directions or of the features before.
+    lost = np.finfo(float).eps * np.linalg.norm(root * features)
+    real = values > max(1e-14 * max(features.shape) * values.max(initial=0), 2 * lost)
     left, values, right = left[:, real], values[real], right[real]
-    outside = (1 - np.sum(Q**2, axis=1) - np.sum(left**2, axis=1)).clip(0)
-    path = LeaveOneOutPath(left, values**2, residue, outside)
+    bare = 1 - np.sum(Q**2, axis=1)
+    inside = left.T @ residue
+    path = LeaveOneOutPath(left.__getitem__, None, values**2, inside, residue, bare)
+    ridges = total * alphas
     # A point that alone determines a coefficient cannot be left out.
-    blocks = path.residuals(total * alphas, least=1e-12)
-    errors = np.concatenate([np.mean(np.square(block), axis=(0, 2)) for block in blocks])
+    unexplained = path.unexplained(ridges, least=1e-12)
+    errors = np.zeros(len(ridges))
+    for _, some, block in path.residuals(ridges, unexplained):
+        errors[some] += np.square(block).sum(axis=(0, 2)) / residue.size
     if squares is not None:
         variances = (values[:, None] / (values[:, None] ** 2 + total * alphas)) ** 2
         errors *= 1 + (right**2 @ squares) @ variances
     best = int(np.argmin(errors))
     gains = values / (values**2 + total * alphas[best])
-    shrunk = right.T @ (gains[:, None] * (left.T @ residue))
+    shrunk = right.T @ (gains[:, None] * inside)
     coefficients = np.concatenate([own - shared @ shrunk, shrunk])
     return RidgeFit(float(alphas[best]), float(errors[best]), coefficients)
 

@@ -22,15 +22,109 @@ from .classes import (
     OneVsRest,
     check_two_classes,
     fit_calibration,
-    misclassification,
     probabilities,
     signs,
+    tie_breaker,
 )
-from .gram import check_symmetric, rounding, warn_indefinite
-from .ridge import LeaveOneOutPath, check_scale
+from .gram import (
+    check_symmetric,
+    describe_negative,
+    frobenius_norm,
+    path_of_eigenvalues,
+    rounding,
+    warn_indefinite,
+)
+from .ridge import TINY, LeaveOneOutPath, check_scale, row_blocks
 
 #: What may be given for the parameter ``alphas``.
 ALPHAS = None | Number(above=0, most=1e308) | Array(1, above=0, most=1e308)
+
+
+class _Features:
+    """Features in single or double precision, centred and weighted in double some at a time.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, p)
+    shares : ndarray of shape (n,)
+        Weights of sum one.
+    centre : bool
+
+    Attributes
+    ----------
+    mean : ndarray of shape (p,)
+    roots : ndarray of shape (n,)
+        Roots of the weights, whose squares have the mean one.
+    rounding : float
+        Times the mean square of a feature: the largest sum of squares along one direction that
+        the rounding of entries can make. An entry is taken to be known to four machine epsilons,
+        and a matrix of n x p independent errors has no singular value above their size times the
+        sum of the roots of n and of p.
+    """
+
+    def __init__(self, X: NDArray, shares: NDArray, centre: bool) -> None:
+        self.X, self.shares, self.shape = X, shares, X.shape
+        self.roots = np.sqrt(len(X) * shares)
+        self._weighted = bool(np.ptp(self.roots))
+        self.mean = np.zeros(X.shape[1])
+        if centre:
+            for rows in row_blocks(len(X), 8 * X.shape[1]):
+                self.mean += shares[rows] @ X[rows].astype(np.float64, copy=False)
+        edge = np.sqrt(X.shape[0]) + np.sqrt(X.shape[1])
+        self.rounding = float((4 * np.finfo(X.dtype).eps * edge) ** 2)
+
+    def rows(self, rows: slice) -> NDArray:
+        """Some rows, shape (rows, p)."""
+        part = self.X[rows] - self.mean
+        if self._weighted:
+            part *= self.roots[rows, None]
+        return part
+
+    def products(self, Y: NDArray) -> tuple[NDArray, NDArray]:
+        """Phi^T Phi, shape (p, p), and Phi^T Y, shape (p, t)."""
+        p = self.shape[1]
+        squares = np.zeros((p, p))
+        cross = np.zeros((p, Y.shape[1]))
+        for rows in row_blocks(len(self.X), 8 * p):
+            part = self.rows(rows)
+            squares += part.T @ part
+            cross += part.T @ Y[rows]
+        return squares, cross
+
+    def gram(self) -> NDArray:
+        """Phi Phi^T, shape (n, n)."""
+        n, p = self.shape
+        gram = np.zeros((n, n))
+        for columns in row_blocks(p, 8 * n):
+            part = self._columns(columns)
+            gram += part @ part.T
+        return gram
+
+    def transposed_times(self, columns: NDArray) -> NDArray:
+        """Phi^T times columns of shape (n, t)."""
+        n, p = self.shape
+        product = np.empty((p, columns.shape[1]))
+        for some in row_blocks(p, 8 * n):
+            product[some] = self._columns(some).T @ columns
+        return product
+
+    def _columns(self, columns: slice) -> NDArray:
+        part = self.X[:, columns] - self.mean[columns]
+        if self._weighted:
+            part *= self.roots[:, None]
+        return part
+
+
+def _are_real(values: NDArray, lost: NDArray | float) -> NDArray:
+    """Which directions of features are no rounding, by their sums of squares.
+
+    ``lost`` is what rounding can make. If no direction has more, the points are equal. Beside one
+    that has, directions of less are rounding if they are also below a hundredth of the largest:
+    features that are small beside their mean, and all of one size, are what they are.
+    """
+    if np.all(values <= lost):
+        return np.zeros(len(values), dtype=bool)
+    return values > np.minimum(lost, 1e-4 * values.max())
 
 
 @stores_parameters
@@ -77,51 +171,83 @@ class _RegularisedLeastSquares(BaseEstimator):
         rooted = roots * (Y - y_mean)
         self.negative_share_ = 0.0
         if self.kernel is None:
-            X = X.astype(np.float64, copy=False)
             check_scale(X)
-            x_mean = shares @ X if self.fit_intercept else np.zeros(X.shape[1])
-            features = X - x_mean
-            if np.ptp(roots):  # a pass over the points that most need not
-                features *= roots
-        if self.kernel is None and X.shape[1] <= n:
-            path = self._primal_path(features, rooted, shares)
-        else:
-            if self.kernel is None:
-                gram, tolerance = features @ features.T, np.inf  # no eigenvalue is truly negative
+            features = _Features(X, shares, self.fit_intercept)
+            if X.shape[1] <= n:
+                path, scale = self._primal_path(features, rooted)
             else:
-                gram, gram_mean, tolerance = self._train_gram(X, shares)
-                gram *= roots * roots.T
-            values, Q = self._dual_basis(gram, roots[:, 0])
-            if values.min(initial=0) < -tolerance:
-                self._warn_indefinite(values, tolerance)
-            path = LeaveOneOutPath(Q, values.clip(0), rooted, np.zeros(n))
-        self.alphas_ = self._grid(path.L, n)
-        self.loo_errors_ = np.full(len(self.alphas_), np.inf)
-        blocks = path.residuals(n * self.alphas_)
-        for i, left in enumerate(left for block in blocks for left in block.swapaxes(0, 1)):
-            decided = Y - left / roots
-            self.loo_errors_[i] = self._loss(decided, Y, weights)
-            # Among equals the strongest regularisation wins: the grid is sorted upwards.
-            if not self.loo_errors_[i] > self.loo_errors_.min():
-                self.alpha_, self.loo_decision_ = float(self.alphas_[i]), decided
-        gains = (path.L > 0) / (path.L + n * self.alpha_)
-        dual_coef = path.Q @ (gains[:, None] * (path.Q.T @ rooted))
-        if self.kernel is None:
-            coef = features.T @ dual_coef
-            self.coef_, self.intercept_ = coef.T, y_mean - x_mean @ coef
+                path, scale = self._dual_path(features, rooted)
         else:
-            # The coefficients sum to zero, so centring shows only in the constant.
-            self.dual_coef_ = roots * dual_coef
+            gram, gram_mean, scale, tolerance, noise = self._train_gram(X, shares)
+            path = self._kernel_path(gram, rooted, roots[:, 0], tolerance, noise)
+        self.alphas_ = self._grid(path, scale, n)
+        ridge = n * self._choose_alpha(path, Y, roots, weights)
+        gained = path.gains(ridge)[:, None] * path.inside
+        if self.kernel is not None:
+            dual = path.basis(slice(None)) @ gained
+            if self.fit_intercept:
+                # The coefficients sum to zero, so centring shows only in the constant. Rounding of
+                # a matrix far from its centred one must not change that.
+                dual -= roots * (roots.T @ dual) / n
+            self.dual_coef_ = roots * dual
             self.intercept_ = y_mean - gram_mean @ self.dual_coef_
+            return
+        if path.turn is None:
+            coef = features.transposed_times(path.basis(slice(None)) @ gained)
+        else:
+            coef = path.turn @ (path.L[:, None] * gained)
+        self.coef_ = coef.T
+        self.intercept_ = y_mean - features.mean @ coef
+
+    def _choose_alpha(
+        self, path: LeaveOneOutPath, Y: NDArray, roots: NDArray, weights: NDArray
+    ) -> float:
+        """Set the leave-one-out errors and decisions, and return the alpha of the least error."""
+        ridges = len(Y) * self.alphas_
+        # Numerators of points that alone decide a coefficient are rounding unless they are sums.
+        least = TINY if path.bare is None else 1e-14
+        unexplained = path.unexplained(ridges, least=least)
+        squared = np.zeros(len(ridges))
+        wrong = np.zeros(len(ridges))
+        for rows, some, left in path.residuals(ridges, unexplained):
+            targets = Y[rows, None]
+            decided = targets - left / roots[rows, None]
+            squared[some] += weights[rows] @ np.square(targets - decided).mean(axis=2)
+            wrong[some] += weights[rows] @ self._are_wrong(decided, targets)
+        total = weights.sum()
+        smallest = float(weights.min() / total)
+        self.loo_errors_ = self._losses(squared / total, wrong / total, smallest)
+        # Among equals the strongest regularisation wins: the grid is sorted upwards.
+        best = len(ridges) - 1 - int(np.argmin(self.loo_errors_[::-1]))
+        chosen = slice(best, best + 1)
+        self.loo_decision_ = np.empty_like(Y)
+        for rows, _, left in path.residuals(ridges[chosen], unexplained[:, chosen]):
+            self.loo_decision_[rows] = Y[rows] - left[:, 0] / roots[rows]
+        self.alpha_ = float(self.alphas_[best])
+        return self.alpha_
 
     def _warn_indefinite(self, values: NDArray, tolerance: float) -> None:
-        self.negative_share_ = float(-values[values < 0].sum() / np.abs(values).sum())
-        count, share = int((values < -tolerance).sum()), 100 * self.negative_share_
-        size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
-        warn_indefinite(type(self).__name__, f"{size}, {share:.2g} % of the sum of absolute values")
+        size, self.negative_share_ = describe_negative(values, tolerance)
+        warn_indefinite(type(self).__name__, size)
 
-    def _train_gram(self, X: NDArray, shares: NDArray) -> tuple[NDArray, NDArray, float]:
-        """The training points' Gram matrix, centred when there is an intercept, and its means."""
+    def _train_gram(
+        self, X: NDArray, shares: NDArray
+    ) -> tuple[NDArray, NDArray, float, float, float]:
+        """The training points' weighted Gram matrix and what centring and rounding need to know.
+
+        Returns
+        -------
+        gram : ndarray of shape (n, n)
+            Centred when there is an intercept, with the roots of the weights multiplied to it.
+        mean : ndarray of shape (n,)
+            What was subtracted from each column; zero without an intercept.
+        scale : float
+            Frobenius norm of the weighted matrix before it was centred.
+        tolerance : float
+            How far below zero an eigenvalue may be by rounding; beyond it is truly negative.
+        noise : float
+            Rounding of eigenvalues that the matrix's type makes certain.
+        """
         gram = X
         if not self._given:
             # a copy: what is set on the kernel later does not change the fitted model
@@ -131,42 +257,101 @@ class _RegularisedLeastSquares(BaseEstimator):
             raise ValueError(f"a precomputed Gram matrix must be square at fit, got {X.shape}")
         check_finite("the Gram matrix", gram)
         check_symmetric(gram)
-        tolerance, gram = rounding(gram), gram.astype(np.float64)
+        tolerance = rounding(gram)
+        eps = float(np.finfo(gram.dtype).eps)
+        gram = gram.astype(np.float64)
         mean = shares @ gram if self.fit_intercept else np.zeros(len(gram))
+        weights = len(gram) * shares
+        roots = np.sqrt(weights)
+        if np.ptp(weights):  # passes over the matrix that most need not
+            scale = frobenius_norm(gram * roots * roots[:, None])
+        else:
+            scale = frobenius_norm(gram)
         if self.fit_intercept:
             gram += shares @ mean
             gram -= mean
             gram -= mean[:, None]
-        return gram, mean, tolerance
+        if np.ptp(weights):
+            gram *= roots
+            gram *= roots[:, None]
+        return gram, mean, scale, tolerance, 10 * eps * scale / len(gram) ** 0.5
+
+    def _kernel_path(
+        self, gram: NDArray, Y: NDArray, roots: NDArray, tolerance: float, noise: float
+    ) -> LeaveOneOutPath:
+        """The path of a Gram matrix, which is overwritten.
+
+        See `path_of_eigenvalues` for what rounding put on either side of zero.
+        """
+        values, vectors = self._dual_basis(gram, roots)
+        if values.min(initial=0) < -tolerance:
+            self._warn_indefinite(values, tolerance)
+        return path_of_eigenvalues(values, vectors, Y, tolerance, noise)
 
     def _dual_basis(self, gram: NDArray, roots: NDArray) -> tuple[NDArray, NDArray]:
         """All eigenvectors of the Gram matrix but, when centred, the constant one."""
         if self.fit_intercept:
             # The constant vector (times roots of weights) has eigenvalue zero, lost among others
             # near zero; lifted above all of them it comes out alone, and last.
-            lift = 2 * float(np.linalg.norm(gram)) or 1.0
+            size = frobenius_norm(gram)
+            lift = 2 * size or 1.0
             gram += lift / len(gram) * np.outer(roots, roots)
         values, vectors = linalg.eigh(gram, check_finite=False, overwrite_a=True)
-        return (values[:-1], vectors[:, :-1]) if self.fit_intercept else (values, vectors)
+        if not self.fit_intercept:
+            return values, vectors
+        if not size:
+            values[:] = 0
+        return values[:-1], vectors[:, :-1]
 
-    def _primal_path(self, features: NDArray, Y: NDArray, shares: NDArray) -> LeaveOneOutPath:
+    def _primal_path(self, features: _Features, Y: NDArray) -> tuple[LeaveOneOutPath, float]:
+        """The path of at most as many features as points, and the squared size of the features."""
+        n, p = features.shape
+        covariance, cross = features.products(Y)
+        variances = covariance.diagonal() / n
         # divide and conquer: three quarters of the time, for memory that is small beside features
         # (SciPy 1.13 asks for too little workspace for a single feature)
-        driver = "evd" if features.shape[1] > 1 else None
-        values, vectors = linalg.eigh(features.T @ features, check_finite=False, driver=driver)
-        keep = values > values[-1] * len(features) * np.finfo(float).eps
-        values, vectors = values[keep], vectors[:, keep]
-        Q = features @ (vectors / np.sqrt(values))
-        outside = np.zeros(len(Q))
-        if len(values) < len(features) - self.fit_intercept:
-            outside = 1 - np.einsum("ij,ij->i", Q, Q) - self.fit_intercept * shares
-        return LeaveOneOutPath(Q, values, Y, outside.clip(0))
+        driver = "evd" if p > 1 else None
+        values, vectors = linalg.eigh(
+            covariance, check_finite=False, driver=driver, overwrite_a=True
+        )
+        mean_squares = variances + np.square(features.mean)
+        lost = features.rounding * (mean_squares @ np.square(vectors))
+        keep = _are_real(values, lost) & (values > values[-1] * n * np.finfo(float).eps)
+        values = values[keep]
+        turn = vectors[:, keep] / np.sqrt(values)
+        bare = None
+        if len(values) < n - self.fit_intercept:
+            bare = 1 - self.fit_intercept * features.shares
+        path = LeaveOneOutPath(features.rows, turn, values, turn.T @ cross, Y, bare)
+        return path, float(n * mean_squares.sum())
 
-    def _grid(self, values: NDArray, n: int) -> NDArray:
-        if self.alphas is None:
-            # Constant features leave no eigenvalue: any alpha then gives the mean.
-            return (values.max(initial=0) / n or 1.0) * np.logspace(-10, 0, 31)
-        return np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=float)))
+    def _dual_path(self, features: _Features, Y: NDArray) -> tuple[LeaveOneOutPath, float]:
+        """The path of more features than points, and the squared size of the features."""
+        n, p = features.shape
+        gram = features.gram()
+        noise = 10 * np.finfo(float).eps * frobenius_norm(gram)
+        size = float(gram.trace() + n * np.square(features.mean).sum())
+        values, Q = self._dual_basis(gram, features.roots)
+        real = _are_real(values, features.rounding * size / (n * p))
+        L = np.where(real, values, 0)
+        path = LeaveOneOutPath(Q.__getitem__, None, L, Q.T @ Y, Y, real=real, noise=noise)
+        return path, size
+
+    def _grid(self, path: LeaveOneOutPath, scale: float, n: int) -> NDArray:
+        """The alphas to try, upwards.
+
+        ``scale`` is the size of the matrix before it was centred: the scale of alpha if nothing is
+        left after it. Alphas below what rounding does to eigenvalues and to new points' rows are
+        left out.
+        """
+        if self.alphas is not None:
+            return np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=float)))
+        largest = path.L.max(initial=0)
+        if not largest:  # Any alpha then gives the mean.
+            largest = scale or float(n)
+        relative = np.logspace(-10, 0, 31)
+        floor = min(n**0.5 * path.noise / largest, 1.0)
+        return largest / n * relative[relative >= floor]
 
     @property
     def _given(self) -> bool:
@@ -179,7 +364,11 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _decisions(self, X: NDArray) -> NDArray:
         if hasattr(self, "coef_"):
-            return X @ self.coef_.T + self.intercept_
+            decided = np.empty((len(X), len(self.coef_)))
+            for rows in row_blocks(len(X), 8 * X.shape[1]):  # no copy of X in double precision
+                np.matmul(X[rows], self.coef_.T, out=decided[rows])
+            decided += self.intercept_
+            return decided
         if hasattr(self, "kernel_"):
             X = kernel_matrix(self.kernel_, X, self.X_fit_)
             check_finite("the kernel between new points and training points", X)
@@ -208,7 +397,9 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     ----------
     alphas : positive float, array-like of positive floats, or None
         The path; None takes 31 values over ten decades below the largest eigenvalue of
-        the covariance.
+        the covariance, but for those below the rounding of the kernel's Gram matrix, which is
+        1e-6 of its size for a matrix in single precision. Features or kernels that differ by
+        rounding alone, such as invariant ones of points on one orbit, are taken to be equal.
     kernel : Kernel, str, callable, "precomputed" or None
         None is linear on the features as given; otherwise the dual problem with this kernel.
     fit_intercept : bool
@@ -236,7 +427,10 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     ) -> RLSRegressor:
         """Fit features (n, p), or a Gram matrix, to targets of shape (n,) or (n, t).
 
-        Errors are averaged with ``sample_weight``, in the fit and in leave-one-out.
+        Errors are averaged with ``sample_weight``, in the fit and in leave-one-out, which leaves
+        out a sample with all of its weight. At one alpha a weight is so many copies; of several
+        another one may be chosen, because a copy that stays gives away the one that is left out.
+        (scikit-learn's ``check_sample_weight_equivalence_on_dense_data`` asks for that as well.)
         """
         check_parameters(self)
         points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
@@ -246,8 +440,11 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         self._fit(points, Y, weights)
         return self
 
-    def _loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
-        return float(np.average(np.square(Y - decided).mean(axis=1), weights=weights))
+    def _are_wrong(self, decided: NDArray, targets: NDArray) -> NDArray:
+        return np.zeros(decided.shape[:2])
+
+    def _losses(self, squared: NDArray, wrong: NDArray, smallest: float) -> NDArray:
+        return squared
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Predicted targets, of shape (n,) or (n, t) as in `fit`."""
@@ -303,8 +500,13 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         self._column_weights = weights
         return self
 
-    def _loss(self, decided: NDArray, Y: NDArray, weights: NDArray) -> float:
-        return misclassification(self._labels(decided) != self._labels(Y), Y - decided, weights)
+    def _are_wrong(self, decided: NDArray, targets: NDArray) -> NDArray:
+        if targets.shape[-1] == 1:
+            return (decided[:, :, 0] > 0) != (targets[:, :, 0] > 0)
+        return decided.argmax(axis=2) != targets.argmax(axis=2)
+
+    def _losses(self, squared: NDArray, wrong: NDArray, smallest: float) -> NDArray:
+        return wrong + tie_breaker(squared, smallest)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.

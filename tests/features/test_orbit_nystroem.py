@@ -1,5 +1,8 @@
 """OrbitNystroem against its definition, exactness on spanning landmarks, and its remedies."""
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +13,8 @@ from sklearn.base import clone
 from invariance import groups as G
 from invariance.features import OrbitNystroem
 from invariance.features.orbit_nystroem import whitener
-from invariance.kernels import CDF, Average, Gaussian, Laplacian, Polynomial
+from invariance.kernels import CDF, Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
+from invariance.linear import IndefiniteWarning
 
 
 def definition(model, X):
@@ -131,3 +135,76 @@ def test_single_precision_keeps_most_of_the_rank():
     whole = clone(double).set_params(rcond=1e-9).fit(X)
     assert whole.rank_ == single.rank_
     assert_allclose(np.abs(features).max(axis=0), np.abs(whole.transform(X)).max(axis=0), atol=5e-3)
+
+
+# -- what single precision cannot hold, and kernels that are indefinite ----------------------------
+
+
+def inner_products(features, X):
+    """Features' inner products relative to the largest."""
+    Z = features.fit_transform(X).astype(float)
+    return Z @ Z.T / np.abs(Z @ Z.T).max()
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplacian", Linear(), Polynomial(2, coef0=0)])
+@pytest.mark.parametrize("group", [None, G.CyclicShifts(4)], ids=str)
+@pytest.mark.filterwarnings("error")
+def test_points_of_any_size_are_right_or_refused(group, kernel):
+    """These kernels follow the points' size, so that only the features' scale changes."""
+    X = np.random.default_rng(0).standard_normal((40, 4))
+    features = OrbitNystroem(group, 10, kernel=kernel, random_state=0)
+    right = inner_products(features, X)
+    sizes = {
+        np.float32: (1e-40, 1e-30, 1e-20, 1e-15, 1e-5, 1.0, 1e10, 1e20),
+        np.float64: (1e-300, 1e-170, 1e-160, 1e-100, 1e-30, 1e30, 1e100, 1e160),
+    }
+    n_right = 0
+    for dtype, all_sizes in sizes.items():
+        for size in all_sizes:
+            try:
+                found = inner_products(features, (size * X).astype(dtype))
+            except ValueError as error:
+                assert re.search("scale|gamma", str(error))
+            else:
+                assert_allclose(found, right, atol=2e-3)
+                n_right += 1
+    assert n_right >= 4
+
+
+def test_landmarks_that_are_equal_leave_one_feature():
+    group = G.CyclicShifts(4)
+    for dtype in (np.float32, np.float64):
+        X = np.tile(np.array([[1.0, 2.0, -1.0, 0.5]], dtype), (12, 1))
+        new = np.random.default_rng(0).standard_normal((5, 4)).astype(dtype)
+        for gamma in (0.1, "median"):
+            model = OrbitNystroem(group, 6, gamma=gamma, random_state=0).fit(X)
+            assert model.rank_ == 1
+            average = Average(model.kernel_, group)
+            expected = average(new, X[:1]) * average(X[:1])
+            found = model.transform(new) @ model.transform(X[:1]).T
+            assert_allclose(found, expected, atol=1e-5)
+
+
+def test_indefinite_kernels_are_clipped_with_a_warning():
+    """As `RLSRegressor` does; positive definite ones, singular or not, have none."""
+    X = np.random.default_rng(0).standard_normal((30, 6))
+    for group in (G.CyclicShifts(6), G.Permutations(3, block=2)):
+        kernel = BestFit(Linear(), group)
+        for dtype in (np.float64, np.float32):
+            model = OrbitNystroem(None, 30, kernel=kernel, landmarks=X)
+            with pytest.warns(
+                IndefiniteWarning, match="OrbitNystroem.* eigenvalues are neg"
+            ) as said:
+                model.fit(X.astype(dtype))
+            assert len(said) == 1 and said[0].filename == __file__
+            features = model.transform(X.astype(dtype))
+            values, vectors = np.linalg.eigh(kernel(X))
+            assert f"{(values < -1e-9).sum()} of 30 eigenvalues" in str(said[0].message)
+            clipped = (vectors * values.clip(0)) @ vectors.T
+            assert_allclose(features @ features.T, clipped, atol=1e-3)
+    twice = np.concatenate([X, X])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for kernel in (Gaussian(0.1), Linear(), Gaussian(1e-4), Polynomial(3)):
+            OrbitNystroem(None, 60, kernel=kernel, landmarks=twice).fit(twice)
+            OrbitNystroem(G.CyclicShifts(6), 60, kernel=kernel, landmarks=twice).fit(twice)

@@ -169,3 +169,28 @@ def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
     assert grid[2] < 0.1 < 0.8 < max(grid)
     for gamma in (1e-3, 10.0):
         assert score(gamma) > max(grid) - 0.01
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        K.Linear(),
+        K.CDF(0.5),
+        K.Gaussian(0.5, gamma_bounds="fixed"),
+        K.Laplacian(0.5, gamma_bounds="fixed"),
+        K.Polynomial(3, coef0=0.0, gamma_bounds="fixed"),
+        ConstantKernel(2.0, "fixed") * K.Gaussian(0.5, gamma_bounds="fixed"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("reduced", [K.BestFit, K.Average, lambda base, _: base])
+def test_a_gaussian_process_takes_kernels_without_a_parameter_to_tune(base, reduced):
+    """Alone, times a constant that is tuned, and beside noise that is tuned."""
+    X = np.random.default_rng(0).standard_normal((8, 4))
+    kernel = reduced(base, SignFlips(4))
+    for whole in (kernel, ConstantKernel(1.0) * kernel, kernel + WhiteKernel(0.1)):
+        gram, gradient = whole(X, eval_gradient=True)
+        assert gradient.shape == (8, 8, len(whole.theta))
+        assert_allclose(gram, whole(X))
+        model = GaussianProcessRegressor(whole, alpha=1.0).fit(X, X[:, 0])
+        assert np.isfinite(model.predict(X)).all()

@@ -106,6 +106,24 @@ def test_features_whose_squares_float64_cannot_hold_are_refused(model, size):
         assert_allclose(scaled.predict(small * X), plain.predict(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(8000, 300), (300, 8000)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_fits_make_no_copy_of_the_features_in_double_precision(shape, dtype):
+    """The peak of memory, beside features of 10 MB or 19 MB; predictions take a small part."""
+    X = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    labels = np.arange(len(X)) % 3
+    weights = np.random.default_rng(1).uniform(0.5, 2, len(X))
+    for model in (RLSClassifier(), RLSRegressor()):
+        tracemalloc.start()
+        model.fit(X, labels, sample_weight=weights)
+        assert tracemalloc.get_traced_memory()[1] < 2.2 * X.nbytes
+        before = tracemalloc.get_traced_memory()[0]
+        tracemalloc.reset_peak()
+        model.predict(X)
+        assert tracemalloc.get_traced_memory()[1] - before < X.nbytes
+        tracemalloc.stop()
+
+
 def test_small_kernels_are_as_good_as_large_ones():
     X = np.random.default_rng(0).standard_normal((30, 3))
     y = X[:, 0] ** 2

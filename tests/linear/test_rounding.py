@@ -1,0 +1,278 @@
+"""Least squares when differences are rounding: equal points, far offsets, tiny penalties."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy import linalg
+
+from invariance.evaluation import symmetry_test
+from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.groups import CyclicShifts
+from invariance.kernels import Average, BestFit, Gaussian, Linear, Polynomial
+from invariance.linear import (
+    BlockRidgeClassifier,
+    RLSClassifier,
+    RLSRegressor,
+    kernel_ridge,
+    rls_by_cholesky,
+)
+
+SHIFTS = CyclicShifts(10)
+ORBIT = np.eye(10)[np.arange(20) % 10]  # every point is a shift of every other
+ELSEWHERE = np.random.default_rng(0).standard_normal((30, 10))
+KERNELS = [
+    Average(Gaussian(0.5), SHIFTS),
+    BestFit(Gaussian(0.5), SHIFTS),
+    Average(Polynomial(3), SHIFTS),
+    Average(Linear(), SHIFTS),
+]
+FEATURES = [
+    OrbitFourier(SHIFTS, 40, random_state=0),
+    OrbitFourier(SHIFTS, 5, gamma=0.1, random_state=0),
+    OrbitNystroem(SHIFTS, 5, gamma=0.5, random_state=0),
+    GroupCDF(SHIFTS, 30, n_bins=3, random_state=0),
+    MaxFilter(SHIFTS, 5, random_state=0),
+]
+DTYPES = [np.float64, np.float32]
+
+
+def assert_mean(predicted, y, dtype):
+    """Predictions of the mean, up to a small part of the targets' spread."""
+    spread = np.ptp(y, axis=0).max()
+    tolerance = 1e-5 if dtype == np.float64 else 0.05
+    expected = np.broadcast_to(np.mean(y, axis=0), predicted.shape)
+    assert_allclose(predicted, expected, rtol=0, atol=tolerance * spread)
+
+
+# ------------------------------------------------ training points that are equal under the map
+
+
+@pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("alphas", [None, [1e-25], [1e-12, 1e-3]], ids=str)
+def test_points_that_are_equal_under_the_map_get_the_mean(alphas, dtype):
+    """As ridge regression with any sensible penalty gives; no test point is far from it."""
+    y = np.arange(20) % 10
+    targets = np.column_stack([y, -y])
+    X, Z = ORBIT.astype(dtype), ELSEWHERE.astype(dtype)
+    weights = np.random.default_rng(1).uniform(0.5, 2, 20)
+    for kernel in KERNELS:
+        for values in (y, targets):
+            model = RLSRegressor(alphas, kernel).fit(X, values)
+            assert_mean(model.predict(np.concatenate([X, Z])), values, dtype)
+        model = RLSRegressor(alphas, kernel).fit(X, y, sample_weight=weights)
+        mean = np.average(y, weights=weights)
+        assert np.abs(model.predict(Z) - mean).max() < (1e-4 if dtype == np.float64 else 0.5)
+        decided = RLSClassifier(alphas, kernel).fit(X, y).decision_function(Z)
+        assert_mean(decided, np.where(np.eye(10), 1.0, -1.0), dtype)
+    for features in FEATURES:
+        A, B = features.fit_transform(X), features.transform(Z)
+        for kernel in (None, Linear(), "linear"):
+            model = RLSRegressor(alphas, kernel).fit(A, y)
+            assert_mean(model.predict(np.concatenate([A, B])), y, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_equal_points_alone_and_beside_others(dtype):
+    """One point's value does not depend on the points that are evaluated with it."""
+    y = np.arange(20) % 10
+    X = ORBIT.astype(dtype)
+    for kernel in KERNELS:
+        model = RLSRegressor(kernel=kernel).fit(X, y)
+        alone = np.concatenate([model.predict(x[None]) for x in X[:4]])
+        assert_allclose(alone, model.predict(X[:4]), atol=1e-4 if dtype == np.float64 else 0.3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_two_orbits_get_the_means_of_their_targets(dtype):
+    """One direction is real, the others are rounding."""
+    rng = np.random.default_rng(0)
+    two = np.concatenate([ORBIT, np.roll(np.eye(10) + np.eye(10)[::-1], 1, axis=1)[:10]])
+    two[20:] = [np.roll(np.r_[1.0, 1.0, np.zeros(8)], k) for k in range(10)]
+    y = np.r_[np.zeros(20), np.ones(10)] + rng.choice([-0.1, 0.1], 30)
+    X, Z = two.astype(dtype), ELSEWHERE.astype(dtype)
+    means = np.r_[np.full(20, y[:20].mean()), np.full(10, y[20:].mean())]
+    for kernel in KERNELS:
+        for alphas in (None, [1e-25], [1e-9]):
+            model = RLSRegressor(alphas, kernel).fit(X, y)
+            assert_allclose(model.predict(X), means, atol=0.06)
+            assert np.abs(model.predict(Z)).max() < 200  # a polynomial in other points is large
+    for features in FEATURES:
+        A, B = features.fit_transform(X), features.transform(Z)
+        model = RLSRegressor().fit(A, y)
+        assert_allclose(model.predict(A), means, atol=0.06)
+        largest = np.abs(B - A.mean(axis=0)).max() / np.abs(A - A.mean(axis=0)).max()
+        assert np.abs(model.predict(B)).max() < 50 * max(largest, 1)
+
+
+def test_the_errors_of_a_symmetry_test_stay_finite_in_size():
+    y = (np.arange(20) % 10).astype(float)
+    for model in (RLSRegressor(kernel=Gaussian(0.5)), RLSRegressor([1e-20], Gaussian(0.5))):
+        gain = symmetry_test(model, SHIFTS, ORBIT, y, cv=5)[repr(SHIFTS)]
+        assert gain.with_group < 5
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_gram_matrices_of_equal_rows(dtype):
+    rng = np.random.default_rng(0)
+    y = np.arange(21) % 3
+    flat = np.full((21, 21), 0.3, dtype)
+    noise = flat + (np.finfo(dtype).eps * rng.standard_normal((21, 21)) / 4).astype(dtype)
+    noise = np.maximum(noise, noise.T)
+    for gram in (flat, noise):
+        rows = np.full((2, 21), [[0.3], [0.2]], dtype)
+        model = rls_by_cholesky(gram, y)
+        assert_allclose(model.decide(rows), -1 / 3, atol=1e-4 if dtype == np.float64 else 0.05)
+        model = RLSRegressor(kernel="precomputed").fit(gram, y)
+        assert_mean(model.predict(rows), y, dtype)
+        for alphas in (0.0, 1e-25, 1e-6):
+            (dual,) = kernel_ridge(gram, y, alphas=alphas)
+            assert np.abs(rows @ dual).max() < 0.2
+    groups = np.kron(np.array([[1.0, 0.2], [0.2, 0.7]]), np.ones((9, 9))).astype(dtype)
+    labels = np.repeat([0, 1], 9)
+    labels[[0, 10]] = 1, 0
+    model = rls_by_cholesky(groups, labels)
+    assert (model.decide(groups).argmax(axis=1) == np.repeat([0, 1], 9)).all()
+    assert np.abs(model.decide(groups)).max() < 1.1
+    assert np.isfinite(model.alpha) and model.alpha > 1e-12 * model.scale
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("offset", [0.0, 3.3, -1e6, 1e9])
+def test_constant_features_say_nothing(offset, dtype):
+    y = np.array([0.0, 1.0, 1.0, 1.0, 0.0])
+    labels = y.astype(int)
+    rounded = np.full((5, 3), offset) * (1 + np.finfo(dtype).eps * np.eye(5, 3))
+    for given in (np.full((5, 8), offset), np.full((5, 1), offset), rounded):
+        X = given.astype(dtype)
+        for kernel in (None, "linear", Linear()):
+            for alphas in (None, [1e-30]):
+                model = RLSRegressor(alphas, kernel).fit(X, y)
+                assert_allclose(model.predict(X + 1), 0.6, atol=0.05)
+        assert (RLSClassifier().fit(X, labels).predict(X - 1) == 1).all()
+        if (
+            given is not rounded or offset == 3.3
+        ):  # its alpha is one number, whatever the features are
+            assert (BlockRidgeClassifier().fit(X, labels).predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("shift", [1e4, 1e6])
+@pytest.mark.parametrize("p", [3, 50])
+def test_a_far_origin_costs_only_what_rounding_takes(p, shift):
+    """The linear function is found as from the origin, also in single precision."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, p))
+    y = X[:, :3] @ [1.0, 2.0, -1.0]
+    near = RLSRegressor([1e-3]).fit(X, y).predict(X)
+    for dtype, kernel, atol in (
+        (np.float64, None, 1e-6),
+        (np.float64, "linear", 0.03),
+        (np.float64, Linear(), 0.03),
+        (np.float32, None, 0.3),
+    ):
+        far = (X + shift).astype(dtype)
+        fixed = RLSRegressor([1e-3], kernel).fit(far, y)
+        assert_allclose(fixed.predict(far), near, atol=atol)
+        assert RLSRegressor(kernel=kernel).fit(far, y).score(far, y) > 0.9
+
+
+def test_duplicated_rows_are_weights():
+    """Also with a kernel: a group of equal rows is one point with the sum of the weights."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((8, 3)), rng.standard_normal(8)
+    counts = np.array([1, 5, 2, 1, 7, 1, 3, 2])
+    for kernel in (None, Gaussian(0.3), Linear()):
+        for alpha in (1e-2, 1e-8):
+            one = RLSRegressor([alpha], kernel).fit(X, y, sample_weight=counts)
+            two = RLSRegressor([alpha], kernel)
+            two.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+            assert_allclose(two.predict(ELSEWHERE[:, :3]), one.predict(ELSEWHERE[:, :3]), atol=1e-6)
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-30, 1e100, 1e150])
+def test_the_size_of_a_kernel_changes_nothing(size):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    for gram in (Gaussian(0.3)(X), np.full((30, 30), 0.3)):
+        one = RLSRegressor(kernel="precomputed").fit(gram, y)
+        two = RLSRegressor(kernel="precomputed").fit(size * gram, y)
+        assert_allclose(two.alphas_, size * one.alphas_)
+        assert_allclose(two.predict(size * gram), one.predict(gram), rtol=1e-4, atol=1e-6)
+        assert two.negative_share_ == 0
+
+
+@pytest.mark.parametrize("kernel", [None, "linear", Gaussian(0.3)])
+def test_points_that_alone_decide_a_coefficient(kernel):
+    """Left out, such a point is predicted from the others alone."""
+    X = np.eye(6)
+    y = np.arange(6.0)
+    for alphas in (None, [1e-14], [1e-30], [1e-300]):
+        for intercept in (True, False):
+            model = RLSRegressor(alphas, kernel, fit_intercept=intercept).fit(X, y)
+            assert np.isfinite(model.loo_decision_).all() and np.isfinite(model.loo_errors_).all()
+            assert np.abs(model.loo_decision_).max() < 20
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_constant_targets_are_predicted(dtype):
+    X = ELSEWHERE.astype(dtype)
+    for kernel in (None, Gaussian(0.1), "linear"):
+        model = RLSRegressor(kernel=kernel).fit(X, np.full((30, 2), 7.0))
+        assert_allclose(model.predict(X + 1), 7.0)
+
+
+# ------------------------------------------------------------ directions lost in rounding
+
+
+def solved_exactly(matrix, targets):
+    """Solution of a linear system in rational arithmetic."""
+    rows = [
+        [*map(Fraction, row), Fraction(target)] for row, target in zip(matrix, targets, strict=True)
+    ]
+    for i in range(len(rows)):
+        rows[i] = [value / rows[i][i] for value in rows[i]]
+        for j in range(len(rows)):
+            if j != i and rows[j][i]:
+                factor = rows[j][i]
+                rows[j] = [a - factor * b for a, b in zip(rows[j], rows[i], strict=True)]
+    return [row[-1] for row in rows]
+
+
+@pytest.mark.parametrize("n", [10, 20])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1e-2, 1e-5, 1e-8])
+def test_coefficients_are_as_exact_as_a_cholesky_factor_gives(alpha, intercept, n):
+    """Smooth kernels have eigenvalues that rounding puts on either side of zero."""
+    x = np.linspace(-1, 1, n)[:, None]
+    y = np.sin(5 * x[:, 0]) + np.random.default_rng(0).standard_normal(n)
+    gram = Gaussian(0.05)(x)
+    rows = Gaussian(0.05)(np.linspace(-1.1, 1.1, 7)[:, None], x)
+    K = [list(map(Fraction, row)) for row in gram]
+    ridge = n * Fraction(alpha)
+    means = [sum(row) / n if intercept else Fraction(0) for row in K]
+    every = sum(means) / n
+    centred = [
+        [K[i][j] - means[i] - means[j] + every + (ridge if i == j else 0) for j in range(n)]
+        for i in range(n)
+    ]
+    mean = sum(map(Fraction, y)) / n if intercept else Fraction(0)
+    dual = solved_exactly(centred, [Fraction(value) - mean for value in y])
+    constant = mean - sum(m * c for m, c in zip(means, dual, strict=True))
+    expected = [
+        float(constant + sum(Fraction(k) * c for k, c in zip(row, dual, strict=True)))
+        for row in rows
+    ]
+    dual = np.array(dual, dtype=float)
+    model = RLSRegressor([alpha], "precomputed", fit_intercept=intercept).fit(gram, y)
+    means = gram.mean(axis=0) * intercept
+    shifted = gram - means - means[:, None] + means.mean() + n * alpha * np.eye(n)
+    factored = linalg.solve(shifted, y - intercept * y.mean(), assume_a="pos")
+    decided = (rows - means) @ factored + intercept * y.mean()
+
+    def far(found, truth):
+        return np.abs(found - truth).max() / np.abs(truth).max()
+
+    assert far(model.dual_coef_[:, 0], dual) < 20 * far(factored, dual) + 1e-14
+    assert far(model.predict(rows), expected) < 20 * far(decided, expected) + 1e-14

@@ -101,9 +101,11 @@ def _resolved(thing: Any) -> bool:
 
 
 def _is_compiled(kind: type) -> bool:
-    """Whether a class that its module does not show has nothing written in Python."""
-    members = [getattr(member, "__func__", member) for member in vars(kind).values()]
-    return not any(isinstance(member, types.FunctionType | property) for member in members)
+    """Whether a class is not written in Python: it has methods of its own that are not."""
+    return any(
+        isinstance(member, _DESCRIPTORS[:3]) and member.__objclass__ is kind
+        for member in vars(kind).values()
+    )
 
 
 def _own_function(value: Any) -> types.FunctionType | None:
@@ -208,8 +210,8 @@ class Dependencies:
             return True
         if kind not in self._by_names:
             module = kind.__module__
-            known = not (isinstance(module, str) and is_own(module))
-            self._by_names[kind] = known and (_resolved(kind) or _is_compiled(kind))
+            known = isinstance(module, str) and not is_own(module) and _resolved(kind)
+            self._by_names[kind] = known or _is_compiled(kind)
         return self._by_names[kind]
 
     # -------------------------------------------------------------------------- containers

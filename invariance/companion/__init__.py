@@ -7,6 +7,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .imports import watch
+
 if TYPE_CHECKING:
     from ..evaluation.means import Score, mean_se
     from ..evaluation.rates import fit_rate
@@ -29,6 +31,10 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = sorted(_HOME_OF)
+
+
+# `run.cache` and the runner compare what was imported with what the files say later on
+watch()
 
 
 def __getattr__(name: str) -> Any:

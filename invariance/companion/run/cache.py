@@ -1,45 +1,44 @@
 """Results of expensive functions kept on disk, keyed on everything that they depend on.
 
-A function of a notebook cell depends on its arguments and its source, on helpers and constants of
-other cells, on the modules that the notebook computes with, on the data files that the run has
-named so far and on the versions of what computes; not on what runs the notebook and records.
+A function of a notebook cell depends on its arguments and on all code and data that it reaches, as
+they are in memory (`dependencies`); on the modules of the library, whose files must still say what
+is in memory (`invariance.companion.imports`); on the data files that the run has named so far and
+on the versions of what computes; not on what runs the notebook and records.
 
 A file is a pickle, named by the key and the digest of its bytes. One with another digest is never
 unpickled: that finds damage, but no harm that is meant. Do not share a cache with strangers.
 """
 
-import dis
 import hashlib
 import inspect
 import json
 import os
 import pickle
+import re
 import sys
-import textwrap
 import time
-import types
 import uuid
 import warnings
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
-from functools import cache, wraps
+from functools import wraps
 from math import nan
 from pathlib import Path
 from typing import Any, TypeVar
 
-import joblib
-import numpy as np
-
-from ..errors import CompanionError
 from ..files import file_digest
+from ..imports import is_library, stale
 from ..provenance import architecture, closure, digest, modules_of, package_versions
+from .dependencies import CacheError, Dependencies, stand_ins
+
+__all__ = ["CacheError", "Code", "cached"]
 
 T = TypeVar("T")
 _MACHINERY = "invariance.companion"
 
 
-class CacheError(CompanionError, TypeError):
-    """A function cannot be cached: something that it uses has no key."""
+_Stamp = tuple[int, int, int, int] | None
 
 
 def _computes(module: str) -> bool:
@@ -52,140 +51,131 @@ def _leads_on(module: str) -> bool:
     return _computes(module) or module == _MACHINERY
 
 
-def code_digest(notebook: Path | None) -> str:
-    """Key of the modules that a notebook (None: this process) computes with, and of versions."""
-    loaded = "\n".join(f"import {m}" for m in sys.modules if m.split(".")[0] == "invariance")
-    files = modules_of(notebook, _leads_on) if notebook else closure(loaded, through=_leads_on)
-    kept = {name: path for name, path in files.items() if _computes(name)}
-    return f"{digest(kept)} {architecture()} {json.dumps(package_versions(), sort_keys=True)}"
+class Code:
+    """The code on disk that a notebook (None: this process) computes with; see `digest`."""
+
+    def __init__(self, notebook: Path | None) -> None:
+        self._notebook = notebook
+        # by the modules that were reached: the files as they were, and their digest
+        self._known: dict[frozenset[str], tuple[dict[Path, _Stamp], str]] = {}
+
+    def digest(self, reached: Set[str] = frozenset()) -> str:
+        """Key of the modules that the notebook imports, of those reached, and of versions.
+
+        A `CacheError` if one is in memory with another code than its file has.
+        """
+        modules = frozenset(reached)
+        stamps, found = self._known.get(modules, ({}, ""))
+        if not stamps or any(_stamp(path) != stamp for path, stamp in stamps.items()):
+            stamps, found = self._read(modules)
+            self._known[modules] = stamps, found
+        return found
+
+    def _read(self, reached: Set[str]) -> tuple[dict[Path, _Stamp], str]:
+        loaded = [name for name in sys.modules if is_library(name)]
+        named = reached if self._notebook else loaded
+        imports = "\n".join(f"import {name}" for name in sorted(named) if _leads_on(name))
+        files = closure(imports, through=_leads_on)
+        watched = []
+        if self._notebook:
+            files |= modules_of(self._notebook, _leads_on)
+            watched = [self._notebook, self._notebook.parent]
+        kept = {name: path for name, path in files.items() if _computes(name)}
+        stamps = {path: _stamp(path) for path in (*watched, *files.values())}
+        if changed := stale(kept):
+            what = f"{', '.join(changed)} has changed since it was imported"
+            raise CacheError(f"{what}: restart the kernel, or the run, to compute with it")
+        versions = json.dumps(package_versions(), sort_keys=True)
+        return stamps, f"{digest(kept)} {architecture()} {versions}"
 
 
-# the source and the names of what a cell has defined never change: a cell that runs again defines
-# it anew, and reading them takes milliseconds at each call
-
-
-@cache
-def _source(thing: types.CodeType | type) -> str:
-    return textwrap.dedent(inspect.getsource(thing))
-
-
-@cache
-def _names(code: types.CodeType) -> set[str]:
-    """Global names that a code object and the functions inside it look up."""
-    names = {
-        i.argval for i in dis.get_instructions(code) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
-    return names.union(*(_names(c) for c in code.co_consts if isinstance(c, types.CodeType)))
-
-
-def _follow(function: Callable, seen: dict[str, str]) -> None:
-    """Note a function's source, and the keys of its closure, defaults and globals."""
-    # what `wraps` has copied onto a decorator's function is that of the decorated one
-    label = f"{function.__module__}.{function.__qualname__} {function.__code__.co_qualname}"
-    if label in seen:
-        return
+def _stamp(path: Path) -> _Stamp:
+    """What of a file is different once it has been written to; its text need not be."""
     try:
-        seen[label] = _source(function.__code__)
-    except (OSError, TypeError) as error:
-        raise CacheError(f"cannot read the source of {label}: define it in a cell") from error
-    known = function.__globals__
-    used = {name: known[name] for name in sorted(_names(function.__code__)) if name in known}
-    used |= inspect.getclosurevars(function).nonlocals
-    used |= {"default arguments": (function.__defaults__, function.__kwdefaults__)}
-    for name, value in used.items():
-        _note(f"{label}: {name}", name, value, seen, function)
-
-
-def _note(label: str, name: str, value: Any, seen: dict[str, str], user: Callable) -> None:
-    # a cached function, or one of functools: what it wraps
-    here = globals()
-    while hasattr(value, "__wrapped__") and getattr(value, "__globals__", here) is here:
-        value = value.__wrapped__
-    own = getattr(value, "__module__", None) == user.__module__
-    own = own and not user.__module__.startswith("invariance.")
-    if isinstance(value, types.ModuleType):
-        seen[label] = value.__name__
-    elif own and isinstance(value, types.FunctionType):
-        _follow(value, seen)
-    elif own and isinstance(value, type):
-        try:
-            seen[label] = _source(value)
-        except OSError:  # as of every class in a kernel, whose cells are no file
-            plain = {key: member for key, member in vars(value).items() if _plain(member)}
-            seen[label] = repr((value.__bases__, plain))
-        for member in vars(value).values():
-            if isinstance(member, types.FunctionType):
-                _follow(member, seen)
-    elif isinstance(value, type | types.FunctionType | types.BuiltinFunctionType | np.ufunc):
-        seen[label] = f"{getattr(value, '__module__', '')}.{value.__name__}"
-    elif _plain(value):
-        seen[label] = repr(value)  # a hundredth of the time of a hash
-    else:
-        _refuse_state(name, value, user)
-        try:
-            seen[label] = joblib.hash(value)
-        except Exception as error:
-            what = f"{user.__name__} uses {name!r} ({type(value).__name__})"
-            raise CacheError(f"{what}, which has no key: pass what it needs of it") from error
-
-
-def _plain(value: Any) -> bool:
-    """Whether `repr` says all about a value: numbers, texts and what holds nothing else."""
-    if type(value) in (tuple, list, dict):
-        inside = [*value, *value.values()] if type(value) is dict else value
-        return all(map(_plain, inside))
-    return value is None or type(value) in (bool, int, float, str, bytes)
-
-
-def _refuse_state(name: str, value: Any, user: Callable) -> None:
-    generator = isinstance(value, np.random.Generator | np.random.RandomState)
-    if generator or getattr(value, "changes_with_use", False):
-        what = f"{user.__name__} takes or uses {name!r} ({type(value).__name__})"
-        raise CacheError(f"{what}, which changes with use: pass a seed, or plain values")
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def cached(
     function: Callable[..., T],
     folder: Path,
-    code: Callable[[], str],
+    code: Callable[[Set[str]], str],
     reused: Callable[[str, float], None],
 ) -> Callable[..., T]:
     """`function`, pure and seeded by an argument, with results kept under `folder`.
 
-    `code` gives at each call the key of the code and the data that it runs on; `reused` takes a
-    result's key and the seconds that it had taken, NaN for one that was computed now. Calling
-    raises `CacheError` where a generator, a ``Run`` or something without a key is used.
+    `code` gives at each call the key of the code and the data that it runs on, from the modules of
+    the library that were reached; `reused` takes a result's key and the seconds that it had taken,
+    NaN for one that was computed now. Calling raises `CacheError` if something that is used cannot
+    be followed (see `dependencies`), or if a module in memory is not what its file says.
     """
+    title = getattr(function, "__name__", type(function).__name__)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> T:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-        for name, value in bound.arguments.items():
-            _refuse_state(name, value, function)
-        bound.apply_defaults()
-        # globals are read at the call: a cell above may have changed them since the definition
-        seen: dict[str, str] = {}
-        _follow(function, seen)
-        try:
-            arguments = joblib.hash(dict(bound.arguments))
-        except Exception as error:
-            what = f"an argument of {function.__name__} has no key ({error})"
-            raise CacheError(f"{what}: pass plain values") from error
-        everything = json.dumps([code(), seen, arguments], sort_keys=True)
-        key = f"{function.__name__}-{hashlib.sha256(everything.encode()).hexdigest()[:32]}"
+        # all is read at the call: a cell above may have changed it since the definition
+        walk = _walk(function, title, args, kwargs)
+        state = code(walk.modules)
+        digest = hashlib.sha256(f"{state} {walk.digest()}".encode()).hexdigest()
+        key = f"{re.sub('[^A-Za-z0-9_]', '', title)}-{digest[:32]}"
         if (stored := _load(folder, key)) is not None:
             value, seconds = stored
             reused(key, seconds)
             return value
+        _forget(walk.memories)
         start = time.perf_counter()
         value = function(*args, **kwargs)
-        if not _save(folder, key, value, time.perf_counter() - start):
-            why = f"no room in {folder}, or it has no pickle"
-            warnings.warn(f"the result of {function.__name__} is not kept: {why}", stacklevel=2)
+        seconds = time.perf_counter() - start
+        why = f"no room in {folder}, or it has no pickle"
+        if code(walk.modules) != state:
+            why = "the code on disk has changed while it was computed"
+        elif _save(folder, key, value, seconds):
+            why = ""
+        if why:
+            warnings.warn(f"the result of {title} is not kept: {why}", stacklevel=2)
         reused(key, nan)
         return value
 
+    stand_ins[wrapper] = function
     return wrapper
+
+
+def _walk(
+    function: Callable, title: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Dependencies:
+    """Everything that a call depends on."""
+    try:
+        bound = inspect.signature(function).bind(*args, **kwargs)
+        bound.apply_defaults()
+        arguments = dict(bound.arguments)
+    except ValueError:  # some built-in functions have no signature
+        arguments = {"arguments": args, "keywords": kwargs}
+    walk = Dependencies(title)
+    try:
+        walk.add(function)
+        for name, value in arguments.items():
+            walk.add(name, "(name)")
+            walk.add(value, name)
+    except RecursionError as error:
+        what = f"what {title} takes or uses is nested too deeply to be followed"
+        raise CacheError(f"{what}: pass plain values") from error
+    return walk
+
+
+# functions of `functools.cache`, and the state of what they call when they last forgot all
+_states: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
+
+
+def _forget(memories: Sequence[Any]) -> None:
+    """Have functions forget results that they may have computed from an earlier state."""
+    for memory in memories:
+        walk = Dependencies(memory.__name__)
+        walk.add(memory.__wrapped__)
+        if _states.get(memory) != walk.digest():
+            memory.cache_clear()
+            _states[memory] = walk.digest()
 
 
 def _load(folder: Path, key: str) -> tuple[Any, float] | None:

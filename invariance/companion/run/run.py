@@ -7,7 +7,7 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
 from math import isnan
@@ -31,7 +31,7 @@ from ..ledger.verdicts import Verdict, judge
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
 from . import style
-from .cache import cached, code_digest
+from .cache import Code, cached
 from .choosing import Stages, plain
 from .plots import described
 from .recording import record
@@ -251,10 +251,10 @@ class Run(Stages):
         `invariance.companion.run.cache`. Pass seeds, not generators.
         """
 
-        def key() -> str:
+        def key(reached: Set[str]) -> str:
             # what loaders hand out is an argument of every function that calls one
             door = " training data alone" if withholding() else ""
-            return f"{self._code_digest} {sorted(self._data.items())}{door}"
+            return f"{self._code.digest(reached)} {sorted(self._data.items())}{door}"
 
         def reused(key: str, seconds: float) -> None:
             # seconds of what an earlier run computed count once; NaN: computed by this one
@@ -263,9 +263,9 @@ class Run(Stages):
         return cached(function, self._paths.build / "cache" / self.notebook, key, reused)
 
     @cached_property
-    def _code_digest(self) -> str:
+    def _code(self) -> Code:
         source = self._paths.source(self.notebook)
-        return code_digest(source if source.is_file() else None)
+        return Code(source if source.is_file() else None)
 
     def _again(self, message: str) -> None:
         if self.batch:

@@ -1,0 +1,68 @@
+"""Ways by which a cached function reaches what is edited, and a kernel to execute them in.
+
+A way is a few cells of a notebook, in ``followed.txt`` and ``refused.txt``. They end with the call of a
+cached function, ``answer``. ``python ways.py`` executes those that are followed.
+"""
+
+import linecache
+import re
+import sys
+import types
+from pathlib import Path
+
+#: What stands in the text for what is edited: before, and after.
+EDITS = {
+    "ATTRIBUTE": ("real", "imag"),
+    "METHOD": ("upper", "lower"),
+    "NAME": ("add", "mul"),
+    "UFUNC": ("add", "multiply"),
+    "VALUE": ("1", "2"),
+}
+
+
+def _read(file: str) -> dict[str, str]:
+    text = Path(__file__).with_name(file).read_text()
+    sections = [section.partition("\n") for section in text.split("\n# %% ")[1:]]
+    return {name: cells for name, _, cells in sections}
+
+
+FOLLOWED = _read("followed.txt")
+#: The cells, and what the refusal must name.
+REFUSED = {
+    name.partition(" (")[0]: (re.search(r"\((.*)\)", name).group(1), cells)
+    for name, cells in _read("refused.txt").items()
+}
+
+
+def edited(text: str, version: int) -> str:
+    """The cells before the edit (0) or after it (1)."""
+    for word, versions in EDITS.items():
+        text = text.replace(word, versions[version])
+    return text
+
+
+def execute(source: str, run, main: types.ModuleType | None = None) -> types.ModuleType:
+    """Execute cells as a kernel does, in ``__main__``, with the text where tracebacks find it."""
+    before = sys.modules["__main__"]
+    main = main or types.ModuleType("__main__")
+    main.run = run
+    sys.modules["__main__"] = main
+    name = f"<cell {hash(source)}>"
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    try:
+        exec(compile(source, name, "exec"), vars(main))
+    finally:
+        sys.modules["__main__"] = before
+    return main
+
+
+def truth(source: str):
+    """The answer without a cache."""
+    return execute(source, types.SimpleNamespace(cache=lambda function: function)).answer
+
+
+if __name__ == "__main__":
+    from invariance.companion import Run
+
+    for way in FOLLOWED.values():
+        execute(edited(way, 0), Run("p/d"))

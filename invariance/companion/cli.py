@@ -252,7 +252,15 @@ def write_scoreboard() -> None:
 
 
 @main.command()
-def check() -> None:
+@click.option(
+    "--edition",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The file of the ledger's owner, to be compared with notebooks/claims.yml.",
+)
+def check(edition: Path | None) -> None:
     """Do ledger, notebooks, stored results and scoreboard agree?"""
-    _refuse(consistency.problems(Paths.find()))
+    paths = Paths.find()
+    _refuse(consistency.problems(paths, edition))
+    for remark in consistency.remarks(paths):
+        click.echo(remark)
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

@@ -25,6 +25,7 @@ from ...datasets.dataset import withholding
 from ..errors import NotebookError, RecordError
 from ..files import read_json, write_bytes, write_json
 from ..ledger.claims import load_ledger
+from ..ledger.registration import owners_edition, statement_digest
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
@@ -98,6 +99,7 @@ class Run(Stages):
         given = {"profile": profile, "seed": self.seed, **parameters}
         own = {name: plain(value, name, ParameterError) for name, value in given.items()}
         code = {"code": code_version(self._paths.root), "packages": package_versions()}
+        code["edition"] = owners_edition(self._paths)
         self._clock, started = time.perf_counter(), datetime.now(UTC)
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
@@ -201,7 +203,12 @@ class Run(Stages):
         # a quick run is of no protocol
         digest = protocol_digest(claim, settings_digest(self._settings)) if not self.quick else None
         entry = {"kind": claim.kind, "recorded": recorded, "data": data, "note": note}
-        self._claims[claim_id] = entry | verdict._asdict() | {"protocol": digest}
+        promised = {
+            "protocol": digest,
+            "statement": statement_digest(claim),
+            "earlier": [earlier.verdict for earlier in claim.history],
+        }
+        self._claims[claim_id] = entry | verdict._asdict() | promised
         self._write()
         said = "; ".join(filter(None, [verdict.reason, data and f"data: {data}", note]))
         word = verdict.verdict + " (a quick run: no verdict)" * self.quick

@@ -89,7 +89,7 @@ def statement_digest(claim: Claim) -> str:
     """Sixteen digits of what a claim states.
 
     >>> statement_digest(Claim("p/c", "order", "f1", "full", says="a beats b"))
-    '77b68764fa57a82e'
+    '145de288c70d1b4d'
     """
     stated = {name: value for name in STATEMENT if (value := getattr(claim, name))}
     return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import CompanionError
 from ..files import read_text, write_bytes
+from ..numbers import without_rounding
 from ..paths import Paths
 from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
@@ -152,7 +153,8 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
     jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
                       "said": lambda text: f" ({_plain(text)})" * bool(text),
                       "sentence": sentence, "counted": counted,
-                      "registration": registration}  # fmt: skip
+                      "registration": registration,
+                      "without_rounding": without_rounding}  # fmt: skip
     jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
                       "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,
                       "title": partial(_title, paths)}  # fmt: skip

@@ -251,3 +251,34 @@ def test_a_readme_that_is_no_text_is_named(project):
 def test_markers_must_stand_once_and_in_order(text):
     with pytest.raises(ScoreboardError, match="once, where it shall stand"):
         with_scoreboard(text, "board")
+
+
+ROUNDINGS = [(8.27e-15, 3.1e-16, 5e-15), (0.0, 2.2e-17, 4.4e-16), (9e-14, 0.0, 7.77e-14)]
+
+
+def test_no_page_prints_digits_of_rounding(project):
+    """A faithful rerun on another machine rounds otherwise, and gives the same pages."""
+    pages = set()
+    for largest, gap, error in ROUNDINGS:
+        scores = {"a": [1.0 + gap, 1.1], "b": [2.0, 2.1]}
+        path = publish(project, "demo/a", "same", "order", same={"difference": largest},
+                       order={"scores": scores, "paired": True})  # fmt: skip
+        results = json.loads(path.read_text())
+        results["says"] = [{"text": "x", "said": f"They agree to {error:.1e} of theirs."}]
+        drawn = {"name": "f", "caption": "", "files": ["f.png"]}
+        results["figures"] = [drawn | {"alt": f"b from {error:.3g} to 0.5, or {gap + 1e-18:.0e}."}]
+        path.write_text(json.dumps(results))
+        (path.parent / "f.png").touch()
+        board(project)
+        written = [project.readme, *project.figures.glob("*.md")]
+        pages.add("".join(page.read_text() for page in sorted(written)))
+    (text,) = pages
+    assert "agree to &lt; 1e-12 of theirs" in text
+    assert "b from &lt; 1e-12 to 0.5" in text
+
+
+def test_the_pages_of_this_project_print_no_rounding():
+    for name in ("README.md", "figures/README.md", "figures/FAILURES.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        measured = [line for line in text.splitlines() if "tolerance" not in line]
+        assert re.findall(r"[\d.]+e-(?:1[3-9]|[2-9]\d)\b", "\n".join(measured)) == [], name

@@ -149,12 +149,14 @@ def cached(
     folder: Path,
     code: Callable[[], str],
     reused: Callable[[str, float], None],
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Callable[..., T]:
     """`function`, pure and seeded by an argument, with results kept under `folder`.
 
     `code` gives at each call the key of the code and the data that it runs on; `reused` takes a
-    result's key and the seconds that it had taken, NaN for one that was computed now. Calling
-    raises `CacheError` where a generator, a ``Run`` or something without a key is used.
+    result's key and the seconds that it had taken, NaN for one that was computed now; `clock`
+    counts them. Calling raises `CacheError` where a generator, a ``Run`` or something without a key
+    is used.
     """
 
     @wraps(function)
@@ -177,9 +179,9 @@ def cached(
             value, seconds = stored
             reused(key, seconds)
             return value
-        start = time.perf_counter()
+        start = clock()
         value = function(*args, **kwargs)
-        if not _save(folder, key, value, time.perf_counter() - start):
+        if not _save(folder, key, value, clock() - start):
             why = f"no room in {folder}, or it has no pickle"
             warnings.warn(f"the result of {function.__name__} is not kept: {why}", stacklevel=2)
         reused(key, nan)

@@ -5,7 +5,6 @@ import html
 import os
 import re
 import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from matplotlib.figure import Figure
 
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
+from ..clock import WorkingClock
 from ..errors import NotebookError, RecordError
 from ..files import read_json, write_bytes, write_json
 from ..ledger.claims import load_ledger
@@ -100,7 +100,10 @@ class Run(Stages):
         own = {name: plain(value, name, ParameterError) for name, value in given.items()}
         code = {"code": code_version(self._paths.root), "packages": package_versions()}
         code["edition"] = owners_edition(self._paths)
-        self._clock, started = time.perf_counter(), datetime.now(UTC)
+        started = datetime.now(UTC)
+        self._clock = WorkingClock().keep_looking()
+        if (shell := _shell()) is not None:
+            self._clock.follow_cells(shell)
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
@@ -267,7 +270,8 @@ class Run(Stages):
             # seconds of what an earlier run computed count once; NaN: computed by this one
             self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
-        return cached(function, self._paths.build / "cache" / self.notebook, key, reused)
+        folder = self._paths.build / "cache" / self.notebook
+        return cached(function, folder, key, reused, self._clock)
 
     @cached_property
     def _code_digest(self) -> str:
@@ -289,7 +293,7 @@ class Run(Stages):
         self._results |= {"figures": [*self._figures.values()], "tables": [*self._tables.values()]}
         self._results["volatile"] |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "wall_s": round(time.perf_counter() - self._clock, 3),
+            "wall_s": round(self._clock(), 3),
             "cached_s": round(sum(self._spared.values()), 3),
             "cpu_s": round(sum(os.times()[:4]), 1),
             "floor_s": round(floor_s(), 1),

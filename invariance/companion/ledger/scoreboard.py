@@ -17,6 +17,7 @@ from ..errors import CompanionError
 from ..files import read_text, write_bytes
 from ..numbers import without_rounding
 from ..paths import Paths
+from ..words import without_tex
 from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
 from .registration import Registrar, Registration, registration_sentence
@@ -154,7 +155,7 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
                       "said": lambda text: f" ({_plain(text)})" * bool(text),
                       "sentence": sentence, "counted": counted,
                       "registration": registration,
-                      "without_rounding": without_rounding}  # fmt: skip
+                      "without_rounding": without_rounding, "without_tex": without_tex}  # fmt: skip
     jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
                       "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,
                       "title": partial(_title, paths)}  # fmt: skip

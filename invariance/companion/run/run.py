@@ -31,6 +31,7 @@ from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
+from ..words import without_tex
 from . import style
 from .cache import cached, code_digest
 from .choosing import Stages, plain
@@ -127,13 +128,14 @@ class Run(Stages):
         """Save a figure as PNG, show it with its alternative text, and close it.
 
         `alt` says what the figure shows, for those who do not see it; as a rule it is `described`.
+        Formulas in it are read as words and signs.
         `name` is that of the file, without ending; `caption` is Markdown, with formulas in dollars.
         Raises `RecordError` for a bad name or, in a batch run, one used before.
         """
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
             raise RecordError(f"figure {name!r}: expected a matplotlib Figure, got {figure!r:.60}")
-        alt = " ".join((described(figure) if alt is None else alt).split())
+        alt = " ".join((described(figure) if alt is None else without_tex(alt)).split())
         if not alt.strip(" ."):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         png, file = to_png(figure), f"{name}.png"

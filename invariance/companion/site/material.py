@@ -17,6 +17,7 @@ from ..ledger.results import altered, read_executed, read_results, read_status
 from ..ledger.scoreboard import OPEN, Row, rows_of
 from ..numbers import without_rounding
 from ..paths import Paths
+from ..words import without_tex
 
 _LARGEST_PICTURE = 40_000_000  # pixels
 
@@ -197,7 +198,7 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
         if fault := is_picture(png):
             problems.append(f"figure {entry['name']}: {fault}")
         else:
-            alt = without_rounding(entry["alt"] or entry["caption"] or entry["name"])
+            alt = without_rounding(without_tex(entry["alt"]) or entry["caption"] or entry["name"])
             caption = without_rounding(entry["caption"])
             figures[entry["name"]] = Figure(entry["name"], alt, caption, png)
     for entry in content["tables"]:

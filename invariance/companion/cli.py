@@ -257,10 +257,16 @@ def write_scoreboard() -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="The file of the ledger's owner, to be compared with notebooks/claims.yml.",
 )
-def check(edition: Path | None) -> None:
-    """Do ledger, notebooks, stored results and scoreboard agree?"""
+@click.option("--strict", is_flag=True, help="Refuse published pictures older than their code.")
+def check(edition: Path | None, strict: bool) -> None:
+    """Do ledger, notebooks, stored results and scoreboard agree?
+
+    Published pictures that are older than the code that draws them are named; with --strict they
+    are an error, as is whatever cannot be checked here.
+    """
     paths = Paths.find()
-    _refuse(consistency.problems(paths, edition))
-    for remark in consistency.remarks(paths):
+    remarks = consistency.remarks(paths)
+    _refuse(consistency.problems(paths, edition) + remarks * strict)
+    for remark in remarks:
         click.echo(remark)
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

@@ -22,6 +22,7 @@ from ..paths import PROFILES, Paths
 from ..source import calls_of, chooses, notebook_code, read_notebook, read_parameters, reads
 from .claims import Claim, load_ledger
 from .guard import alterations, departures
+from .pictures import older_pictures
 from .results import altered, files_of, read_results, read_status
 from .scoreboard import Row, all_rows, faults, scoreboard
 from .settings import read_settings, registered, standing
@@ -178,7 +179,20 @@ def _says_more_than_can_be_shown_here(written: str, here: str, rows: Sequence[Ro
 
 
 def remarks(paths: Paths) -> list[str]:
-    """What could not be checked here, and is no inconsistency: one sentence each."""
+    """What is to be known and is no inconsistency, one sentence each.
+
+    Published pictures that their notebook would draw otherwise today: the results beside them
+    stand, until the next full run. And what cannot be checked here.
+    """
+    remedy = "'invariance run --profile full' draws it again"
+    said = [
+        f"{figure}: the published picture is older than the code that draws it; {remedy}"
+        for figure in older_pictures(paths)
+    ]
+    return said + _not_shown_here(paths)
+
+
+def _not_shown_here(paths: Paths) -> list[str]:
     with suppress(CompanionError):  # `problems` has said so
         rows = [row for row in all_rows(paths) if row.registration and row.verdict in VERDICTS]
         if away := sum(row.registration.elsewhere for row in rows if row.registration):

@@ -30,7 +30,6 @@ that they name. Changed and changed back is no change. A claim under a new name 
 import hashlib
 import json
 import re
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +37,7 @@ from typing import Any
 from ..errors import CompanionError, LedgerError
 from ..files import file_digest, read_text
 from ..paths import Paths
+from ..repository import NO_REPOSITORY, SHALLOW, Repository
 from .claims import Claim, Ledger, parse_ledger
 from .guard import departures, recorded_digests
 from .results import read_results
@@ -47,9 +47,6 @@ from .settings import parse_settings, protocol_digest, registered, settings_dige
 STATEMENT = ("kind", "source", "says", "paper", "unit", "better", "margin", "share", "count")
 
 NO_COMMIT = "no commit named by the run"
-NO_REPOSITORY = "no git repository here"
-SHALLOW = "commit beyond this shallow clone"
-NOT_IN_HISTORY = "commit not in this history"
 UNCOMMITTED = "uncommitted changes at the run"
 NO_LEDGER = "no ledger in the commit"
 NOT_IN_COMMIT = "no such claim in the commit"
@@ -114,91 +111,49 @@ class _AtRun:
 class _Commit:
     """Ledger and settings of one commit of the project's repository."""
 
-    def __init__(self, paths: Paths, commit: str) -> None:
+    def __init__(self, paths: Paths, repository: Repository, commit: str) -> None:
         self._paths = paths
+        self._repository = repository
         self._commit = commit
         self._protocol_settings: dict[str, str] = {}
         try:
-            self.ledger: Ledger | None = parse_ledger(self._text(paths.ledger), "the ledger")
+            self.ledger: Ledger | None = parse_ledger(
+                repository.text(commit, paths.ledger), "the ledger"
+            )
         except (CompanionError, LookupError):
             self.ledger = None
-
-    def _text(self, path: Any) -> str:
-        """A file as it was; a LookupError if it was not there."""
-        name = path.relative_to(self._paths.root).as_posix()
-        done = _git(self._paths, "show", f"{self._commit}:./{name}")
-        if done is None or done.returncode:
-            raise LookupError(name)
-        return done.stdout
 
     def settings(self, notebook: str) -> str:
         """Digest of what a notebook had chosen by then."""
         if notebook not in self._protocol_settings:
-            try:
-                chosen = parse_settings(self._text(self._paths.settings(notebook)))
-                digest = settings_digest(chosen)
-            except LookupError:
-                digest = settings_digest(None)
-            except (LedgerError, ValueError, TypeError, AttributeError):
-                digest = "unreadable"
-            self._protocol_settings[notebook] = digest
+            self._protocol_settings[notebook] = self._settings_digest(notebook)
         return self._protocol_settings[notebook]
 
-
-def _git(paths: Paths, *arguments: str) -> subprocess.CompletedProcess[str] | None:
-    """What git says of the project; None if there is no git."""
-    line = ["git", "-C", str(paths.root), *arguments]
-    try:
-        return subprocess.run(
-            line, capture_output=True, encoding="utf-8", errors="replace", timeout=30
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
+    def _settings_digest(self, notebook: str) -> str:
+        try:
+            text = self._repository.text(self._commit, self._paths.settings(notebook))
+        except LookupError:
+            return settings_digest(None)
+        try:
+            return settings_digest(parse_settings(text))
+        except (LedgerError, ValueError, TypeError, LookupError, AttributeError):
+            return "unreadable"
 
 
 class Registrar:
     """Looks up, for results of a project, whether their claims were registered before the run."""
 
     def __init__(self, paths: Paths) -> None:
+        self.repository = Repository(paths)
         self._paths = paths
-        self._places: dict[str, str] = {}
         self._commits: dict[str, _Commit] = {}
-        self._repository: str | None = None
         self._edition_holds: bool | None = None
         self._recorded: dict[str, str] | None = None
         self._files: dict[str, tuple[str, str]] = {}
 
-    # -- the repository ------------------------------------------------------------------------
-
-    def _kind_of_repository(self) -> str:
-        """Why commits may be missing here: no repository, a shallow clone; empty if none is."""
-        if self._repository is None:
-            done = _git(self._paths, "rev-parse", "--is-shallow-repository")
-            if done is None or done.returncode:
-                self._repository = NO_REPOSITORY
-            else:
-                self._repository = SHALLOW if done.stdout.strip() == "true" else ""
-        return self._repository
-
-    @property
-    def lacks_history(self) -> bool:
-        """Whether commits may be missing here that the project has elsewhere."""
-        return bool(self._kind_of_repository())
-
-    def _place(self, commit: str) -> str:
-        """Why a commit cannot be looked into; empty if it can."""
-        if commit not in self._places:
-            why = NO_REPOSITORY
-            if self._kind_of_repository() != NO_REPOSITORY:
-                done = _git(self._paths, "merge-base", "--is-ancestor", commit, "HEAD")
-                known = done is not None and done.returncode == 0
-                why = "" if known else self._kind_of_repository() or NOT_IN_HISTORY
-            self._places[commit] = why
-        return self._places[commit]
-
     def _look_into(self, commit: str) -> _Commit:
         if commit not in self._commits:
-            self._commits[commit] = _Commit(self._paths, commit)
+            self._commits[commit] = _Commit(self._paths, self.repository, commit)
         return self._commits[commit]
 
     # -- one result ----------------------------------------------------------------------------
@@ -211,7 +166,7 @@ class Registrar:
         gap, fault = self._file(notebook)
         if fault:
             return Registration(fault=fault)
-        commit, clean = _commit_of(results["provenance"]["code"])
+        commit, clean = commit_of(results["provenance"]["code"])
         committed, why = self._committed(claim.id, commit, clean)
         if why == NOT_IN_COMMIT or (committed and self._contradicts(entry, committed, results)):
             what = f"{claim.id}: {notebook} records another statement or protocol for it than"
@@ -222,7 +177,7 @@ class Registrar:
 
     def undeclared(self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         """The change since `results` that the claim's history does not tell of, in a sentence."""
-        commit, clean = _commit_of(results["provenance"]["code"])
+        commit, clean = commit_of(results["provenance"]["code"])
         committed, _ = self._committed(claim.id, commit, clean)
         return self._changes(claim, entry, results["notebook"], _at_run(entry, committed))[0]
 
@@ -233,7 +188,7 @@ class Registrar:
         statement = entry.get("statement")
         if statement is not None and statement != statement_digest(committed):
             return True
-        commit, _ = _commit_of(results["provenance"]["code"])
+        commit, _ = commit_of(results["provenance"]["code"])
         settings = self._look_into(commit).settings(results["notebook"])
         return entry.get("protocol") not in (None, protocol_digest(committed, settings))
 
@@ -263,7 +218,7 @@ class Registrar:
             return None, NO_COMMIT
         if not clean:
             return None, UNCOMMITTED
-        if why := self._place(commit):
+        if why := self.repository.unknown(commit):
             return None, why
         ledger = self._look_into(commit).ledger
         if ledger is None:
@@ -307,10 +262,10 @@ class Registrar:
         return self._edition_holds
 
 
-def _commit_of(code: str) -> tuple[str, bool]:
+def commit_of(code: str) -> tuple[str, bool]:
     """The commit in a code's version, and whether nothing else was uncommitted then.
 
-    >>> _commit_of("0.1.0+g1234abcd99-dirty"), _commit_of("0.1.0")
+    >>> commit_of("0.1.0+g1234abcd99-dirty"), commit_of("0.1.0")
     (('1234abcd99', False), ('', True))
     """
     match = re.search(r"\+g([0-9a-f]{7,40})(-dirty)?$", code)

@@ -22,8 +22,9 @@ from matplotlib.figure import Figure
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
 from ..clock import WorkingClock
+from ..drawing import Drawings
 from ..errors import NotebookError, RecordError
-from ..files import read_json, write_bytes, write_json
+from ..files import read_json, read_text, write_bytes, write_json
 from ..ledger.claims import load_ledger
 from ..ledger.registration import owners_edition, statement_digest
 from ..ledger.results import RESULTS_SCHEMA
@@ -141,11 +142,24 @@ class Run(Stages):
         png, file = to_png(figure), f"{name}.png"
         plt.close(figure)
         write_bytes(self.folder / file, png)
-        self._figures[name] = {"name": name, "files": [file], "alt": alt, "caption": caption}
+        drawn = self._drawing(name)
+        described_as = {"alt": alt, "caption": caption}
+        self._figures[name] = {"name": name, "files": [file], "drawn": drawn} | described_as
         self._write()
         shown = {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"}
         _display(shown, {"figure": name}, alt)
         _markdown(caption)
+
+    def _drawing(self, figure: str) -> str | None:
+        """Digest of the code that draws a figure, if the notebook is a file of the project."""
+        source = self._paths.source(self.notebook)
+        if not source.is_file():
+            return None
+        beside = {path.name: read_text(path) for path in source.parent.glob("_*.py")}
+        try:
+            return Drawings(read_text(source), beside).digest(figure)
+        except NotebookError:
+            return None  # edited since, and broken: `invariance check` names it
 
     def table(
         self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""

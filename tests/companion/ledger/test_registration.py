@@ -392,7 +392,7 @@ def test_a_new_edition_that_leaves_a_claim_alone_changes_nothing_for_it(owned):
 def test_every_published_result_of_this_project_is_registered():
     paths = Paths(ROOT)
     registrar = Registrar(paths)
-    if registrar.lacks_history:
+    if registrar.repository.lack:
         pytest.skip("a copy without the project's history: nothing can be shown here")
     rows = rows_of(load_ledger(paths.ledger), published_results(paths), paths)
     counted = [row for row in rows if row.registration is not None]

@@ -59,6 +59,17 @@ class Repository:
             raise LookupError(f"{name} in {commit}")
         return found
 
+    def last_text(self, commit: str, path: Path) -> str:
+        """A file as it was in a commit, or before it was removed; a `LookupError` without any."""
+        try:
+            return self.text(commit, path)
+        except LookupError:
+            name = path.relative_to(self._paths.root).as_posix()
+            removed = self._git("rev-list", "-1", commit, "--", f"./{name}")
+            if not removed or not removed.strip():
+                raise
+            return self.text(f"{removed.strip()}^", path)
+
     def files(self, commit: str, folder: Path) -> list[Path]:
         """The files right below a folder in a commit."""
         name = folder.relative_to(self._paths.root).as_posix()

@@ -15,6 +15,7 @@ ledger's owner, and the commit of the code. The rules:
    as it is now. Whatever else is the case is counted, with its reason, as not shown.
 2. A statement or a protocol that is another than at the run needs a new entry at the end of the
    claim's `history`: one change, one entry. Without it the change is an error.
+   The same holds for a result and the one that it replaced, as far as that one was committed.
 3. Entries of a history are never removed, and their verdicts never change.
 4. The ledger's owner is whoever decides what has to be reproduced, and may be somebody else than
    those who reproduce it. If a project has an owner's edition (``notebooks/claims.sha256``), the
@@ -147,6 +148,7 @@ class Registrar:
         self.repository = Repository(paths)
         self._paths = paths
         self._commits: dict[str, _Commit] = {}
+        self._former: dict[tuple[str, str], Any] = {}
         self._edition_holds: bool | None = None
         self._recorded: dict[str, str] | None = None
         self._files: dict[str, tuple[str, str]] = {}
@@ -173,7 +175,48 @@ class Registrar:
             fault = f"{what} {commit}, the commit that it names: run the notebook again"
             return Registration(fault=fault)
         fault, changed = self._changes(claim, entry, notebook, _at_run(entry, committed))
+        if commit and not self.repository.unknown(commit):
+            fault = fault or self._replaced(claim, entry, results, commit)
         return Registration(gap=gap or changed or why, fault=fault)
+
+    def _replaced(
+        self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any], commit: str
+    ) -> str:
+        """What changed since the results that `results` replaced, if no history tells of it."""
+        notebook = results["notebook"]
+        former = self._published(commit, notebook)
+        try:
+            before = former["claims"][claim.id]
+            made_by, _ = commit_of(former["provenance"]["code"])
+            same_edition = former["provenance"].get("edition", "") == _edition(results)
+            promised = [before.get("statement"), before.get("protocol"), before["verdict"]]
+            earlier = before.get("earlier")
+        except (LookupError, TypeError, AttributeError):
+            return ""  # none were published, or they are of another form
+        statement, protocol, verdict = promised
+        another_statement = same_edition and None not in (statement, entry.get("statement"))
+        another_statement = another_statement and statement != entry.get("statement")
+        if protocol in (None, entry.get("protocol")) and not another_statement:
+            return ""
+        if earlier is None:  # recorded before histories were
+            committed, _ = self._committed(claim.id, made_by, clean=True)
+            earlier = committed.history if committed else ()
+        if len(claim.history) > len(earlier):
+            return ""
+        what = f"its {'statement' if another_statement else 'protocol'} changed between two runs of"
+        gave = f"the one before, published by {commit}, gave {verdict!r}"
+        return f"{claim.id}: {what} {notebook}; {gave}. Add that at the end of its history"
+
+    def _published(self, commit: str, notebook: str) -> Any:
+        """The results of a notebook that were published last when a commit was made."""
+        if (commit, notebook) not in self._former:
+            try:
+                path = self._paths.published(notebook) / "results.json"
+                content = json.loads(self.repository.last_text(commit, path))
+            except (LookupError, ValueError, RecursionError):
+                content = None
+            self._former[commit, notebook] = content
+        return self._former[commit, notebook]
 
     def undeclared(self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any]) -> str:
         """The change since `results` that the claim's history does not tell of, in a sentence."""
@@ -272,6 +315,10 @@ def commit_of(code: str) -> tuple[str, bool]:
     return (match[1], match[2] is None) if match else ("", True)
 
 
+def _edition(results: Mapping[str, Any]) -> str:
+    return str(results["provenance"].get("edition", ""))
+
+
 def _at_run(entry: Mapping[str, Any], committed: Claim | None) -> _AtRun | None:
     """What is known of a claim as it was at a run, from its results or else from its commit."""
     if entry.get("statement") is not None:
@@ -317,8 +364,8 @@ def registration_sentence(registrations: Sequence[Registration]) -> str:
     """For how many results that count registration is shown, and why not for the others.
 
     >>> registration_sentence([Registration(), Registration(NO_COMMIT)])
-    'Registered before the run, statement and protocol: shown for 1 of 2 results. The other: no
-    commit named by the run (1).'
+    'Registered before the run, statement and protocol: shown for 1 of 2 results. Not shown:
+    no commit named by the run (1).'
     """
     total = len(registrations)
     if not total:
@@ -333,6 +380,5 @@ def registration_sentence(registrations: Sequence[Registration]) -> str:
         if not one.shown:
             reason = "an error that 'invariance check' names" if one.fault else one.gap
             gaps[reason] = gaps.get(reason, 0) + 1
-    others = "The other" if total - number == 1 else "The others"
     reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(gaps.items()))
-    return f"{said} {others}: {reasons}."
+    return f"{said} Not shown: {reasons}."

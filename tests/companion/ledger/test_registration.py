@@ -164,7 +164,7 @@ def test_a_declared_change_is_no_longer_shown(repository):
     repository.run()
     edit(repository, "margin: 1.0", "margin: 9.0")
     edit(repository, 'draws"}', f'draws",\n     {HISTORY}')
-    assert shown(repository).startswith("0 of 1 result. The other: statement changed since the run")
+    assert shown(repository).startswith("0 of 1 result. Not shown: statement changed since the run")
     commit(repository)
     repository.run()
     assert shown(repository) == "1 of 1 result."
@@ -244,22 +244,22 @@ def test_history_only_grows(repository, now, said, old):
 
 def test_without_a_repository_nothing_is_shown(own):
     own.run()
-    assert shown(own) == "0 of 1 result. The other: no commit named by the run (1)."
+    assert shown(own) == "0 of 1 result. Not shown: no commit named by the run (1)."
 
 
 def test_a_claim_that_was_not_committed_is_not_shown(repository):
     edit(repository, "ten draws", "twelve draws")
     repository.run()
-    assert shown(repository) == "0 of 1 result. The other: uncommitted changes at the run (1)."
+    assert shown(repository) == "0 of 1 result. Not shown: uncommitted changes at the run (1)."
     commit(repository, "afterwards")
-    assert shown(repository) == "0 of 1 result. The other: uncommitted changes at the run (1)."
+    assert shown(repository) == "0 of 1 result. Not shown: uncommitted changes at the run (1)."
 
 
 def test_a_commit_that_was_rewritten_is_not_shown(repository):
     repository.run()
     assert shown(repository) == "1 of 1 result."
     git(repository.root, "commit", "-q", "--amend", "--allow-empty", "-m", "other words")
-    assert shown(repository).startswith("0 of 1 result. The other: commit not in this history (1)")
+    assert shown(repository).startswith("0 of 1 result. Not shown: commit not in this history (1)")
 
 
 @pytest.mark.parametrize("how", ["shallow", "archive"])
@@ -286,7 +286,7 @@ def test_a_copy_without_history_says_so_and_agrees(repository, tmp_path_factory,
     readme.write_text(committed)
     assert invoke("scoreboard").exit_code == 0
     why = "shallow clone" if how == "shallow" else "no git repository"
-    assert "shown for 0 of 1 result. The other: " in readme.read_text()
+    assert "shown for 0 of 1 result. Not shown: " in readme.read_text()
     assert why in readme.read_text()
     assert invoke("check").exit_code == 0
     ledger = copy / "notebooks/claims.yml"
@@ -343,6 +343,26 @@ def test_a_run_does_not_replace_what_an_undeclared_change_would_hide(own):
     assert "70.0" in (own.published("demo/a") / "results.json").read_text()
 
 
+@pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])
+@pytest.mark.parametrize("removed", [False, True], ids=["overwritten", "removed"])
+def test_a_result_that_replaced_one_of_another_protocol_is_named(repository, removed, old):
+    """The former result is overwritten or removed, the protocol rewritten, all is run again."""
+    repository.run(value=70.0, se=0.1)
+    if old:
+        without_digests(repository)
+    write_scoreboard(repository)
+    commit(repository, "it falls short")
+    edit(repository, "ten draws", "the best of ten draws")
+    if removed:
+        (repository.published("demo/a") / "results.json").unlink()
+    commit(repository, "another protocol")
+    repository.run()
+    commit(repository, "it matches")
+    refused(repository, "demo/number", "between two runs", "short")
+    edit(repository, 'draws"}', f'draws",\n     {HISTORY}')
+    assert invoke("scoreboard").exit_code == 0
+
+
 # -- the owner's editions --------------------------------------------------------------------------
 
 
@@ -372,9 +392,9 @@ def test_the_owners_new_edition_needs_no_history_and_is_told(owned, old):
     assert "differs from its owner's edition" in invoke("check").output
     owned.publish_edition()
     why = "statement changed by the ledger's owner since the run (1)"
-    assert shown(owned) == f"0 of 1 result. The other: {why}."
+    assert shown(owned) == f"0 of 1 result. Not shown: {why}."
     commit(owned)
-    assert shown(owned) == f"0 of 1 result. The other: {why}."
+    assert shown(owned) == f"0 of 1 result. Not shown: {why}."
     edit(owned, "ten draws", "twelve draws")
     refused(owned, "demo/number", "its protocol", "history")
 

@@ -97,15 +97,21 @@ def _first_text(call: ast.Call) -> str | None:
     return first if isinstance(first, str) else None
 
 
-def _records(paths: Paths) -> Iterator[str]:
-    """What notebooks record, or have recorded, for claims."""
-    ledger = load_ledger(paths.ledger)
+def _recorders(paths: Paths) -> dict[str, set[str]]:
+    """Notebooks by the claims that their code names."""
     recorders: dict[str, set[str]] = {}
     for notebook in paths.all_notebooks():
         with suppress(NotebookError):  # said by `_form`
             for name, call in calls_of(paths.source(notebook)):
                 if name == "run.claim" and (text := _first_text(call)):
                     recorders.setdefault(text, set()).add(notebook)
+    return recorders
+
+
+def _records(paths: Paths) -> Iterator[str]:
+    """What notebooks record, or have recorded, for claims."""
+    ledger = load_ledger(paths.ledger)
+    recorders = _recorders(paths)
     stored = [*paths.figures.glob("*/*/results.json")]
     stored += [p for profile in PROFILES for p in (paths.build / profile).glob("*/*/results.json")]
     for path in sorted(stored):

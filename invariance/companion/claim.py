@@ -46,6 +46,7 @@ def told(paths: Paths, row: Row) -> dict[str, str]:
         "limits": claim.limits,
         "program": "repeats the authors' own program" if claim.program else "",
         "protocol": claim.protocol,
+        "standing": row.registration.said if row.registration else "",
         "notebook": row.notebook,
         "a rerun": _cost(paths, row.notebook),
     }

@@ -252,7 +252,21 @@ def write_scoreboard() -> None:
 
 
 @main.command()
-def check() -> None:
-    """Do ledger, notebooks, stored results and scoreboard agree?"""
-    _refuse(consistency.problems(Paths.find()))
+@click.option(
+    "--edition",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The file of the ledger's owner, to be compared with notebooks/claims.yml.",
+)
+@click.option("--strict", is_flag=True, help="Refuse published pictures older than their code.")
+def check(edition: Path | None, strict: bool) -> None:
+    """Do ledger, notebooks, stored results and scoreboard agree?
+
+    Published pictures that are older than the code that draws them are named; with --strict they
+    are an error, as is whatever cannot be checked here.
+    """
+    paths = Paths.find()
+    remarks = consistency.remarks(paths)
+    _refuse(consistency.problems(paths, edition) + remarks * strict)
+    for remark in remarks:
+        click.echo(remark)
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

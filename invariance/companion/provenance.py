@@ -35,7 +35,6 @@ def package_versions() -> dict[str, str]:
     return found
 
 
-@cache
 def code_version(root: Path) -> str:
     """Version of this package and the commit of `root`: ``0.1.0+g1234abc``, or ``...-dirty``.
 

@@ -38,6 +38,7 @@ _PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
 _TYPE = re.compile(rf"({'|'.join(_PLAIN)}|list\[({'|'.join(_PLAIN)})\])( \| None)?")
 # a name, a type, a value, a comment; papermill drops a parameter with a second equals sign
 _LINE = re.compile(r"""(\w+): *([^=#]+?) *= *((?:"[^"=]*"|'[^'=]*'|[^='"#])+?) *(?:# *([^=]*))?""")
+_MAGIC = re.compile(r"(?m)^\s*[%!].*$")
 _UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 
 
@@ -64,7 +65,19 @@ def parse_notebook(text: str) -> "nbformat.NotebookNode":
 def notebook_code(path: Path) -> str:
     """All code of a text notebook as one Python source, IPython's magic lines left out."""
     cells = (cell.source for cell in read_notebook(path).cells if cell.cell_type == "code")
-    return re.sub(r"(?m)^\s*[%!].*$", "", "\n".join(cells))
+    return _MAGIC.sub("", "\n".join(cells))
+
+
+def code_cells(text: str) -> list[str]:
+    """The code cells of a text notebook as Python, IPython's magic lines left out.
+
+    A `NotebookError` if it cannot be read.
+    """
+    try:
+        cells = [cell.source for cell in parse_notebook(text).cells if cell.cell_type == "code"]
+    except Exception as error:
+        raise NotebookError(f"cannot read the notebook: {error}") from error
+    return [_MAGIC.sub("", cell) for cell in cells]
 
 
 def parse_code(code: str, what: str) -> ast.Module:

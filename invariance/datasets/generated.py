@@ -24,7 +24,8 @@ def make_xperm(
     Returns
     -------
     X : ndarray of shape (alphabet^length, length * alphabet)
-        One-hot letters, position after position: 8^5 = 32,768 sequences in the paper.
+        One-hot letters, position after position: 8^5 = 32,768 sequences in the paper, in
+        lexicographic order. Draw rows at random: every sixteenth ends in the same letter.
     y : ndarray of shape (alphabet^length,)
         1 when both targets occur, else 0.
 

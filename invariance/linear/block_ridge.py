@@ -54,8 +54,9 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BlockRidgeClassifier(alpha=1e-3)
-    >>> for start in range(3):
-    ...     model = model.partial_fit(X[start::3], y[start::3], classes=[0, 1, 2])
+    >>> shuffled = np.random.default_rng(0).permutation(len(X))  # the file is sorted by class
+    >>> for block in np.split(shuffled, 3):
+    ...     model = model.partial_fit(X[block], y[block], classes=[0, 1, 2])
     >>> model.n_seen_, model.coef_.shape, bool(model.score(X, y) > 0.8)
     (150, (3, 4), True)
     """

@@ -429,6 +429,18 @@ run.table(
 )
 
 # %%
+rivals = {}  # the fastest rival of each job that has one, as a multiple of ours
+threads_gain = {}  # one thread over two
+for row in rows:
+    times = float(row["times ours"])
+    if row["way"] == "one thread":
+        threads_gain[row["job"]] = times
+    elif row["way"] != "floor":
+        rivals[row["job"]] = min(times, rivals.get(row["job"], np.inf))
+n_fastest = sum(times >= 1 for times in rivals.values())
+n_quicker = sum(times > 1 for times in threads_gain.values())
+
+# %%
 LOOKS = {
     "definition": look("definition"),
     PUBLIC: look("augmentation"),
@@ -445,20 +457,34 @@ for label, style in LOOKS.items():
     axis.plot(times, at, linestyle="none", label=label, **style._asdict())
 axis.axvline(1, color="black", linewidth=0.8)
 axis.set_yticks(range(len(titles)), titles)
-others = [r for r in rows if r["way"] not in ("floor", "one thread")]
-behind = {r["job"] for r in others if float(r["times ours"]) < 1}
+title = f"Ours is the fastest in {n_fastest} of the {len(rivals)} jobs that have a rival;\n"
+title += f"two threads are faster than one in {n_quicker} of {len(threads_gain)}"
 axis.set(
     xscale="log",
     xlabel="Time as a multiple of ours",
     ylim=(len(JOBS) - 0.5, -0.5),
-    title=f"No other way is quicker in {len(JOBS) - len(behind)} of {len(JOBS)} jobs",
+    title=title,
 )
 axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
 run.figure(
     fig,
     "speed",
-    caption="On one core, at the largest size that each way reached; left of the line is quicker "
-    "than ours. The floor is mostly the product of all inner products the definition needs.",
+    caption="At the largest size that each way reached; left of the line is quicker than ours. All on "
+    "one core, but for the last jobs, which compare our two threads with one. A rival is the plain "
+    "definition or another package; the floor is none: it is mostly the product of all inner "
+    "products the definition needs.",
+)
+
+# %%
+run.say(
+    "Of {jobs} jobs {rivals} have a rival, and ours is the fastest in {fastest} of these; {floor} are "
+    "compared with a floor alone. Two threads are faster than one in {quicker} of {threads}.",
+    jobs=len(JOBS),
+    rivals=len(rivals),
+    fastest=n_fastest,
+    floor=len(JOBS) - len(rivals) - len(threads_gain),
+    quicker=n_quicker,
+    threads=len(threads_gain),
 )
 
 # %% [markdown]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LedgerError, hint
-from ..files import AS_PRINTED, read_yaml
+from ..files import AS_PRINTED, parse_yaml, read_text, read_yaml
 from ..paths import Paths
 
 KINDS = {
@@ -156,9 +156,14 @@ def _line(text: str) -> str:
 
 def load_ledger(path: Path | str) -> Ledger:
     """Read the ledger, a YAML file; a `LedgerError` names the claim and the field that is wrong."""
-    content = read_yaml(Path(path), AS_PRINTED)
+    return parse_ledger(read_text(Path(path)), str(path))
+
+
+def parse_ledger(text: str, where: str) -> Ledger:
+    """The ledger in a YAML text; `where` says in messages what the text is."""
+    content = parse_yaml(text, where, AS_PRINTED)
     if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
-        raise LedgerError(f"the ledger {path} must hold one list named 'claims'")
+        raise LedgerError(f"the ledger {where} must hold one list named 'claims'")
     ledger = Ledger()
     for claim in map(_claim, range(len(content["claims"])), content["claims"]):
         if claim.id in ledger:

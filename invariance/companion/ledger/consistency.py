@@ -10,8 +10,9 @@ the cell names. Anything else is to be printed by the run.
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,11 @@ from ..paths import PROFILES, Paths
 from ..source import calls_of, chooses, notebook_code, read_notebook, read_parameters, reads
 from .claims import Claim, load_ledger
 from .guard import alterations, departures
+from .pictures import older_pictures
 from .results import altered, files_of, read_results, read_status
-from .scoreboard import scoreboard
+from .scoreboard import Row, all_rows, faults, scoreboard
 from .settings import read_settings, registered, standing
-from .verdicts import KEPT, judge_again
+from .verdicts import KEPT, VERDICTS, judge_again
 
 _NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(e[-+−]?\d+)?(?![\w]*\d)")
 _UNIT = re.compile(r"\s*(?:%|per cent\b|±)")
@@ -36,14 +38,17 @@ _APART = re.compile(
 )
 
 
-def problems(paths: Paths) -> list[str]:
+def problems(paths: Paths, edition: Path | None = None) -> list[str]:
     """Every inconsistency, one sentence each; empty when all is well.
+
+    `edition` is the file of the ledger's owner, if it is at hand.
 
     They are about the form of the notebooks, the ledger, settings, stored results that are altered,
     incomplete or short of the paper without a reason, and the scoreboard.
     """
     found: list[str] = []
-    for check in (alterations, departures, _notebooks, _settings, _records, _scoreboard):
+    owners = partial(departures, edition=edition)
+    for check in (alterations, owners, _notebooks, _settings, _records, _scoreboard):
         try:
             found += check(paths)
         except CompanionError as error:
@@ -92,15 +97,21 @@ def _first_text(call: ast.Call) -> str | None:
     return first if isinstance(first, str) else None
 
 
-def _records(paths: Paths) -> Iterator[str]:
-    """What notebooks record, or have recorded, for claims."""
-    ledger = load_ledger(paths.ledger)
+def _recorders(paths: Paths) -> dict[str, set[str]]:
+    """Notebooks by the claims that their code names."""
     recorders: dict[str, set[str]] = {}
     for notebook in paths.all_notebooks():
         with suppress(NotebookError):  # said by `_form`
             for name, call in calls_of(paths.source(notebook)):
                 if name == "run.claim" and (text := _first_text(call)):
                     recorders.setdefault(text, set()).add(notebook)
+    return recorders
+
+
+def _records(paths: Paths) -> Iterator[str]:
+    """What notebooks record, or have recorded, for claims."""
+    ledger = load_ledger(paths.ledger)
+    recorders = _recorders(paths)
     stored = [*paths.figures.glob("*/*/results.json")]
     stored += [p for profile in PROFILES for p in (paths.build / profile).glob("*/*/results.json")]
     for path in sorted(stored):
@@ -151,10 +162,51 @@ def _fault(entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]) -
 
 def _scoreboard(paths: Paths) -> Iterator[str]:
     """A project without a README has no scoreboard to keep."""
-    for path, text in scoreboard(paths).items() if paths.readme.is_file() else ():
-        if not path.is_file() or read_text(path) != text:
+    rows = all_rows(paths)
+    yield from faults(rows)
+    for path, text in scoreboard(paths, rows).items() if paths.readme.is_file() else ():
+        written = read_text(path) if path.is_file() else ""
+        if written != text and not _says_more_than_can_be_shown_here(written, text, rows):
             what = "the scoreboard differs from what the ledger and the committed results give"
             yield f"{path}: {what}; 'invariance scoreboard' writes it"
+
+
+_SHOWN = re.compile(r"^Registered before .*shown for (\d+) of (\d+) results?\..*$", re.MULTILINE)
+
+
+def _says_more_than_can_be_shown_here(written: str, here: str, rows: Sequence[Row]) -> bool:
+    """Whether a page differs only in what a copy with the project's whole history can show."""
+    theirs, ours = _SHOWN.search(written), _SHOWN.search(here)
+    if not (theirs and ours) or _SHOWN.sub("", written) != _SHOWN.sub("", here):
+        return False
+    shown, total = map(int, ours.groups())
+    more = sum(bool(row.registration and row.registration.elsewhere) for row in rows)
+    return int(theirs[2]) == total and shown <= int(theirs[1]) <= shown + more
+
+
+def remarks(paths: Paths) -> list[str]:
+    """What is to be known and is no inconsistency, one sentence each.
+
+    Published pictures that their notebook would draw otherwise today: the results beside them
+    stand, until the next full run. And what cannot be checked here.
+    """
+    remedy = "'invariance run --profile full' draws it again"
+    said = [
+        f"{figure}: the published picture is older than the code that draws it; {remedy}"
+        for figure in older_pictures(paths)
+    ]
+    return said + _not_shown_here(paths)
+
+
+def _not_shown_here(paths: Paths) -> list[str]:
+    with suppress(CompanionError):  # `problems` has said so
+        rows = [row for row in all_rows(paths) if row.registration and row.verdict in VERDICTS]
+        if away := sum(row.registration.elsewhere for row in rows if row.registration):
+            number = sum(row.registration.shown for row in rows if row.registration)
+            what = f"That claims were registered before their runs is shown here for {number} of"
+            remedy = "a full clone of the repository shows the rest"
+            return [f"{what} {len(rows)} results; {away} name a commit that is not here: {remedy}"]
+    return []
 
 
 def _settings(paths: Paths) -> Iterator[str]:

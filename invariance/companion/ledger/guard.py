@@ -3,13 +3,15 @@
 Every published file has its digest in ``figures/SHA256SUMS``. The command that writes a file
 records it; `alterations` lists what anything else has changed, lost or added.
 
-The ledger is its owner's edition, word for word, and three fields of ours (`departures`). Our lines
-stand below the owner's line of a claim, whose closing brace moves down, indented by five blanks.
-Without them it is the owner's file again; its SHA-256 lies in ``notebooks/claims.sha256``.
+The ledger's owner is whoever decides what has to be reproduced: they write each claim's statement,
+printed numbers and margin, and may be others than those who reproduce it. The ledger is the owner's
+edition, word for word, and three fields of ours (`departures`). Our lines stand below the owner's
+line of a claim, whose closing brace moves down, indented by five blanks. Without them it is the
+owner's file again; its SHA-256 lies in ``notebooks/claims.sha256``. A project without that file has
+no owner but its authors.
 """
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -36,7 +38,7 @@ def _guarded(paths: Paths) -> Iterator[Path]:
     yield from filter(Path.is_file, (paths.ledger, paths.papers, paths.owners_digest))
 
 
-def _recorded(paths: Paths) -> dict[str, str]:
+def recorded_digests(paths: Paths) -> dict[str, str]:
     """Digests by path below the root; LedgerError if the file is not there, or no such list."""
     lines = read_text(paths.digests).splitlines()
     found = {line[66:]: line[:64] for line in lines if line[64:66] == "  " and " " not in line[:64]}
@@ -52,7 +54,7 @@ def record_digests(paths: Paths, *places: Path) -> None:
     with open(paths.build / ".recording", "w") as turn:
         locked(turn)
         first = not paths.digests.exists()
-        kept = {} if first else _recorded(paths)
+        kept = {} if first else recorded_digests(paths)
         named = [place.relative_to(paths.root) for place in (*places, *[paths.notebooks] * first)]
         kept = {name: digest for name, digest in kept.items() if not _below(name, named)}
         for path in _guarded(paths):
@@ -73,7 +75,7 @@ def alterations(paths: Paths) -> list[str]:
     if not (published or paths.digests.exists()):
         return []
     try:
-        recorded = _recorded(paths)
+        recorded = recorded_digests(paths)
     except LedgerError as error:
         return [str(error)]
     found = {path.relative_to(paths.root).as_posix(): path for path in _guarded(paths)}
@@ -95,8 +97,11 @@ def owners_text(ledger: str) -> str:
     return _OURS.sub(r"\1}\n", ledger)
 
 
-def departures(paths: Paths) -> list[str]:
-    """Where the ledger is not the owner's edition; empty where it is, or where none is named."""
+def departures(paths: Paths, edition: Path | None = None) -> list[str]:
+    """Where the ledger is not the owner's edition; empty if it is, or if none is named.
+
+    `edition` is the owner's own file, to be compared with the one that the project names.
+    """
     if not paths.owners_digest.exists():
         return []
     named, full = read_text(paths.owners_digest).partition(" ")[0], read_text(paths.ledger)
@@ -110,12 +115,9 @@ def departures(paths: Paths) -> list[str]:
         if changed:
             what = f"{theirs.get('id')}: {', '.join(changed)}"
             found.append(f"notebooks/claims.yml: {what} is the owner's, and set again below")
-    # the owner's file, where it lies beside the checkout or beside the data
-    data = os.environ.get("INVARIANCE_DATA")
-    for place in {paths.root.parent / "shared", *([Path(data).parent] if data else [])}:
-        if (place / "claims.yaml").is_file() and file_digest(place / "claims.yaml") != named:
-            what = f"{place / 'claims.yaml'} is another edition than claims.sha256 names"
-            found.append(f"{what}: take its words over, and its SHA-256")
+    if edition is not None and file_digest(edition) != named:
+        what = f"{edition} is another edition than claims.sha256 names"
+        found.append(f"{what}: take its words over, and its SHA-256")
     return found
 
 

@@ -8,16 +8,19 @@ what is not reproduced, and why, ``PROTOCOLS.md`` what earlier protocols gave.
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ..errors import CompanionError
 from ..files import read_text, write_bytes
+from ..numbers import without_rounding
 from ..paths import Paths
+from ..words import without_tex
 from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
+from .registration import Registrar, Registration, registration_sentence
 from .results import read_results
 from .settings import ANOTHER, UNREGISTERED, registered, standing
 from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, in_brief, judge_again
@@ -33,13 +36,18 @@ OPEN = "open"  # no full run has recorded the claim
 
 @dataclass(frozen=True)
 class Row:
-    """A claim, its entry of ``results.json``, notebook and profile, the protocol that counts."""
+    """A claim, its entry of ``results.json``, notebook and profile, the protocol that counts.
+
+    `registration` says whether the claim is shown to have been registered before the run; None if
+    no full run has recorded it.
+    """
 
     claim: Claim
     result: Mapping[str, Any] | None = None
     notebook: str = ""
     profile: str = ""
     digest: str | None = None
+    registration: Registration | None = None
 
     @property
     def verdict(self) -> str:
@@ -83,15 +91,23 @@ def rows_of(ledger: Ledger, results: Iterable[Mapping[str, Any]], paths: Paths) 
 
     One that counts stands before one that does not: a claim may have moved to another notebook.
     """
-    found = {name: [Row(claim)] for name, claim in ledger.items()}
+    found: dict[str, list[tuple[Row, Mapping[str, Any]]]]
+    found = {name: [(Row(claim), {})] for name, claim in ledger.items()}
     for content in results:
         notebook, profile = content["notebook"], content["profile"]
         for name, entry in content["claims"].items():
             if name in ledger:
                 digest = registered(ledger[name], paths, notebook)
                 row = Row(ledger[name], entry, notebook, profile, digest)
-                found[name] += _judged(row, entry)
-    return [sorted(rows, key=lambda row: row.verdict in VERDICTS)[-1] for rows in found.values()]
+                found[name] += [(judged, content) for judged in _judged(row, entry)]
+    registrar = Registrar(paths)
+    chosen = []
+    for candidates in found.values():
+        row, content = sorted(candidates, key=lambda pair: pair[0].verdict in VERDICTS)[-1]
+        if row.result is not None and row.profile == "full":
+            row = replace(row, registration=registrar.of(row.claim, row.result, content))
+        chosen.append(row)
+    return chosen
 
 
 def _judged(row: Row, entry: Mapping[str, Any]) -> list[Row]:
@@ -106,10 +122,15 @@ def _judged(row: Row, entry: Mapping[str, Any]) -> list[Row]:
 
 
 class ScoreboardError(CompanionError, ValueError):
-    """``README.md`` has no place for the scoreboard."""
+    """The scoreboard cannot be written: no place for it, or a claim changed without a word."""
 
 
-def scoreboard(paths: Paths) -> dict[Path, str]:
+def all_rows(paths: Paths) -> list[Row]:
+    """A row for each claim of the ledger, from the published results."""
+    return rows_of(load_ledger(paths.ledger), published_results(paths), paths)
+
+
+def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, str]:
     """``README.md`` with the table in its place, and the pages beside figures, by path.
 
     A `LedgerError` or a `ScoreboardError` if something cannot be read, or there is no place.
@@ -117,7 +138,7 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     results = published_results(paths)
-    rows = rows_of(load_ledger(paths.ledger), results, paths)
+    rows = all_rows(paths) if rows is None else rows
     columns = {"reproduced": KEPT, "not reproduced": FAILED, "not measured": (OPEN,)}
     columns |= {"not counted": _UNCOUNTED} if _of(rows, _UNCOUNTED) else {}
     papers: dict[str, list[Row]] = {}
@@ -132,7 +153,9 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
     )  # fmt: skip
     jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
                       "said": lambda text: f" ({_plain(text)})" * bool(text),
-                      "sentence": sentence}  # fmt: skip
+                      "sentence": sentence, "counted": counted,
+                      "registration": registration,
+                      "without_rounding": without_rounding, "without_tex": without_tex}  # fmt: skip
     jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
                       "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,
                       "title": partial(_title, paths)}  # fmt: skip
@@ -148,8 +171,14 @@ def scoreboard(paths: Paths) -> dict[Path, str]:
 
 
 def write_scoreboard(paths: Paths) -> str:
-    """Write what `scoreboard` returns, and record it and the ledger; the table."""
-    written = scoreboard(paths)
+    """Write what `scoreboard` returns, and record it and the ledger; the table.
+
+    A `ScoreboardError` if a claim has changed since its run and its history does not say so.
+    """
+    rows = all_rows(paths)
+    if found := faults(rows):
+        raise ScoreboardError("\n".join(found))
+    written = scoreboard(paths, rows)
     for path, text in written.items():
         write_bytes(path, text.encode())
     record_digests(paths, *written, paths.ledger, paths.papers, paths.owners_digest)
@@ -171,32 +200,66 @@ def _plain(text: str) -> str:
     return html.escape(" ".join(text.split()), quote=False)
 
 
-def _sort(claim: Claim) -> str:
+def _sort(claim: Claim) -> tuple[str, str]:
+    """The sort of a claim, for one claim and for several, in words."""
     if claim.program:
-        return "numbers that repeat the authors' own program"
+        own = "the authors' own program"
+        return f"number that repeats {own}", f"numbers that repeat {own}"
     if claim.kind == "value":
-        return "other printed numbers"
-    theory = claim.data == "generated"
-    return "statements of theory, on generated data" if theory else "statements about real data"
+        return "other printed number", "other printed numbers"
+    about = "of theory, on generated data" if claim.data == "generated" else "about real data"
+    return f"statement {about}", f"statements {about}"
 
 
 def sentence(rows: Sequence[Row]) -> str:
     """How many claims are reproduced, and what sort of claims they are: a paragraph of Markdown."""
+    if not rows:
+        return "The ledger holds no claims yet."
     kept = _of(rows, KEPT)
-    parts: dict[str, list[Row]] = {}
+    parts: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
         parts.setdefault(_sort(row.claim), []).append(row)
     # statements before numbers, other numbers last
-    order = sorted(parts, key=lambda what: ("numbers" in what, "other" in what, "real" in what))
-    listed = [f"{len(_of(parts[what], KEPT))} of {len(parts[what])} {what}" for what in order]
+    order = sorted(parts, key=lambda sort: [word in sort[1] for word in ("numb", "other", "real")])
+    listed = []
+    for sort in order:
+        total = len(parts[sort])
+        listed.append(f"{len(_of(parts[sort], KEPT))} of {total} {sort[total != 1]}")
+    every = "The one claim" if len(rows) == 1 else f"{len(kept)} of the {len(rows)} claims"
+    verb = "are" if len(kept) != 1 and len(rows) != 1 else "is"
+    verb += " not" if len(rows) == 1 and not kept else ""
+    said = f"**{every} {verb} reproduced** (as printed or better) at full scale: "
+    said += f"{'; '.join(listed)}."
+    if not kept:
+        return said
     weak = sum(bool(row.claim.limits) for row in kept)
     changed = sum(any(e.verdict in FAILED for e in row.claim.history) for row in kept)
+    rest = "rests" if changed == 1 else "rest"
     return (
-        f"**{len(kept)} of the {len(rows)} claims are reproduced** (as printed or better) at full "
-        f"scale, by protocols registered beforehand: {'; '.join(listed)}. Of the {len(kept)} "
-        f"reproduced, {weak} are weakly tested and {changed} rest on a protocol that was changed "
-        "after an unfavourable result."
+        f"{said} Of the {len(kept)} reproduced, {counted(weak, 'is', 'are')} weakly tested and "
+        f"{changed} {rest} on a protocol that was changed after an unfavourable result."
     )
+
+
+def counted(number: int, one: str, several: str) -> str:
+    """A number with the word that goes with it.
+
+    >>> counted(1, "is", "are"), counted(0, "is", "are")
+    ('1 is', '0 are')
+    """
+    return f"{number} {one if number == 1 else several}"
+
+
+def registration(rows: Iterable[Row]) -> str:
+    """For how many of the results that count it is shown that they were registered before."""
+    measured = [row.registration for row in rows if row.verdict in VERDICTS]
+    return registration_sentence([one for one in measured if one is not None])
+
+
+def faults(rows: Iterable[Row]) -> list[str]:
+    """Changes of claims that no history tells of, and results that contradict their commit."""
+    found = [row.registration.fault for row in rows if row.registration]
+    return list(dict.fromkeys(filter(None, found)))
 
 
 def clipped(text: str, most: int = 400) -> str:

@@ -58,7 +58,7 @@ def read_settings(path: Path) -> dict[str, Choice] | None:
         return None
     again = "'invariance choose' writes it again"
     try:
-        found = _choices(read_text(path))
+        found = parse_settings(read_text(path))
         worse = [n for n, c in found.items() if c.grid[best_of(c.scores, c.higher)] != c.chosen]
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
         said = f"({type(error).__name__}: {error})"
@@ -70,7 +70,8 @@ def read_settings(path: Path) -> dict[str, Choice] | None:
 
 
 @lru_cache(128)  # each claim of a notebook asks for the same text, and YAML is slow
-def _choices(text: str) -> Mapping[str, Choice]:
+def parse_settings(text: str) -> Mapping[str, Choice]:
+    """Choices in a YAML text; errors of many kinds if it has another form."""
     content = parse_yaml(text, "the file")
     json.dumps(content)  # a TypeError for what is no number, text, list or mapping
     found = {str(name): Choice(**fields) for name, fields in content["choices"].items()}

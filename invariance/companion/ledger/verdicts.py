@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...evaluation.means import with_error
+from ..numbers import TINY, difference, number, without_rounding
 from .claims import Claim
 
 VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
@@ -89,8 +90,9 @@ def in_brief(entry: Mapping[str, Any]) -> str:
         found = [_gap(pair, scores, entry["recorded"])[0] for pair in pairs]
         weakest = min(pairs, key=lambda pair: pair["gap"] / (pair["se"] or 1e-9))
         # an error of rounding is none
-        text = {n: _with_se(s["mean"], s["se"] * (s["se"] > 1e-12)) for n, s in scores.items()}
-        text |= {name: f"{name} ({number})" for name, number in text.items() if name != number}
+        text = {n: _with_se(s["mean"], s["se"] * (s["se"] > TINY)) for n, s in scores.items()}
+        text = {name: without_rounding(score) for name, score in text.items()}
+        text |= {name: f"{name} ({score})" for name, score in text.items() if name != score}
         ends = (text[weakest["greater"]], text[weakest["smaller"]])
     except UNREADABLE:
         return entry.get("ours", "")
@@ -127,10 +129,6 @@ def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
     return "; ".join(said)
 
 
-def _plain(number: float) -> str:
-    return f"{number:.4g}"
-
-
 def _with_se(value: float, se: float, decimals: int = 0) -> str:
     if se > 0:
         return with_error(value, se, decimals)
@@ -138,7 +136,7 @@ def _with_se(value: float, se: float, decimals: int = 0) -> str:
         # a deterministic result shows one digit more than the paper when it has one
         more = f"{value:.{decimals + 1}f}"
         return more[:-1].rstrip(".") if more.endswith("0") else more
-    return _plain(value)
+    return f"{value:.4g}"
 
 
 def _interval(mean: float, se: float, text: str) -> str:
@@ -166,7 +164,7 @@ def _value(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
             verdict, relation = "inconclusive", "has no standard error"
         text = _with_se(value, se, decimals)
         where = _interval(value, se, text) if se else text
-        yield verdict, f"{text} against {printed}: {where} {relation} of {_plain(margin)}", text
+        yield verdict, f"{text} against {printed}: {where} {relation} of {margin:.4g}", text
 
 
 def _against(
@@ -196,8 +194,8 @@ def _same(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
         verdict, relation = "violated", "outside the margin of"
     else:
         verdict, relation = "inconclusive", "straddles the margin of"
-    text = _with_se(value, se)
-    reason = f"difference {text}: {_interval(value, se, text)} {relation} {_plain(margin)}"
+    text = without_rounding(_with_se(value, se))
+    reason = f"difference {text}: {_interval(value, se, text)} {relation} {margin:.4g}"
     yield verdict, reason, text
 
 
@@ -217,7 +215,7 @@ def _order(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     named = [name for pair in pairs for name in (pair["greater"], pair["smaller"])]
     names = dict.fromkeys([*named, *sorted(scores)])
     ours = "; ".join(f"{n}: {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
-    yield verdict, "; ".join(reasons), ours
+    yield verdict, "; ".join(reasons), without_rounding(ours)
 
 
 def _gap(
@@ -238,7 +236,7 @@ def _gap(
     else:
         verdict, relation = "inconclusive", "is under two standard errors"
     how = "paired " if pair["paired"] else ""
-    error = f"gap {_plain(gap)}, {how}standard error {_plain(se)}"
+    error = f"gap {number(gap)}, {how}standard error {number(se if se > TINY else 0.0)}"
     return verdict, f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: {error}"
 
 
@@ -271,7 +269,7 @@ def _tightness(recorded: Mapping[str, Any]) -> str:
     low, median = recorded["tightness"], recorded["median_tightness"]
     if low is None:
         return "tightness not defined"
-    return f"bound / observed {_plain(low)} at the tightest, {_plain(median)} in the median"
+    return f"bound / observed {number(low)} at the tightest, {number(median)} in the median"
 
 
 def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
@@ -301,7 +299,7 @@ def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
         verdict, relation = "violated", "above the tolerance"
     elif largest > ROUNDING:
         verdict, relation = "inconclusive", f"more than rounding ({ROUNDING:.0e}), within"
-    found = f"largest difference {largest:.2e}"
+    found = f"largest difference {difference(largest)}"
     reason = f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
     yield verdict, reason, found
 

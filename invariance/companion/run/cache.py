@@ -103,12 +103,13 @@ def cached(
     folder: Path,
     code: Callable[[Set[str]], str],
     reused: Callable[[str, float], None],
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Callable[..., T]:
     """`function`, pure and seeded by an argument, with results kept under `folder`.
 
     `code` gives at each call the key of the code and the data that it runs on, from the modules of
     the library that were reached; `reused` takes a result's key and the seconds that it had taken,
-    NaN for one that was computed now. Calling raises `CacheError` if something that is used cannot
+    NaN for one that was computed now; `clock` counts them. Calling raises `CacheError` if something that is used cannot
     be followed (see `dependencies`), or if a module in memory is not what its file says.
     """
     title = getattr(function, "__name__", type(function).__name__)
@@ -125,9 +126,9 @@ def cached(
             reused(key, seconds)
             return value
         _forget(walk.memories)
-        start = time.perf_counter()
+        start = clock()
         value = function(*args, **kwargs)
-        seconds = time.perf_counter() - start
+        seconds = clock() - start
         why = f"no room in {folder}, or it has no pickle"
         if code(walk.modules) != state:
             why = "the code on disk has changed while it was computed"

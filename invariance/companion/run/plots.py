@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.ticker import NullLocator
 
+from ..words import without_tex
 from .style import label_ends, look, shades
 
 
@@ -140,4 +141,4 @@ def described(figure: Any) -> str:
             ends.append(f"{label} from {y[0]:.3g} to {y[-1]:.3g}" if len(y) > 1 else label)
         words = ": ".join(filter(None, [axes.get_title(), words]))
         said.append("; ".join(filter(None, [words, ", ".join(ends)])))
-    return " ".join(". ".join(filter(None, said)).replace("$", "").split()) + "."
+    return " ".join(without_tex(". ".join(filter(None, said))).split()) + "."

@@ -5,7 +5,6 @@ import html
 import os
 import re
 import sys
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
@@ -22,14 +21,18 @@ from matplotlib.figure import Figure
 
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
+from ..clock import WorkingClock
+from ..drawing import Drawings
 from ..errors import NotebookError, RecordError
-from ..files import read_json, write_bytes, write_json
+from ..files import read_json, read_text, write_bytes, write_json
 from ..ledger.claims import load_ledger
+from ..ledger.registration import owners_edition, statement_digest
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
+from ..words import without_tex
 from . import style
 from .cache import Code, cached
 from .choosing import Stages, plain
@@ -98,7 +101,11 @@ class Run(Stages):
         given = {"profile": profile, "seed": self.seed, **parameters}
         own = {name: plain(value, name, ParameterError) for name, value in given.items()}
         code = {"code": code_version(self._paths.root), "packages": package_versions()}
-        self._clock, started = time.perf_counter(), datetime.now(UTC)
+        code["edition"] = owners_edition(self._paths)
+        started = datetime.now(UTC)
+        self._clock = WorkingClock().keep_looking()
+        if (shell := _shell()) is not None:
+            self._clock.follow_cells(shell)
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
@@ -122,23 +129,37 @@ class Run(Stages):
         """Save a figure as PNG, show it with its alternative text, and close it.
 
         `alt` says what the figure shows, for those who do not see it; as a rule it is `described`.
+        Formulas in it are read as words and signs.
         `name` is that of the file, without ending; `caption` is Markdown, with formulas in dollars.
         Raises `RecordError` for a bad name or, in a batch run, one used before.
         """
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
             raise RecordError(f"figure {name!r}: expected a matplotlib Figure, got {figure!r:.60}")
-        alt = " ".join((described(figure) if alt is None else alt).split())
+        alt = " ".join((described(figure) if alt is None else without_tex(alt)).split())
         if not alt.strip(" ."):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
         png, file = to_png(figure), f"{name}.png"
         plt.close(figure)
         write_bytes(self.folder / file, png)
-        self._figures[name] = {"name": name, "files": [file], "alt": alt, "caption": caption}
+        drawn = self._drawing(name)
+        described_as = {"alt": alt, "caption": caption}
+        self._figures[name] = {"name": name, "files": [file], "drawn": drawn} | described_as
         self._write()
         shown = {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"}
         _display(shown, {"figure": name}, alt)
         _markdown(caption)
+
+    def _drawing(self, figure: str) -> str | None:
+        """Digest of the code that draws a figure, if the notebook is a file of the project."""
+        source = self._paths.source(self.notebook)
+        if not source.is_file():
+            return None
+        beside = {path.name: read_text(path) for path in source.parent.glob("_*.py")}
+        try:
+            return Drawings(read_text(source), beside).digest(figure)
+        except NotebookError:
+            return None  # edited since, and broken: `invariance check` names it
 
     def table(
         self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""
@@ -201,7 +222,12 @@ class Run(Stages):
         # a quick run is of no protocol
         digest = protocol_digest(claim, settings_digest(self._settings)) if not self.quick else None
         entry = {"kind": claim.kind, "recorded": recorded, "data": data, "note": note}
-        self._claims[claim_id] = entry | verdict._asdict() | {"protocol": digest}
+        promised = {
+            "protocol": digest,
+            "statement": statement_digest(claim),
+            "earlier": [earlier.verdict for earlier in claim.history],
+        }
+        self._claims[claim_id] = entry | verdict._asdict() | promised
         self._write()
         said = "; ".join(filter(None, [verdict.reason, data and f"data: {data}", note]))
         word = verdict.verdict + " (a quick run: no verdict)" * self.quick
@@ -260,7 +286,8 @@ class Run(Stages):
             # seconds of what an earlier run computed count once; NaN: computed by this one
             self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
-        return cached(function, self._paths.build / "cache" / self.notebook, key, reused)
+        folder = self._paths.build / "cache" / self.notebook
+        return cached(function, folder, key, reused, self._clock)
 
     @cached_property
     def _code(self) -> Code:
@@ -282,7 +309,7 @@ class Run(Stages):
         self._results |= {"figures": [*self._figures.values()], "tables": [*self._tables.values()]}
         self._results["volatile"] |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-            "wall_s": round(time.perf_counter() - self._clock, 3),
+            "wall_s": round(self._clock(), 3),
             "cached_s": round(sum(self._spared.values()), 3),
             "cpu_s": round(sum(os.times()[:4]), 1),
             "floor_s": round(floor_s(), 1),

@@ -7,13 +7,13 @@ stay. ``status.json`` tells of the latest attempt, and what `resume` needs of th
 
 import shutil
 import signal
-import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from ..clock import WorkingClock
 from ..files import file_digest, replace_folder, write_bytes, write_json, writing
 from ..ledger.guard import record_digests
 from ..ledger.results import outputs_of, read_executed, read_outcome, read_results, read_status
@@ -61,14 +61,14 @@ class Job:
     alone: bool = False  # it is about time, or was killed beside others
     process: Any = None
     started: datetime | None = None
-    clock: float = 0.0
+    clock: WorkingClock | None = None  # looked at while the job runs
 
     #: What the choosing stage writes at its end.
     chosen = property(lambda self: self.folder / "settings.yml")
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self.clock if self.clock else 0.0
+        return self.clock() if self.clock else 0.0
 
     @property
     def published(self) -> bool:
@@ -78,7 +78,8 @@ class Job:
 def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
     """Start a job's process, with so many of BLAS's threads."""
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
-    job.started, job.clock = datetime.now(UTC), time.monotonic()
+    job.started = datetime.now(UTC)
+    job.clock = WorkingClock()
     where = {"source": str(job.source), "folder": str(job.folder)}
     description = {"notebook": job.notebook, "parameters": job.parameters, **where}
     environment = {

@@ -15,6 +15,7 @@ from ...core.parameters import ParameterError
 from ..errors import NotebookError
 from ..files import ensure_writable, repair_folder
 from ..ledger.claims import Ledger, load_ledger
+from ..ledger.registration import Registrar, undeclared
 from ..ledger.results import read_results
 from ..ledger.settings import CHOOSING_SEED
 from ..paths import PROFILES, Paths
@@ -99,6 +100,7 @@ def run_notebooks(
                 batch.end(job, "failed", failure(job.fault))
         sound = [job for job in jobs if not job.fault]
         waiting = batch.keep(sound, ledger) if resume else sound
+        waiting = batch.refuse(waiting, ledger)
         # a text's length says little of its time, and more than nothing
         batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
     return Summary(batch.outcomes, interrupted=bool(stop))
@@ -226,6 +228,18 @@ class _Batch:
             if why[job.notebook] not in (None, NEW):
                 self.bar.write(f"{'again':<11}  {job.notebook:<40}  {why[job.notebook]}")
         return [job for job in jobs if why[job.notebook] is not None]
+
+    def refuse(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
+        """Do not run what would replace a result whose claim has changed without a word."""
+        registrar = Registrar(self.paths)
+        allowed = []
+        for job in jobs:
+            replaces = job.published and not job.choosing
+            if replaces and (found := undeclared(self.paths, job.notebook, ledger, registrar)):
+                self.end(job, "failed", failure("; ".join(found)))
+            else:
+                allowed.append(job)
+        return allowed
 
     def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []

@@ -15,8 +15,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from ..files import read_text
-from ..ledger.scoreboard import Row, clipped, sentence
+from ..ledger.scoreboard import Row, clipped, registration, sentence
 from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
+from ..numbers import without_rounding
 from ..paths import Paths
 from ..run.style import light_picture
 from .cells import RECORDED, Cell, Output, as_notebook, page_of
@@ -57,7 +58,7 @@ class Book:
         ours = (
             anchor, answer, at_fault, clipped, counts, dot_plot, prose, self.beside,
             self.heading, self.idea, self.members, self.picture, self.recorded,
-            self.title, sentence,
+            self.title, sentence, registration, without_rounding,
         )  # fmt: skip
         self._jinja.filters |= {function.__name__: function for function in ours}
         # pages that a project's own words may lead to

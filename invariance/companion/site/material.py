@@ -15,7 +15,9 @@ from ..errors import CompanionError
 from ..ledger.claims import load_ledger, paper_label, read_papers
 from ..ledger.results import altered, read_executed, read_results, read_status
 from ..ledger.scoreboard import OPEN, Row, rows_of
+from ..numbers import without_rounding
 from ..paths import Paths
+from ..words import without_tex
 
 _LARGEST_PICTURE = 40_000_000  # pixels
 
@@ -196,8 +198,9 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
         if fault := is_picture(png):
             problems.append(f"figure {entry['name']}: {fault}")
         else:
-            alt = entry["alt"] or entry["caption"] or entry["name"]
-            figures[entry["name"]] = Figure(entry["name"], alt, entry["caption"], png)
+            alt = without_rounding(without_tex(entry["alt"]) or entry["caption"] or entry["name"])
+            caption = without_rounding(entry["caption"])
+            figures[entry["name"]] = Figure(entry["name"], alt, caption, png)
     for entry in content["tables"]:
         try:
             text = (folder / entry["file"]).read_text(encoding="utf-8-sig")
@@ -207,13 +210,14 @@ def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             problems.append(f"table {entry['name']}: {entry['file']} cannot be read: {error}")
             continue
-        tables[entry["name"]] = Table(entry["name"], entry["caption"], rows)
+        caption = without_rounding(entry["caption"])
+        tables[entry["name"]] = Table(entry["name"], caption, rows)
     for entry in content["claims"].values() if content["profile"] == "quick" else ():
         if entry["data"]:  # measured on a stand-in, it says nothing of the paper's own data
             entry["verdict"] = OPEN
     says: dict[str, list[str]] = {}
     for entry in content["says"]:
-        says.setdefault(entry["text"], []).append(entry["said"])
+        says.setdefault(entry["text"], []).append(without_rounding(entry["said"]))
     return Outcome(content["profile"], content, figures, tables, says, content["claims"])
 
 

@@ -10,7 +10,9 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from invariance.companion.cli import main
 from invariance.companion.errors import LedgerError
 from invariance.companion.ledger import consistency, guard
 from invariance.companion.ledger.claims import KINDS, load_ledger
@@ -113,7 +115,7 @@ def test_damaged_yaml_is_an_error_and_no_crash(tmp_path, text):
 
 
 def test_runners_that_publish_at_the_same_moment_lose_no_entry(guarded, monkeypatch):
-    recorded = guard._recorded
+    recorded = guard.recorded_digests
 
     def slowly(paths: Paths) -> dict[str, str]:
         found = recorded(paths)
@@ -125,7 +127,7 @@ def test_runners_that_publish_at_the_same_moment_lose_no_entry(guarded, monkeypa
         folder.mkdir()
         (folder / "scores.csv").write_text(folder.name)
     with monkeypatch.context() as slower, ThreadPoolExecutor(2) as pool:
-        slower.setattr(guard, "_recorded", slowly)
+        slower.setattr(guard, "recorded_digests", slowly)
         list(pool.map(partial(record_digests, guarded), folders))
     assert alterations(guarded) == []
 
@@ -150,8 +152,7 @@ claims:
 
 
 @pytest.fixture
-def edition(project, monkeypatch):
-    monkeypatch.delenv("INVARIANCE_DATA", raising=False)
+def edition(project):
     digest = hashlib.sha256(OWNERS.encode()).hexdigest()
     project.owners_digest.write_text(f"{digest}  claims.yaml\n")
     return project
@@ -185,16 +186,23 @@ def test_an_owners_field_set_again_below_is_refused(edition):
     assert "demo/b: margin is the owner's" in said
 
 
-def test_the_owners_file_beside_the_data_is_compared(edition, tmp_path, monkeypatch):
+def test_the_owners_file_is_compared_if_it_is_given_and_looked_for_nowhere(edition, tmp_path):
+    """Nothing outside of the repository plays a part unless it is named."""
     edition.ledger.write_text(OURS)
-    beside = tmp_path / "elsewhere" / "data"
-    beside.mkdir(parents=True)
-    monkeypatch.setenv("INVARIANCE_DATA", str(beside))
-    (beside.parent / "claims.yaml").write_text(OWNERS)
+    theirs = tmp_path / "claims.yaml"
+    for beside in (edition.root.parent / "shared", tmp_path):
+        beside.mkdir(exist_ok=True)
+        (beside / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"))
     assert departures(edition) == []
-    (beside.parent / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"))
-    (said,) = departures(edition)
+    (said,) = departures(edition, theirs)
     assert "another edition" in said
+    theirs.write_text(OWNERS)
+    assert departures(edition, theirs) == []
+    done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
+    assert "another edition" not in done.output
+    theirs.write_text(OURS)
+    done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
+    assert done.exit_code == 1 and "another edition" in done.output
 
 
 # -- claims.yml, as it is read ---------------------------------------------------------------------

@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from invariance.companion import Run, instructions, processor_seconds
 from invariance.companion.errors import LedgerError, NotebookError, RecordError
 from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.ledger.registration import statement_digest
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.provenance import closure
 from invariance.companion.run.cache import CacheError, _computes, _leads_on
@@ -50,7 +51,8 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     run.figure(figure, "line", alt="A line\nthat rises", caption="It rises: $y = x$")
     assert not plt.fignum_exists(figure.number)
     said = {"alt": "A line that rises", "caption": "It rises: $y = x$"}
-    assert results(run)["figures"] == [{"name": "line", "files": ["line.png"]} | said]
+    drawn = {"drawn": None}  # no notebook of the project draws it
+    assert results(run)["figures"] == [{"name": "line", "files": ["line.png"]} | said | drawn]
     assert (run.folder / "line.png").read_bytes().startswith(b"\x89PNG")
 
     figure, axes = plt.subplots()
@@ -71,6 +73,8 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
         "recorded": {"value": [98.8], "se": [0.1], "repetitions": None},
         **{"note": "measured", "data": "digits"},
         "protocol": protocol_digest(load_ledger(project.ledger)["demo/number"]),
+        "statement": statement_digest(load_ledger(project.ledger)["demo/number"]),
+        "earlier": [],
     }
     assert "demo/number: matched" in capsys.readouterr().out
 

@@ -55,7 +55,7 @@ def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp
 def test_a_claim_s_page_has_its_protocol_and_its_verdict(pages):
     text = pages["claims/mroueh2015/theorem1-psd.html"].text
     assert "violated" in text and "largest difference 1.00e-03" in text and "too few" in text
-    assert "Registered protocol" in text and "K_s \\succeq 0" in text
+    assert "Protocol" in text and "registered before the run" in text and "K_s \\succeq 0" in text
     assert "too few" in pages["claims/failures.html"].text
 
 

@@ -1,0 +1,131 @@
+"""A published picture is named if its notebook would draw it otherwise today."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from invariance.companion.cli import main
+from invariance.companion.drawing import Drawings
+from invariance.companion.ledger.pictures import older_pictures
+from invariance.companion.runner.batch import run_notebooks
+
+from .test_registration import commit, git
+
+FIGURE = """\
+figure, axes = plt.subplots()
+curve(axes, sizes)
+run.figure(figure, "line", alt="A line", caption="A line.")
+run.claim("demo/same", difference=0.0, tolerance=1e-9)
+"""
+HELPER = """\
+def scaled(values):
+    return [2 * value for value in values]
+
+
+def curve(axes, values):
+    '''Draw a line.'''
+    axes.plot(scaled(values))
+
+
+def unused():
+    return 1
+"""
+OTHER = 'other, more = plt.subplots()\nrun.figure(other, "other", alt="Nothing")'
+
+
+@pytest.fixture
+def published(project):
+    project.write(
+        "demo/a", "import matplotlib.pyplot as plt", HELPER, "sizes = [1, 2]", FIGURE, OTHER
+    )
+    git(project.root, "init", "-q")
+    (project.root / ".gitignore").write_text("build/\n")
+    commit(project)
+    summary = run_notebooks(project, ["demo/a"], profile="full")
+    assert [outcome.status for outcome in summary.outcomes] == ["ok"]
+    return project
+
+
+def edit(project, before: str, after: str) -> None:
+    source = project.source("demo/a")
+    text = source.read_text()
+    assert before in text
+    source.write_text(text.replace(before, after, 1))
+
+
+def forget_digests(project) -> None:
+    """Results as they were recorded before figures had a digest."""
+    path = project.published("demo/a") / "results.json"
+    content = json.loads(path.read_text())
+    for figure in content["figures"]:
+        del figure["drawn"]
+    path.write_text(json.dumps(content))
+
+
+@pytest.mark.notebooks
+@pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])
+def test_older_pictures_are_named(published, old):
+    if old:
+        forget_digests(published)
+    source = published.source("demo/a")
+    text = source.read_text()
+    assert older_pictures(published) == []
+    for before, after in [
+        ("plt.subplots()\ncurve", "plt.subplots()  # a comment\ncurve"),
+        ("curve(axes, sizes)", "curve(\n    axes,\n    sizes,\n)"),
+        ("'''Draw a line.'''", "'''Draw a straight line.'''"),
+        ("# # A small notebook", "# # A smaller notebook"),
+        ("tolerance=1e-9", "tolerance=1e-8"),
+        ("return 1\n", "return 2\n"),
+    ]:
+        edit(published, before, after)
+        assert older_pictures(published) == [], before
+        source.write_text(text)
+    for before, after in [
+        ("curve(axes, sizes)", "curve(axes, sizes)\naxes.set(title='A line')"),
+        ("axes.plot(", "axes.semilogy("),
+        ("2 * value", "3 * value"),
+        ('caption="A line."', 'caption="A curve."'),
+    ]:
+        edit(published, before, after)
+        assert older_pictures(published) == ["demo/a: line"], before
+        commit(published, "changed, and committed")
+        assert older_pictures(published) == ["demo/a: line"], before
+        source.write_text(text)
+    edit(published, 'alt="Nothing")', 'alt="Nothing", caption="More.")')
+    assert older_pictures(published) == ["demo/a: other"]
+
+
+@pytest.mark.notebooks
+def test_check_names_them_and_refuses_them_if_asked(published):
+    edit(published, "axes.plot(", "axes.semilogy(")
+    done = CliRunner().invoke(main, ["check"])
+    assert done.exit_code == 0, done.output
+    assert "demo/a: line: the published picture is older" in done.output
+    done = CliRunner().invoke(main, ["check", "--strict"])
+    assert done.exit_code == 1 and "demo/a: line: the published picture is older" in done.output
+
+
+def test_a_function_beside_the_notebook_counts():
+    beside = {"_draw.py": "def draw(run, figure):\n    run.figure(figure, 'curves')\n"}
+    notebook = "# %%\nfrom _draw import draw\n\n# %%\ndraw(run, figure)\n"
+    before = Drawings(notebook, beside).digest("curves")
+    assert before is not None
+    beside["_draw.py"] = beside["_draw.py"].replace("    run", "    figure.legend()\n    run")
+    assert Drawings(notebook, beside).digest("curves") != before
+    assert Drawings(notebook, {}).digest("curves") is None
+
+
+def test_every_published_figure_has_code_that_draws_it():
+    root = Path(__file__).parents[3]
+    missing = []
+    for path in sorted((root / "figures").glob("*/*/results.json")):
+        folder = root / "notebooks" / path.parts[-3]
+        beside = {p.name: p.read_text(encoding="utf-8") for p in folder.glob("_*.py")}
+        source = folder / f"{path.parts[-2]}.py"
+        drawings = Drawings(source.read_text(encoding="utf-8"), beside)
+        figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
+        missing += [(path, f["name"]) for f in figures if drawings.digest(f["name"]) is None]
+    assert missing == []

@@ -1,0 +1,77 @@
+"""The recorded time is time at work: what stands still, or waits for a reader, does not count."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from invariance.companion.clock import WorkingClock
+
+SCRIPT = """
+import sys, time
+from invariance.companion.clock import WorkingClock
+clock = WorkingClock(patience=0.5).keep_looking(every=0.05)
+print("ready", flush=True)
+sys.stdin.readline()
+print(clock())
+"""
+
+
+def test_a_process_that_was_stopped_does_not_count_it():
+    line = [sys.executable, "-c", SCRIPT]
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout.readline().strip() == "ready"
+        started = time.monotonic()
+        os.kill(child.pid, signal.SIGSTOP)
+        time.sleep(3)
+        os.kill(child.pid, signal.SIGCONT)
+        told, _ = child.communicate("\n")
+        passed = time.monotonic() - started
+    assert passed > 3 and float(told) < passed - 2
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        # moment, processor seconds by then
+        ([(1, 0), (2, 0), (3, 0)], 3),  # waits for other processes
+        ([(5000, 0)], 10),  # stood still
+        ([(5000, 5000)], 5000),  # computed, and no thread could look
+        ([(5000, 9000)], 5000),  # the same on two cores
+        ([(5000, 600)], 600),  # part of the time
+        ([(3, 3), (5000, 3), (5001, 4)], 14),  # stood still in the middle
+    ],
+)
+def test_gaps_count_as_far_as_somebody_worked(looks, expected):
+    moments = iter([(0, 0), *looks])
+    moment = (0.0, 0.0)
+
+    def now():
+        nonlocal moment
+        moment = next(moments)
+        return float(moment[0])
+
+    clock = WorkingClock(patience=10, now=now, processor=lambda: float(moment[1]))
+    for _ in looks:
+        worked = clock()
+    assert worked == expected
+
+
+def test_the_time_between_cells_is_no_work(project):
+    """A reader goes away between two cells of a kernel."""
+    script = """
+import time
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+shell.run_cell("from invariance.companion import Run; run = Run('demo/a'); import time")
+time.sleep(2)
+shell.run_cell("time.sleep(0.3); run.say('done')")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    results = project.interactive("demo/a", "quick") / "results.json"
+    assert 0.3 < json.loads(results.read_text())["volatile"]["wall_s"] < 1.9

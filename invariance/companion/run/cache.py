@@ -109,8 +109,9 @@ def cached(
 
     `code` gives at each call the key of the code and the data that it runs on, from the modules of
     the library that were reached; `reused` takes a result's key and the seconds that it had taken,
-    NaN for one that was computed now; `clock` counts them. Calling raises `CacheError` if something that is used cannot
-    be followed (see `dependencies`), or if a module in memory is not what its file says.
+    NaN for one that was computed now; `clock` counts them. Calling raises `CacheError` if something
+    that is used cannot be followed (see `dependencies`), or if a module in memory is not what its
+    file says.
     """
     title = getattr(function, "__name__", type(function).__name__)
 

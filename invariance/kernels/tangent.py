@@ -152,7 +152,8 @@ class TangentDistance(BaseEstimator):
             if Y is None and rows == columns:
                 np.fill_diagonal(squared, 0)
             distances = np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
-            return np.multiply(distances, unit, out=distances)
+            distances *= unit
+            return np.asarray(distances)
 
         given = tile, (len(sides[0]), len(sides[1])), (side, side), dtype
         return in_tiles(*given, symmetric=Y is None, n_jobs=self.n_jobs)

@@ -189,7 +189,7 @@ class Histogram(Reduction):
     def tolerance(self, n_features: int, dtype: Any) -> float:
         # Above twice the largest error that was measured: by products, correlations and Fourier
         # series, in both precisions, of 4 to 16,384 features, also where all have one sign.
-        return float(np.finfo(dtype).eps) * (8 + n_features**0.5 / 2)
+        return float(np.finfo(dtype).eps * (8 + np.sqrt(n_features) / 2))
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         values = values if outer is None else outer(values, xp)

@@ -121,7 +121,9 @@ run.table(
 # Below, the worker that gets to one of the blocks kills itself, and takes along the finished blocks
 # that it had not handed over yet. Dask starts another worker and computes again what was lost. A
 # block travels *inside* its task: data that is scattered over the workers and then only referred to
-# is gone when its worker is.
+# is gone when its worker is. Processes of one machine, `n_jobs=2`, are not replaced: the call ends with
+# an error. With `resume=True` finished rows are noted beside the file, and the same call goes on from
+# there; rows of other data, parameters or code are never taken for finished.
 
 # %%
 part, fatal, sign = X[: 20 * each], X[8 * each], Path(folder.name) / "killed"

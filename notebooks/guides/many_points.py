@@ -25,7 +25,6 @@ seed: int = 0
 landmarks: int = 50  # of Nystrom features; the full profile takes 500 and 1,000
 
 # %%
-from functools import partial
 from tempfile import TemporaryDirectory
 from time import process_time
 
@@ -134,12 +133,14 @@ run.say(
 #
 # `by_rows` computes it a block of rows at a time into a file, in several processes with `n_jobs`, or
 # on a cluster (`guides/many_machines`). In single precision 60,000 points take some thirteen GiB.
+# The matrix is symmetric, so that half of it is a copy. With `resume=True`, and the file opened with
+# "r+" the second time, a run that was interrupted goes on after its last finished block.
 
 # %%
 some = X[:4000] if FULL else X[:300]
 with TemporaryDirectory() as folder:
     gram = open_memmap(f"{folder}/gram.npy", "w+", np.float32, (len(some), len(some)))
-    by_rows(partial(BestFit(Gaussian(0.02), shifts), Y=some), some, block_rows=256, out=gram)
+    by_rows(BestFit(Gaussian(0.02), shifts), some, block_rows=256, out=gram, symmetric=True)
     run.say(
         "{n} x {n} values lie in a file; the largest is {top:.3f}.",
         n=len(some),

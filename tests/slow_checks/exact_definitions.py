@@ -112,17 +112,22 @@ class Turns:
     frequencies: tuple[int, ...] = ()
     density: Callable[[Array], Array] | None = None
 
-    def rule(self, level: int) -> tuple[Array, Array]:
-        """Matrices (r, d, d) of a rule and their weights; exact as ``level`` grows."""
+    def rule(self, level: int, relative: bool = True) -> tuple[Array, Array]:
+        """Matrices (r, d, d) of a rule and their weights; exact as ``level`` grows.
+
+        With a density, weights are those of the ``relative`` angle of two that are drawn from it,
+        or of one of them.
+        """
         if self.kind == "space":
             turns, weights = _space_rule(level)
             moved = on_each(turns, len(self.columns) // 3)
         else:
             angles = equal_angles(level)
             weights = np.full(level, Long(1) / level)
-            if self.density is not None:  # of the relative angle of two that are drawn from it
+            if self.density is not None:
                 q = extended(self.density((angles.astype(float) + np.pi) % (2 * np.pi) - np.pi))
-                q /= q.sum()
+                weights = q = q / q.sum()
+            if self.density is not None and relative:
                 weights = extended([np.sum(q * np.roll(q, k)) for k in range(level)])
             moved = self._turned(angles)
         return on_columns(moved, list(self.columns), self.d), weights
@@ -210,14 +215,14 @@ class Action:
     #: Columns that some element moves.
     moved: list[int] = field(default_factory=list)
 
-    def rule(self, level: int = 0) -> tuple[Array, Array]:
-        """Matrices and their weights."""
+    def rule(self, level: int = 0, relative: bool = True) -> tuple[Array, Array]:
+        """Matrices and their weights; see `Turns.rule`."""
         weights = self.weights
         if weights is None:
             weights = np.full(len(self.maps), Long(1) / len(self.maps))
         if self.turns is None:
             return self.maps, weights
-        turned, shares = self.turns.rule(level)
+        turned, shares = self.turns.rule(level, relative)
         first, second = (self.maps, turned) if self.maps_first else (turned, self.maps)
         one, two = (weights, shares) if self.maps_first else (shares, weights)
         return np.einsum("bij,ajk->abik", second, first).reshape(-1, self.d, self.d), np.outer(
@@ -332,8 +337,7 @@ def von_mises(kernel: Any, averaged: bool) -> Base:
     def values(A: Array, B: Array) -> Array:
         u, v = omega * A[..., :, None, :], omega * B[..., None, :, :]
         if not averaged:
-            found = np.exp(eta * (np.cos(u - v) - kernel.normalise).sum(axis=-1))
-            return found
+            return np.exp(eta * (np.cos(u - v) - kernel.normalise).sum(axis=-1))
         parts = np.exp(eta * (np.cos(u - v) - kernel.normalise))
         parts = (parts + np.exp(eta * (np.cos(u + v) - kernel.normalise))) / 2
         return parts.prod(axis=-1)

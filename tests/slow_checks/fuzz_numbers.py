@@ -1139,7 +1139,7 @@ def group_cdf(case: Case, rng: np.random.Generator) -> None:
         )
         due = np.clip(extended(Z).reshape(low.shape), low, high)
         case.close("definition", Z.reshape(low.shape), due, slack)
-        if from_points and np.array_equal(X, np.rint(X)):
+        if all(np.array_equal(A, np.rint(A)) for A in (X, model.templates_)):
             case.close("ties", Z.reshape(low.shape), high, slack)
     promised = Long(getattr(model, "tolerance", 1e-4)) * norms(Z) if action.turns else Long(0)
     if action.is_group:

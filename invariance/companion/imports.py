@@ -130,7 +130,8 @@ def _noted(name: str, file: str) -> bool:
 
 def imported() -> dict[str, str]:
     """SHA-256 of the text of each module that was noted, by its file."""
-    return {file: hashlib.sha256(text).hexdigest() for file, text in _texts.values()}
+    digests = {file: hashlib.sha256(text).hexdigest() for file, text in _texts.values()}
+    return {str(Path(file).resolve()): digest for file, digest in digests.items()}
 
 
 def stale(files: Mapping[str, Path]) -> list[str]:
@@ -145,7 +146,7 @@ def stale(files: Mapping[str, Path]) -> list[str]:
 def _differs(name: str, path: Path) -> bool:
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
-    if module is None or file is None or Path(file) != path:
+    if module is None or file is None or Path(file).resolve() != path.resolve():
         return False
     try:
         now = path.read_bytes()

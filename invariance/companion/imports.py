@@ -113,7 +113,8 @@ def watch() -> None:
         return
     for name, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None)
-        if name != "__main__" and file and file.endswith(".py") and _noted(name, file):
+        loader = getattr(getattr(module, "__spec__", None), "loader", None)
+        if file and type(loader) is SourceFileLoader and _noted(name, file):
             _earlier.add(name)
     sys.meta_path.insert(0, _Finder())
 
@@ -152,10 +153,10 @@ def _differs(name: str, path: Path) -> bool:
         now = path.read_bytes()
     except OSError:
         return True
-    noted_file, text = _texts.get(name, ("", b""))
-    if name in _earlier or noted_file != file:
+    if name in _earlier:
         return not _has_functions_of(module, now)
-    return text != now and not _same_code(text, now)
+    noted_file, text = _texts.get(name, ("", now))
+    return noted_file == file and text != now and not _same_code(text, now)
 
 
 def _compiled(text: bytes) -> types.CodeType | None:

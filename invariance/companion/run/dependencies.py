@@ -114,8 +114,8 @@ def _is_compiled(kind: type) -> bool:
 class Dependencies:
     """A walk that begins at a function's name; `add` whatever the function depends on.
 
-    After it, ``modules`` are those of the library that were reached, and ``memories`` the functions
-    of `functools.cache`, which may have kept results of an earlier state.
+    After it, ``modules`` are those of the library and of the user that were reached, and
+    ``memories`` functions of `functools.cache`, which may have kept results of an earlier state.
     """
 
     def __init__(self, name: str) -> None:
@@ -293,8 +293,8 @@ class Dependencies:
             self.add(stand_ins[function], "(cached)")
             return
         own = self._is_own(function)
+        self._name(function.__globals__.get("__name__") if own else function.__module__)
         if not own:
-            self._name(function.__module__)
             if not is_own(function.__module__) and _resolved(function):
                 self._note("function", function.__module__, function.__qualname__)
                 self._registered(function)
@@ -426,9 +426,9 @@ class Dependencies:
         """Note that something of a module was reached."""
         if not isinstance(module, str):
             return
-        if is_library(module):
+        if is_library(module) or is_own(module):
             self.modules.add(module)
-        elif not is_own(module):
+        else:
             self._packages.add(module.partition(".")[0])
 
     def _bound(self, method: types.MethodType) -> None:

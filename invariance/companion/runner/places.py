@@ -38,7 +38,8 @@ class Here:
     On Linux, with one BLAS thread, the notebooks' processes are forks of multiprocessing's server,
     which has imported everything (`preload`): a start takes hundredths of a second instead of two
     seconds; once a file of the library has changed, they are new processes again. ``memory_mb``
-    are MiB that notebooks may take together: 20 GiB, or 85 % of what the machine has. `work` is what a process does with the file that describes its job.
+    are MiB that notebooks may take together: 20 GiB, or 85 % of what the machine has. `work` is
+    what a process does with the file that describes its job.
     """
 
     def __init__(self, jobs: int | None = None, work: Callable[[Path], None] = work) -> None:

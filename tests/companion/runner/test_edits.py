@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +11,6 @@ from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
 
 from .light import Writer, statuses
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 def _run(chaos, project, names, meanwhile, slots: int = 1):
@@ -124,8 +120,7 @@ def test_a_reader_fails_if_what_it_reads_changes(chaos, project):
 
 SWAPS = {
     "code (_tool.py)": """
-        from pathlib import Path
-        path = Path("_tool.py")
+                path = Path("_tool.py")
         before = path.read_text()
         path.write_text("K = 5")
         import _tool
@@ -134,8 +129,7 @@ SWAPS = {
     """,
     "demo/order": """
         run.claim("demo/order", order="b > a", scores={"a": 1.0, "b": 2.0}, exact="demo")
-        from pathlib import Path
-        path = Path("../claims.yml")
+                path = Path("../claims.yml")
         path.write_text(path.read_text().replace("ten draws", "twenty draws"))
     """,
 }
@@ -168,16 +162,6 @@ if __name__ == "__main__":
         summary = run_notebooks(Paths(root), ["p/five"], profile="full", place=place)
         print(summary.outcomes[0].status, (root / "figures/p/five/numbers.csv").read_text().split())
 """
-
-
-@pytest.fixture
-def copy(tmp_path, monkeypatch):
-    """A copy of the library, whose modules can be edited, and processes that import it."""
-    folder = tmp_path / "copy"
-    left_out = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "invariance", folder / "invariance", ignore=left_out)
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    return folder / "invariance"
 
 
 @pytest.mark.notebooks

@@ -113,7 +113,8 @@ def watch() -> None:
         return
     for name, module in [*sys.modules.items()]:
         file = getattr(module, "__file__", None)
-        if name != "__main__" and file and file.endswith(".py") and _noted(name, file):
+        loader = getattr(getattr(module, "__spec__", None), "loader", None)
+        if file and type(loader) is SourceFileLoader and _noted(name, file):
             _earlier.add(name)
     sys.meta_path.insert(0, _Finder())
 
@@ -130,7 +131,8 @@ def _noted(name: str, file: str) -> bool:
 
 def imported() -> dict[str, str]:
     """SHA-256 of the text of each module that was noted, by its file."""
-    return {file: hashlib.sha256(text).hexdigest() for file, text in _texts.values()}
+    digests = {file: hashlib.sha256(text).hexdigest() for file, text in _texts.values()}
+    return {str(Path(file).resolve()): digest for file, digest in digests.items()}
 
 
 def stale(files: Mapping[str, Path]) -> list[str]:
@@ -145,16 +147,16 @@ def stale(files: Mapping[str, Path]) -> list[str]:
 def _differs(name: str, path: Path) -> bool:
     module = sys.modules.get(name)
     file = getattr(module, "__file__", None)
-    if module is None or file is None or Path(file) != path:
+    if module is None or file is None or Path(file).resolve() != path.resolve():
         return False
     try:
         now = path.read_bytes()
     except OSError:
         return True
-    noted_file, text = _texts.get(name, ("", b""))
-    if name in _earlier or noted_file != file:
+    if name in _earlier:
         return not _has_functions_of(module, now)
-    return text != now and not _same_code(text, now)
+    noted_file, text = _texts.get(name, ("", now))
+    return noted_file == file and text != now and not _same_code(text, now)
 
 
 def _compiled(text: bytes) -> types.CodeType | None:

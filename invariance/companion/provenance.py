@@ -104,54 +104,88 @@ def peak_memory_mb() -> dict[str, float]:
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
-def _file(module: str, package: Path) -> Path | None:
-    base = package.parent.joinpath(*module.split("."))
-    found = (base / "__init__.py", base.with_suffix(".py"))
-    return next((path for path in found if path.is_file()), None)
+# texts are part of what these two are remembered by: files change while a process lives
 
 
 @cache
-def _homes(origin: str, package: Path) -> dict[str, str]:
-    """Module of each name that a package finds on first use, by `__getattr__`."""
-    path = _file(origin, package) if origin.split(".")[0] == package.name else None
-    source = path.read_text(encoding="utf-8") if path and path.name == "__init__.py" else ""
-    if path is None or "def __getattr__" not in source:
-        return {}
-    imports = [n for n in ast.walk(parse_code(source, origin)) if isinstance(n, ast.ImportFrom)]
-    known = {alias.name for node in imports for alias in node.names}
-    return {
-        node.name: f"{origin}.{home.stem}"
-        for home in sorted(path.parent.glob("*.py"))
-        for node in parse_code(home.read_text(encoding="utf-8"), home.stem).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name not in known
-    }
+def _import_statements(source: str, module: str) -> list[ast.Import | ast.ImportFrom]:
+    """Import statements of a source, which may be inside functions."""
+    tree = parse_code(source, module or "the code")
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
-def _imported(source: str, package: Path, module: str = "") -> set[str]:
-    """Modules of `package` named by the import statements of `source`, with their parents."""
-    named: set[str] = set()
-    for node in ast.walk(parse_code(source, module or "the code")):
-        if isinstance(node, ast.Import):
-            named |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
+@cache
+def _defined(source: str, module: str) -> set[str]:
+    """Names of the functions and classes of a module."""
+    body = parse_code(source, module).body
+    return {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+
+
+class _Package:
+    """One look at the files of a package in a folder; none of them is read twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[str, Path | None] = {}
+        self._texts: dict[Path, str] = {}
+        self._homes: dict[str, dict[str, str]] = {}
+
+    def file(self, module: str) -> Path | None:
+        if module not in self._files:
+            base = self.folder.parent.joinpath(*module.split("."))
+            found = (base / "__init__.py", base.with_suffix(".py"))
+            self._files[module] = next((path for path in found if path.is_file()), None)
+        return self._files[module]
+
+    def text(self, path: Path) -> str:
+        if path not in self._texts:
+            self._texts[path] = path.read_text(encoding="utf-8")
+        return self._texts[path]
+
+    def homes(self, origin: str) -> dict[str, str]:
+        """Module of each name that a package finds on first use, by `__getattr__`."""
+        if origin not in self._homes:
+            self._homes[origin] = self._found_late(origin)
+        return self._homes[origin]
+
+    def _found_late(self, origin: str) -> dict[str, str]:
+        path = self.file(origin) if origin.split(".")[0] == self.folder.name else None
+        source = self.text(path) if path and path.name == "__init__.py" else ""
+        if path is None or "def __getattr__" not in source:
+            return {}
+        statements = _import_statements(source, origin)
+        imports = [node for node in statements if isinstance(node, ast.ImportFrom)]
+        known = {alias.name for node in imports for alias in node.names}
+        return {
+            name: f"{origin}.{home.stem}"
+            for home in sorted(path.parent.glob("*.py"))
+            for name in _defined(self.text(home), home.stem) - known
+        }
+
+    def imported(self, source: str, module: str = "") -> set[str]:
+        """Modules named by the import statements of `source`, with their parents."""
+        named: set[str] = set()
+        for node in _import_statements(source, module):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+                continue
             above = module.split(".")[: -node.level] if node.level else []
             origin = ".".join([*above, *([node.module] if node.module else [])])
             # "from package import x": x may be a module or a name inside the package
             named |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
-            homes = _homes(origin, package)
+            homes = self.homes(origin)
             named |= {homes[alias.name] for alias in node.names if alias.name in homes}
-    found: set[str] = set()
-    for parts in (name.split(".") for name in named):
-        if parts[0] == package.name:
-            found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
-    return {name for name in found if _file(name, package)}
+        found: set[str] = set()
+        for parts in (name.split(".") for name in named):
+            if parts[0] == self.folder.name:
+                found |= {".".join(parts[:i]) for i in range(1, len(parts) + 1)}
+        return {name for name in found if self.file(name)}
 
-
-@cache
-def _imports_of(module: str, path: Path, package: Path) -> set[str]:
-    # relative imports of a package's __init__ start at the package itself
-    here = f"{module}.__init__" if path.name == "__init__.py" else module
-    return _imported(path.read_text(encoding="utf-8"), package, here)
+    def imports_of(self, module: str, path: Path) -> set[str]:
+        """Modules that a module imports."""
+        # relative imports of a package's __init__ start at the package itself
+        here = f"{module}.__init__" if path.name == "__init__.py" else module
+        return self.imported(self.text(path), here)
 
 
 def closure(
@@ -162,18 +196,19 @@ def closure(
     `package` is the package's folder; `through` says of a module's name whether what that module
     imports counts as well. A `NotebookError` for what is not Python.
 
-    >>> sorted(closure("from invariance.companion.errors import hint"))
-    ['invariance', 'invariance.companion', 'invariance.companion.errors', ...]
+    >>> "invariance.companion.errors" in closure("from invariance.companion.cli import main")
+    True
     """
+    look = _Package(package)
     files: dict[str, Path] = {}
-    waiting = _imported(source, package)
+    waiting = look.imported(source)
     while waiting:
         module = waiting.pop()
-        path = _file(module, package)
+        path = look.file(module)
         if module not in files and path is not None:
             files[module] = path
             if through(module):
-                waiting |= _imports_of(module, path, package)
+                waiting |= look.imports_of(module, path)
     return dict(sorted(files.items()))
 
 

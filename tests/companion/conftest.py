@@ -98,6 +98,17 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return Project(tmp_path)
 
 
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the library, which can be edited; new processes import it."""
+    library = Path(__file__).resolve().parents[2] / "invariance"
+    folder = tmp_path / "copy"
+    left_out = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(library, folder / "invariance", ignore=left_out)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return folder / "invariance"
+
+
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
     """A folder that the first of pytest's processes makes and the others wait for and share."""

@@ -73,7 +73,7 @@ class Code:
 
     def _read(self, reached: Set[str]) -> tuple[dict[Path, _Stamp], str]:
         loaded = [name for name in sys.modules if is_library(name)]
-        named = reached if self._notebook else loaded
+        named = filter(is_library, reached) if self._notebook else loaded
         imports = "\n".join(f"import {name}" for name in sorted(named) if _leads_on(name))
         files = closure(imports, through=_leads_on)
         watched = []
@@ -81,12 +81,24 @@ class Code:
             files |= modules_of(self._notebook, _leads_on)
             watched = [self._notebook, self._notebook.parent]
         kept = {name: path for name, path in files.items() if _computes(name)}
-        stamps = {path: _stamp(path) for path in (*watched, *files.values())}
-        if changed := stale(kept):
-            what = f"{', '.join(changed)} has changed since it was imported"
+        own = _own_files(reached)
+        stamps = {path: _stamp(path) for path in (*watched, *files.values(), *own.values())}
+        if changed := stale(kept | own):
+            names = {name if is_library(name) else (kept | own)[name].name for name in changed}
+            what = f"{', '.join(sorted(names))} has changed since it was imported"
             raise CacheError(f"{what}: restart the kernel, or the run, to compute with it")
         versions = json.dumps(package_versions(), sort_keys=True)
         return stamps, f"{digest(kept)} {architecture()} {versions}"
+
+
+def _own_files(modules: Set[str]) -> dict[str, Path]:
+    """Files of the user's modules; what these hold is followed in memory, not read."""
+    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
+    return {
+        name: Path(file)
+        for name, file in files.items()
+        if file and not is_library(name) and name != "__main__"
+    }
 
 
 def _stamp(path: Path) -> _Stamp:

@@ -38,7 +38,9 @@ class CacheError(CompanionError, TypeError):
 #: Functions that do nothing but call another one, which is followed in their place.
 stand_ins: weakref.WeakKeyDictionary[Callable, Callable] = weakref.WeakKeyDictionary()
 
-_ATOMS = (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
+_ATOMS = frozenset(
+    (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
+)
 # what code that uses one of these reads or runs is in no bytecode
 _OPAQUE = {
     id(thing)
@@ -56,6 +58,7 @@ _DESCRIPTORS = (
     types.MemberDescriptorType,
     types.GetSetDescriptorType,
 )
+_VIEWS = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
 _PICKLING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 # members of a class that say nothing of what it does, or where its text stands
 _APART = {
@@ -108,29 +111,11 @@ def _is_compiled(kind: type) -> bool:
     )
 
 
-def _own_function(value: Any) -> types.FunctionType | None:
-    """The function in a class's or a module's member, if it is the user's."""
-    if isinstance(value, property):
-        value = value.fget
-    value = getattr(value, "__func__", value)
-    if isinstance(value, types.FunctionType) and _is_own_code(value):
-        return value
-    return None
-
-
-def _is_own_code(function: types.FunctionType) -> bool:
-    name = function.__globals__.get("__name__")
-    module = sys.modules.get(name) if isinstance(name, str) else None
-    if name is None or module is None or vars(module) is not function.__globals__:
-        return True
-    return is_own(name)
-
-
 class Dependencies:
     """A walk that begins at a function's name; `add` whatever the function depends on.
 
-    After it, ``modules`` are those of the library that were reached, and ``memories`` the functions
-    of `functools.cache`, which may have kept results of an earlier state.
+    After it, ``modules`` are those of the library and of the user that were reached, and
+    ``memories`` functions of `functools.cache`, which may have kept results of an earlier state.
     """
 
     def __init__(self, name: str) -> None:
@@ -140,6 +125,8 @@ class Dependencies:
         self._hash = hashlib.sha256()
         self._seen: dict[int, tuple[int, Any]] = {}
         self._by_names: dict[type, bool] = {}
+        self._scanned: set[type] = set()
+        self._mine: dict[int, bool] = {}  # whether functions with these globals are the user's
         self._route = [name]
         self._inside = 0  # objects of installed packages, the one in the other
 
@@ -161,9 +148,8 @@ class Dependencies:
     # ---------------------------------------------------------------------------- the walk
 
     def _note(self, *words: str) -> None:
-        for word in words:
-            said = word.encode("utf-8", "surrogatepass")
-            self._hash.update(b"%d:%s" % (len(said), said))
+        said = "".join(f"{len(word)}:{word}" for word in words)
+        self._hash.update(said.encode("utf-8", "surrogatepass"))
 
     def _visit(self, value: Any) -> None:
         kind = type(value)
@@ -214,6 +200,23 @@ class Dependencies:
             self._by_names[kind] = known or _is_compiled(kind)
         return self._by_names[kind]
 
+    def _is_own(self, function: types.FunctionType) -> bool:
+        """Whether a function is the user's: it looks names up in a module of theirs."""
+        known = function.__globals__
+        if id(known) not in self._mine:
+            name = known.get("__name__")
+            module = sys.modules.get(name) if isinstance(name, str) else None
+            of_module = module is not None and vars(module) is known
+            self._mine[id(known)] = is_own(str(name)) if of_module else True
+        return self._mine[id(known)]
+
+    def _own_function(self, member: Any) -> bool:
+        """Whether a member of a class or a module is a function of the user's."""
+        if isinstance(member, property):
+            member = member.fget
+        member = getattr(member, "__func__", member)
+        return isinstance(member, types.FunctionType) and self._is_own(member)
+
     # -------------------------------------------------------------------------- containers
 
     def _sequence(self, value: Any) -> None:
@@ -251,6 +254,7 @@ class Dependencies:
                 self._packages,
             )
             walk._seen = dict(self._seen)
+            walk._scanned = set(self._scanned)
             walk._route = [*self._route, "[...]"]
             walk._inside = self._inside
             walk._visit(item)
@@ -288,9 +292,9 @@ class Dependencies:
             self._note("stands for")
             self.add(stand_ins[function], "(cached)")
             return
-        own = _is_own_code(function)
+        own = self._is_own(function)
+        self._name(function.__globals__.get("__name__") if own else function.__module__)
         if not own:
-            self._name(function.__module__)
             if not is_own(function.__module__) and _resolved(function):
                 self._note("function", function.__module__, function.__qualname__)
                 self._registered(function)
@@ -312,7 +316,7 @@ class Dependencies:
         registry = getattr(function, "registry", None)
         if isinstance(registry, types.MappingProxyType):
             for kind, implementation in registry.items():
-                if everything or _own_function(implementation):
+                if everything or self._own_function(implementation):
                     self.add(kind, "(registered)")
                     self.add(implementation, "(registered)")
 
@@ -320,7 +324,7 @@ class Dependencies:
         rebinds = lookups(function.__code__).rebinds
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-            if name in rebinds and _is_own_code(function):
+            if name in rebinds and self._is_own(function):
                 self._route.append(name)
                 self._fail(f"and assigns it anew in {function.__name__}: return it instead")
             self._note("variable", name)
@@ -385,7 +389,7 @@ class Dependencies:
             or id(value) in _OPAQUE
             or isinstance(value, followed)
             or isinstance(getattr(value, "__self__", None), _GENERATORS)
-            or _own_function(value)
+            or self._own_function(value)
             or not self._by_name(type(value))
         ):
             self.add(value, step)
@@ -422,9 +426,9 @@ class Dependencies:
         """Note that something of a module was reached."""
         if not isinstance(module, str):
             return
-        if is_library(module):
+        if is_library(module) or is_own(module):
             self.modules.add(module)
-        elif not is_own(module):
+        else:
             self._packages.add(module.partition(".")[0])
 
     def _bound(self, method: types.MethodType) -> None:
@@ -502,17 +506,22 @@ class Dependencies:
     def _put_into(self, kind: type) -> None:
         """Follow constants, and functions of the user's put into a class that is not theirs."""
         for base in kind.__mro__:
-            if not base.__flags__ & _HEAP_TYPE:
+            if base in self._scanned or not base.__flags__ & _HEAP_TYPE:
                 continue
+            self._scanned.add(base)
             self._name(base.__module__)
             for name, member in [*vars(base).items()]:
-                if type(member) in _ATOMS and name not in _APART:
-                    self._note(name, _said(member))
-                elif _own_function(member):
+                if type(member) in _ATOMS:
+                    if name not in _APART:
+                        self._note(name, _said(member))
+                elif self._own_function(member):
                     self.add(member, f".{name}")
 
     def _instance(self, value: Any) -> None:
         kind = type(value)
+        if value is np.random.mtrand._rand and self._inside:
+            self._note("NumPy's generator")  # every distribution of SciPy names it
+            return
         own = not self._by_name(kind)
         self._refuse_use(value, own)
         self._note("instance")
@@ -535,8 +544,6 @@ class Dependencies:
             self._refuse(value, f"which hides what {hidden[0].__name__} holds: pass plain values")
 
     def _refuse_use(self, value: Any, own: bool) -> None:
-        if value is np.random.mtrand._rand and self._inside:
-            return  # scipy's distributions name NumPy's own, and leave it alone
         if isinstance(value, _GENERATORS) or getattr(value, "changes_with_use", False) is True:
             self._refuse(value, "which changes with use: pass a seed, or plain values")
         if isinstance(value, Iterator) and not own:
@@ -621,7 +628,7 @@ _FOLLOW: tuple[tuple[Any, Callable[[Dependencies, Any], None]], ...] = (
     (functools._lru_cache_wrapper, Dependencies._memory),
     (types.CellType, Dependencies._cell),
     (types.CodeType, Dependencies._code),
-    ((types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items())), Dependencies._view),
+    (_VIEWS, Dependencies._view),
     (np.ufunc, Dependencies._ufunc),
     (np.vectorize, Dependencies._vectorized),
 )  # fmt: skip

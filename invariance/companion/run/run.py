@@ -24,7 +24,8 @@ from ...datasets.dataset import withholding
 from ..clock import WorkingClock
 from ..drawing import Drawings
 from ..errors import NotebookError, RecordError
-from ..files import read_json, read_text, write_bytes, write_json
+from ..files import file_digest, read_json, read_text, write_bytes, write_json
+from ..imports import imported
 from ..ledger.claims import load_ledger
 from ..ledger.registration import owners_edition, statement_digest
 from ..ledger.results import RESULTS_SCHEMA
@@ -121,6 +122,8 @@ class Run(Stages):
         if _shell() is None:
             matplotlib.use("Agg")
         style.use()
+        files = {"settings": self._paths.settings(notebook), "claims": self._paths.ledger}
+        self._read = {name: file_digest(path) for name, path in files.items()}
         self._write()
 
     def figure(
@@ -317,6 +320,9 @@ class Run(Stages):
             "hardware": hardware(),
         }
         write_json(self.folder / "results.json", self._results)
+        if (work := self.folder / ".work").is_dir():
+            # by this the runner knows whether the results are of what it has started
+            write_json(work / "read.json", {"modules": imported(), **self._read})
 
 
 def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:

@@ -19,7 +19,7 @@ from ..ledger.guard import record_digests
 from ..ledger.results import outputs_of, read_executed, read_outcome, read_results, read_status
 from ..ledger.settings import STAGE
 from ..paths import Paths
-from .resume import inputs_of
+from .resume import changed_meanwhile, inputs_of
 from .worker import failure
 
 _THREADS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
@@ -127,7 +127,7 @@ def finish(job: Job, paths: Paths, place: Any, status: str, why: dict[str, Any] 
     """End a job's processes and put in its place what is kept of it."""
     duration = job.elapsed
     place.end(job.process, job.folder)
-    if status == "ok" and (fault := _fault(job)):
+    if status == "ok" and (fault := _fault(job) or _change(job, paths)):
         status, why = "failed", failure(fault)
     try:
         if status == "ok":
@@ -162,6 +162,13 @@ def _fault(job: Job) -> str | None:
         listed = ", ".join(f"{name}={name}" for name in job.parameters)
         line = f'    run = Run("{job.notebook}", {listed})'
         return f"the results were recorded without the run's {', '.join(different)}; write\n{line}"
+    return None
+
+
+def _change(job: Job, paths: Paths) -> str | None:
+    """What has changed while an attempt ran: its results may be of neither text."""
+    if changed := changed_meanwhile(paths, job):
+        return f"{changed} changed while it ran: run it again"
     return None
 
 

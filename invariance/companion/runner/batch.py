@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf, isinf
 from typing import Any
 
@@ -93,7 +94,8 @@ def run_notebooks(
         runner_folder(paths) as folder,
         tqdm(total=len(jobs), unit="notebook", disable=None) as bar,
     ):
-        batch = _Batch(paths, place, threads, deadline, stop, bar, tell)
+        renew = partial(_job, paths, given=given, threads=threads, choosing=choosing)
+        batch = _Batch(paths, place, threads, deadline, stop, bar, tell, renew)
         for job in jobs:
             job.folder = folder / job.notebook
             if job.fault:
@@ -189,6 +191,7 @@ class _Batch:
     stop: list[int]
     bar: Any
     tell: Callable[[Outcome], None] | None
+    renew: Callable[[str], Job]  # a job for a notebook as it is now
     outcomes: list[Outcome] = field(default_factory=list)
 
     def done(self, outcome: Outcome) -> None:
@@ -247,6 +250,9 @@ class _Batch:
         while (waiting or running) and not self.stop:
             while len(running) < self.place.slots and (job := _next(waiting, running, room)):
                 waiting.remove(job)
+                if fault := self._renewed(job):
+                    self.end(job, "failed", failure(fault))
+                    continue
                 try:
                     start(job, self.paths, self.place, self.threads)
                     running.append(job)
@@ -267,6 +273,18 @@ class _Batch:
             # one that has ended well by itself meanwhile is not thrown away
             ended = self._look(job)
             self.end(job, *(ended if ended and ended[0] == "ok" else _interrupted(job)))
+
+    def _renewed(self, job: Job) -> str:
+        """Take a job's text, and all that follows from it, as they are now; why not, if not."""
+        try:
+            now = self.renew(job.notebook)
+        except (ParameterError, OSError) as error:
+            return str(error)
+        if not now.fault and now.reads != job.reads:
+            return "its header has changed since the run began: run it again"
+        job.parameters, job.default_parameters = now.parameters, now.default_parameters
+        job.fingerprint = now.fingerprint
+        return now.fault
 
     def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
         """How a job has ended, if it has."""

@@ -24,6 +24,7 @@ import psutil
 
 from ..files import locked, writing
 from ..paths import Paths
+from ..provenance import digest
 from .worker import MARK, begin, end_all, processes_of, work
 
 _PATIENCE = 5.0  # seconds for a process that was told to end
@@ -36,8 +37,9 @@ class Here:
 
     On Linux, with one BLAS thread, the notebooks' processes are forks of multiprocessing's server,
     which has imported everything (`preload`): a start takes hundredths of a second instead of two
-    seconds. ``memory_mb`` are MiB that notebooks may take together: 20 GiB, or 85 % of what the
-    machine has. `work` is what a process does with the file that describes its job.
+    seconds; once a file of the library has changed, they are new processes again. ``memory_mb``
+    are MiB that notebooks may take together: 20 GiB, or 85 % of what the machine has. `work` is
+    what a process does with the file that describes its job.
     """
 
     def __init__(self, jobs: int | None = None, work: Callable[[Path], None] = work) -> None:
@@ -53,7 +55,7 @@ class Here:
         environment = {**environment, "LOKY_MAX_CPU_COUNT": share, "PYTHONSAFEPATH": "1"}
         marked = {**os.environ, **environment, MARK: description["folder"]}
         forks = sys.platform == "linux" and self._work is work
-        if forks and environment["OMP_NUM_THREADS"] == "1":
+        if forks and environment["OMP_NUM_THREADS"] == "1" and _as_preloaded():
             server: Any = multiprocessing.get_context("forkserver")
             server.set_forkserver_preload(["invariance.companion.runner.preload"])
         else:
@@ -80,6 +82,19 @@ class Here:
                     end()
                     process.join(_PATIENCE)
         end_all(partial(processes_of, folder))
+
+
+# the text of the library when the server that forks was started
+_preloaded: list[str] = []
+
+
+def _as_preloaded() -> bool:
+    """Whether the library is still what the server has imported, or will import now."""
+    package = Path(__file__).resolve().parents[2]
+    text = digest({str(path): path for path in package.rglob("*.py")})
+    if not _preloaded:
+        _preloaded.append(text)
+    return text == _preloaded[0]
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotebookError
-from ..files import file_digest, read_text
-from ..ledger.claims import Ledger
+from ..files import file_digest, read_json, read_text
+from ..ledger.claims import Ledger, load_ledger
 from ..ledger.results import altered, read_results, read_status
 from ..ledger.settings import registered
 from ..paths import Paths
@@ -51,6 +51,59 @@ def inputs_of(paths: Paths, reads: Sequence[str], profile: str) -> dict[str, str
     return found
 
 
+def changed_meanwhile(paths: Paths, job: Any) -> str | None:
+    """What a job's results follow from that has changed since it started; None if nothing has.
+
+    What the notebook says that it has read counts as well: an edit may have been taken back.
+    """
+    try:
+        now = fingerprint(paths, job.notebook, job.parameters, job.fingerprint.get("threads"))
+    except NotebookError as error:
+        return f"the text ({error})"
+    for name, value in now.items():
+        if changed := _changed(job.fingerprint, name, value):
+            return changed
+    if changed := _changed({"inputs": job.inputs}, "inputs", _inputs_of(paths, job)):
+        return changed
+    text = read_json(job.folder / ".work" / "text.json")
+    if text not in (None, job.fingerprint["text"]):
+        return "text"
+    read = read_json(job.folder / ".work" / "read.json")
+    return _read_otherwise(paths, job, read) if isinstance(read, dict) else None
+
+
+def _read_otherwise(paths: Paths, job: Any, read: Mapping[str, Any]) -> str | None:
+    """What a notebook's process has read that is not what it was started with; see `Run`."""
+    expected = job.fingerprint
+    modules = modules_of(paths.source(job.notebook))
+    names = {str(path.resolve()): name for name, path in modules.items()}
+    for file, sha256 in read["modules"].items():
+        if file in names and expected["code"].get(names[file]) != sha256[:16]:
+            return f"code ({names[file]})"
+    if read["settings"] != expected["settings"]:
+        return "settings"
+    if job.choosing or read["claims"] == file_digest(paths.ledger):
+        return None
+    results, _ = read_results(job.folder, job.notebook)
+    return _other_protocol(paths, job.notebook, results or {}, load_ledger(paths.ledger))
+
+
+def _other_protocol(
+    paths: Paths, notebook: str, results: Mapping[str, Any], ledger: Ledger
+) -> str | None:
+    """A claim whose protocol is not the one that results were measured by; None if all are."""
+    known = {*ledger} & {*results["claims"]} if results.get("profile") == "full" else ()
+    for claim_id in sorted(known):
+        protocol = results["claims"][claim_id]["protocol"]
+        if protocol != registered(ledger[claim_id], paths, notebook):
+            return f"the protocol of {claim_id}"
+    return None
+
+
+def _inputs_of(paths: Paths, job: Any) -> dict[str, str]:
+    return inputs_of(paths, job.reads, job.parameters["profile"])
+
+
 def reason_to_run(paths: Paths, job: Any, ledger: Ledger) -> str | None:
     """Why the results in a job's output folder are not those that it would give; None if they are.
 
@@ -67,8 +120,7 @@ def reason_to_run(paths: Paths, job: Any, ledger: Ledger) -> str | None:
     for name, now in json.loads(json.dumps(job.fingerprint)).items():
         if changed := _changed(success.get("fingerprint"), name, now):
             return f"{changed} has changed"
-    inputs = inputs_of(paths, job.reads, job.parameters["profile"])
-    if changed := _changed(success, "inputs", inputs):
+    if changed := _changed(success, "inputs", _inputs_of(paths, job)):
         return f"what it reads has changed: {changed}"
     outputs = success.get("outputs")
     if not isinstance(outputs, dict) or "executed.ipynb" not in outputs:
@@ -82,12 +134,8 @@ def reason_to_run(paths: Paths, job: Any, ledger: Ledger) -> str | None:
         # data that is not here any more cannot have changed what was computed from it
         if _data_digest(name) not in (None, sha256):
             return f"the data file {name} has changed"
-    known = {*ledger} & {*results["claims"]} if results["profile"] == "full" else ()
-    for claim_id in sorted(known):
-        protocol = results["claims"][claim_id]["protocol"]
-        if protocol != registered(ledger[claim_id], paths, notebook):
-            return f"the protocol of {claim_id} has changed"
-    return None
+    changed = _other_protocol(paths, notebook, results, ledger)
+    return f"{changed} has changed" if changed else None
 
 
 def _changed(found: Any, name: str, now: Any) -> str | None:

@@ -8,6 +8,7 @@ runner has gone. It writes ``executed.ipynb`` after every cell, and in ``.work``
 
 import ctypes
 import fcntl
+import hashlib
 import json
 import multiprocessing
 import os
@@ -25,7 +26,8 @@ from typing import IO, Any
 
 import psutil
 
-from ..files import locked, read_json, write_bytes, write_json
+from ..errors import NotebookError
+from ..files import locked, read_json, read_text, write_bytes, write_json
 from ..ledger.results import read_executed
 from ..ledger.settings import STAGE
 from ..source import read_notebook
@@ -180,7 +182,10 @@ def _incomplete(folder: Path) -> str | None:
 def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
     """Execute the job's notebook: ``{"status": ..., "failure": ...}`` as in ``status.json``."""
     folder, source = Path(job["folder"]), Path(job["source"])
+    text = read_text(source, NotebookError)
     notebook = deepcopy(read_notebook(source))
+    # beside it, the notebook's own process says what it has imported
+    write_json(folder / ".work" / "text.json", hashlib.sha256(text.encode()).hexdigest())
     import nbformat
     import papermill
     from nbclient.exceptions import DeadKernelError

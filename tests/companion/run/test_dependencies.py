@@ -1,5 +1,6 @@
 """A stored value is given back only if nothing that it was computed from has changed."""
 
+import importlib
 import os
 import subprocess
 import sys
@@ -71,3 +72,145 @@ def test_keys_are_the_same_in_every_process(root):
         stored.append({path.name for path in (root / "build/cache/p/d").glob("*.pkl")})
     assert stored[0] == stored[1]
     assert len(stored[0]) > 60
+
+
+def test_a_remembering_helper_forgets_what_it_computed_from_an_earlier_state(root):
+    """Its old results would be in a value that is stored under the new state's key."""
+    source = """
+from functools import cache
+K = 1
+@cache
+def helper(x):
+    return x + K
+helper(0)
+K = 2
+@run.cache
+def compute(x=0):
+    return helper(x)
+answer = compute()
+"""
+    main = types.ModuleType("__main__")
+    assert execute(source, Run("p/e"), main).answer == 2
+    main.K = 3
+    assert main.compute() == 3
+
+
+def test_a_stored_value_does_not_depend_on_where_the_text_stands(root):
+    source = (
+        "def helper(x):\n    return x + 1\n@run.cache\ndef compute(x=0):\n    return helper(x)\n"
+    )
+    source += "answer = compute()\n"
+    before = _stored(root)
+    execute(source, Run("p/f"))
+    moved = source.replace("    return", "    # a comment\n\n    return")
+    execute(f"\n\n{moved}", Run("p/f"))
+    assert len(_stored(root) - before) == 1
+
+
+# what a notebook reads of a module beside it, whose text is VALUES
+VALUES = "from _more import more\nK = VALUE\ndef f(x=0):\n    return more(x) + K\n"
+MORE = "def more(x):\n    return x\n"
+READS = {
+    "a function": "import _tool\n@run.cache\ndef compute():\n    return _tool.f()\n",
+    "a constant": "import _tool\n@run.cache\ndef compute():\n    return _tool.K\n",
+    "an import": "from _tool import f\n@run.cache\ndef compute():\n    return f()\n",
+    "another name": "import _tool as tool\n@run.cache\ndef compute():\n    return tool.f()\n",
+    "inside": "@run.cache\ndef compute():\n    from _tool import f\n    return f()\n",
+    "inside, whole": "@run.cache\ndef compute():\n    import _tool\n    return _tool.f()\n",
+    "by a text": "import _tool\n@run.cache\ndef compute():\n    return getattr(_tool, 'f')()\n",
+    "as argument": "import _tool\n@run.cache\ndef compute(m=_tool):\n    return m.f()\n",
+    "in a list": "import _tool\nL = [_tool]\n@run.cache\ndef compute():\n    return L[0].f()\n",
+    "by another": "import _tool\ndef g(m):\n    return m.f()\n"
+    "@run.cache\ndef compute():\n    return g(_tool)\n",
+}
+
+
+@pytest.fixture
+def tool(root, monkeypatch):
+    """Writes the module beside the notebook, as a restarted kernel finds it."""
+    folder = root / "notebooks" / "t"
+    folder.mkdir(exist_ok=True)
+    monkeypatch.syspath_prepend(folder)
+
+    def write(text: str, name: str = "_tool") -> Path:
+        for module in ("_tool", "_more"):
+            sys.modules.pop(module, None)
+        (folder / f"{name}.py").write_text(text)
+        return folder / f"{name}.py"
+
+    write(MORE, "_more")
+    yield write
+    write("")
+
+
+@pytest.mark.parametrize("reads", READS.values(), ids=READS)
+def test_a_module_beside_the_notebook_is_followed(root, tool, reads):
+    for values in (1, 2, 1):
+        tool(VALUES.replace("VALUE", str(values)))
+        main = execute(reads, Run("t/a"))
+        assert main.compute() == values
+        import _tool
+
+        _tool.K = values + 10  # set by a cell
+        assert main.compute() == values + 10
+    tool(MORE.replace("return x", "return x + 5"), "_more")
+    if "_tool.K" not in reads:
+        assert execute(reads, Run("t/a")).compute() == 6
+
+
+def test_a_module_that_was_edited_after_its_import_is_refused_until_it_is_read_again(root, tool):
+    path = tool(VALUES.replace("VALUE", "1"))
+    run = Run("t/b")
+    main = execute(READS["a function"], run)
+    assert main.compute() == 1
+    stored = _stored(root)
+    path.write_text(f"# a comment\n{path.read_text()}")
+    assert main.compute() == 1  # of the same code
+    path.write_text(VALUES.replace("VALUE", "2"))
+    for calls in (main.compute, Run("t/b").cache(main.compute.__wrapped__)):
+        with pytest.raises(CacheError, match=r"_tool\.py has changed .* restart the kernel"):
+            calls()
+    assert _stored(root) == stored
+    importlib.reload(sys.modules["_tool"])
+    assert main.compute() == 2
+    path.unlink()
+    with pytest.raises(CacheError, match=r"_tool|has changed"):
+        main.compute()
+
+
+LIBRARY = """
+import sys, pathlib
+if "early" in sys.argv:
+    from invariance.theory import five
+import invariance
+from invariance.companion import Run
+from invariance.companion.errors import CompanionError
+from invariance.theory import five
+
+@Run("p/a").cache
+def compute():
+    return five.five()
+
+print(compute())
+module = pathlib.Path(five.__file__)
+text = module.read_text()
+module.write_text(text.replace("5", "7") if "5" in text else text.replace("7", "5"))
+try:
+    print(compute())
+except CompanionError as error:
+    print("restart the kernel" in str(error))
+"""
+
+
+@pytest.mark.parametrize("imported", ["early", "late"])
+def test_a_module_of_the_library_that_was_edited_after_its_import_is_refused(
+    root, copy, tmp_path, imported
+):
+    (copy / "theory" / "five.py").write_text("def five():\n    return 5\n")
+    script = tmp_path / "script.py"
+    script.write_text(LIBRARY)
+    told = []
+    for _ in range(2):  # within a second, and of the same size: what Python compiled looks current
+        line = [sys.executable, script, imported]
+        told += subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+    assert told == ["5", "True", "7", "True"]

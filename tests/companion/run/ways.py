@@ -1,7 +1,7 @@
 """Ways by which a cached function reaches what is edited, and a kernel to execute them in.
 
-A way is a few cells of a notebook, in ``followed.txt`` and ``refused.txt``. They end with the call of a
-cached function, ``answer``. ``python ways.py`` executes those that are followed.
+A way is a few cells of a notebook, in ``followed.txt`` and ``refused.txt``. They end with the call
+of a cached function, ``answer``. ``python ways.py`` executes those that are followed.
 """
 
 import linecache

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import suppress
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,8 @@ from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.recording import record
 from invariance.companion.run.style import to_png
-from invariance.companion.site.build import build_site
+from invariance.companion.site.build import build_site, find_chromium
+from invariance.companion.site.material import SiteError
 from invariance.evaluation.rates import RateFit
 
 ROOT = Path(__file__).parents[3]
@@ -211,16 +213,32 @@ def make_project(root: Path) -> Paths:
     return paths
 
 
-@pytest.fixture(scope="module")
-def browser():
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Chromium; without it or without fonts, every test that needs it is skipped."""
+    try:
+        path = find_chromium()
+    except SiteError as error:
+        pytest.skip(str(error))
     api = pytest.importorskip("playwright.sync_api", reason="needs the extra `test`")
     with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER.split())
-        yield chromium
-        chromium.close()
+        launched = playwright.chromium.launch(executable_path=path, args=BROWSER.split())
+        with suppress(api.Error):  # without fonts a page may crash
+            page = launched.new_page()
+            page.set_content("<p>word")
+            if b"/Font" in page.pdf():
+                return path
+    pytest.skip("Chromium shows no words: install fonts (Debian: apt install fonts-dejavu-extra)")
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=BROWSER.split())
+        yield launched
+        launched.close()
 
 
 def open_page(browser, **options):

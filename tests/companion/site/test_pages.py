@@ -198,7 +198,7 @@ def test_the_report_has_every_paper_its_claims_and_its_failures(project, tmp_pat
 
 def test_printing_without_chromium_says_what_to_do(project, monkeypatch):
     monkeypatch.setenv("CHROMIUM", "no-such-browser")
-    with pytest.raises(SiteError, match="no-such-browser was found: install it"):
+    with pytest.raises(SiteError, match="no program 'no-such-browser'.*install it"):
         write_pdf(project)
 
 

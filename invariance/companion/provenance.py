@@ -44,7 +44,9 @@ def code_version(root: Path) -> str:
 
     def git(*arguments: str) -> str:
         line = ["git", "-C", str(root), *arguments]
-        return subprocess.run(line, capture_output=True, text=True, timeout=30, check=True).stdout
+        return subprocess.run(
+            line, capture_output=True, encoding="utf-8", timeout=30, check=True
+        ).stdout
 
     release = version("invariance")
     try:
@@ -71,7 +73,7 @@ def hardware() -> dict[str, Any]:
     """Processor, cores and memory of this machine, and the BLAS in use with its threads."""
     processor = platform.processor() or platform.machine()
     with suppress(OSError, IndexError):  # no such file outside Linux
-        told = Path("/proc/cpuinfo").read_text()
+        told = Path("/proc/cpuinfo").read_text("utf-8")
         processor = re.findall(r"(?m)^model name\s*: (.+)$", told)[0].strip()
     return {
         "processor": processor,

@@ -19,7 +19,7 @@ from invariance.core.parameters import ParameterError
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "deep" / "a.json"
     write_json(path, {"b": 1, "a": 2.5})
-    assert path.read_text() == '{\n "a": 2.5,\n "b": 1\n}\n'
+    assert path.read_text("utf-8") == '{\n "a": 2.5,\n "b": 1\n}\n'
     with pytest.raises(ValueError, match="NaN|nan|JSON"):
         write_json(path, float("nan"))
 
@@ -29,7 +29,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OutputError, match=r"cannot write .*a.json: No space left on device"):
         write_bytes(path, b"new")
-    assert json.loads(path.read_text()) == {"a": 2.5, "b": 1}
+    assert json.loads(path.read_text("utf-8")) == {"a": 2.5, "b": 1}
     assert [p.name for p in path.parent.iterdir()] == ["a.json"]
 
 
@@ -51,15 +51,15 @@ def test_imports_are_followed_through_the_package(tmp_path):
              "d.py": "x = 1", "sub/e.py": "from . import c",
              "unused.py": "import pack.a"}  # fmt: skip
     for name, text in files.items():
-        (package / name).write_text(text)
+        (package / name).write_text(text, "utf-8")
     found = closure("def f():\n    from pack.a import thing", package)
     assert list(found) == ["pack", "pack.a", "pack.b", "pack.d", "pack.sub", "pack.sub.c"]
     inside = ["pack", "pack.d", "pack.sub", "pack.sub.c", "pack.sub.e"]
     assert list(closure("import pack.sub.e", package)) == inside
     before = digest(found)
-    (package / "unused.py").write_text("changed")
+    (package / "unused.py").write_text("changed", "utf-8")
     assert digest(closure("import pack.a", package)) == before
-    (package / "d.py").write_text("x = 2")
+    (package / "d.py").write_text("x = 2", "utf-8")
     assert digest(closure("import pack.a", package)) != before
 
 
@@ -97,8 +97,8 @@ def test_the_closure_of_a_notebook_reaches_what_it_computes_with_and_nothing_of_
 def test_a_name_that_a_package_finds_on_first_use_leads_to_its_module(tmp_path):
     package = tmp_path / "pack"
     package.mkdir()
-    (package / "__init__.py").write_text("def __getattr__(name):\n    ...")
-    (package / "a.py").write_text("import pack.b\nclass Thing: ...")
+    (package / "__init__.py").write_text("def __getattr__(name):\n    ...", "utf-8")
+    (package / "a.py").write_text("import pack.b\nclass Thing: ...", "utf-8")
     (package / "b.py").touch()
     assert list(closure("from pack import Thing", package)) == ["pack", "pack.a", "pack.b"]
     assert list(closure("from pack import other", package)) == ["pack"]
@@ -228,7 +228,7 @@ QUICK = TAGGED + 'profile: str = "quick"\n'
 def test_malformed_parameters_cells_are_named(project, cell, message):
     source = project.source("p/a")
     source.parent.mkdir(parents=True)
-    source.write_text(f"# %%\n1\n\n{cell}\n")
+    source.write_text(f"# %%\n1\n\n{cell}\n", "utf-8")
     with pytest.raises(NotebookError, match=message):
         read_parameters(source)
 

@@ -115,7 +115,11 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
         return "failed", failure(f"no space left for {job.final}: free some, then run again")
     log = ""
     with suppress(OSError):
-        log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
+        log = (
+            (job.folder / ".work" / "worker.log")
+            .read_text(errors="replace", encoding="utf-8")[-2000:]
+            .strip()
+        )
     if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
         return "killed", failure("the notebook's process was killed by SIGINT while it started")
     message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"

@@ -92,13 +92,15 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
     mine = home / uuid.uuid4().hex[:16]
     with writing(mine):
         home.mkdir(parents=True, exist_ok=True)
-        with open(home / "turn", "w") as turn:  # nobody meets a folder that is not locked yet
+        with open(
+            home / "turn", "w", encoding="utf-8"
+        ) as turn:  # nobody meets a folder that is not locked yet
             locked(turn)
             for folder in home.iterdir():
                 if folder.is_dir():
                     _sweep(folder, paths)
             mine.mkdir()
-            alive = open(mine / "alive", "w")
+            alive = open(mine / "alive", "w", encoding="utf-8")
             locked(alive, _AT_ONCE)
     try:
         yield mine
@@ -109,14 +111,14 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
 
 def _sweep(folder: Path, paths: Paths) -> None:
     """Remove a runner's folder if the runner is dead."""
-    with suppress(FileNotFoundError), open(folder / "alive") as alive:
+    with suppress(FileNotFoundError), open(folder / "alive", encoding="utf-8") as alive:
         if not locked(alive, _AT_ONCE):
             return
     end_all(partial(processes_of, folder))
     end = time.monotonic() + _SWEEP
     for job in [*folder.rglob(".work/job.json")]:
         # held by worker and kernel; once it is ours, a worker on its way finds its job gone
-        with suppress(FileNotFoundError), open(job) as held:
+        with suppress(FileNotFoundError), open(job, encoding="utf-8") as held:
             while not locked(held, _AT_ONCE) and time.monotonic() < end:
                 time.sleep(0.02)
             shutil.rmtree(job.parents[1], ignore_errors=True)

@@ -278,7 +278,10 @@ def begin(
     if runner is not None and os.getppid() != runner.pid:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # with the server
     os.setsid()  # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
-    with open(path.with_name("worker.log"), "ab") as log, open(os.devnull) as nothing:
+    with (
+        open(path.with_name("worker.log"), "ab") as log,
+        open(os.devnull, encoding="utf-8") as nothing,
+    ):
         for stream, file in enumerate((nothing, log, log)):
             os.dup2(file.fileno(), stream)
     os.environ.clear()

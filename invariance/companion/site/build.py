@@ -53,7 +53,7 @@ def build_site(
             book = _write_source(material, paths, source)
             warnings = _sphinx(book, source, draft)
             mark = {"made by": "invariance", "files": sorted(_files(draft))}
-            (draft / MARKER).write_text(json.dumps(mark))
+            (draft / MARKER).write_text(json.dumps(mark), "utf-8")
             refuse_foreign(out)  # half a minute has passed
             replace_folder(draft, out)
     except OSError as error:
@@ -160,7 +160,7 @@ def bring_mathjax(target: Path) -> None:
     source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*", "*Calligraphic-B*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)
-    config = yaml.safe_load((_HERE / "mathjax.yml").read_text())
+    config = yaml.safe_load((_HERE / "mathjax.yml").read_text("utf-8"))
     parts = [name.replace("[tex]", "input/tex/extensions") for name in config["loader"]["load"]]
     for name in (f"{fonts}/tex", *parts):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -214,7 +214,9 @@ def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
             raise OutputError(f"Chromium printed nothing: {done.stderr.strip()[-300:]}")
         if b"/Font" not in printed:
             remedy = "install some (Debian: apt install fonts-dejavu-extra)"
-            raise OutputError(f"Chromium printed pages without words, as if without fonts: {remedy}")
+            raise OutputError(
+                f"Chromium printed pages without words, as if without fonts: {remedy}"
+            )
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, f"{out}.part")
         os.replace(f"{out}.part", out)

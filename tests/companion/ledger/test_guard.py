@@ -28,8 +28,8 @@ SEED = 20261124
 @pytest.fixture
 def guarded(project):
     project.write("demo/a")
-    (publish(project, "demo/a", "number").parent / "scores.csv").write_text("haar,98.26\n")
-    project.owners_digest.write_text(f"{'0' * 64}  claims.yaml\n")
+    (publish(project, "demo/a", "number").parent / "scores.csv").write_text("haar,98.26\n", "utf-8")
+    project.owners_digest.write_text(f"{'0' * 64}  claims.yaml\n", "utf-8")
     board(project)
     record_digests(project, project.figures)
     assert alterations(project) == []
@@ -89,7 +89,7 @@ def test_what_is_emptied_or_gone_is_found(guarded, name, said):
 
 
 def test_a_file_that_nobody_recorded_is_found(guarded):
-    (guarded.figures / "demo/a/more.csv").write_text("1\n")
+    (guarded.figures / "demo/a/more.csv").write_text("1\n", "utf-8")
     (found,) = alterations(guarded)
     assert found.startswith("figures/demo/a/more.csv: nobody has recorded it")
     record_digests(guarded, guarded.figures / "demo/a")
@@ -106,7 +106,7 @@ DAMAGED = ["[" * 100_000, "- " * 100_000, "{a: " * 100_000, "a: &a [*a]", "claim
 @pytest.mark.parametrize("text", [*DAMAGED, "!!python/object:os.system {}"])
 def test_damaged_yaml_is_an_error_and_no_crash(tmp_path, text):
     path = tmp_path / "claims.yml"
-    path.write_text(text)
+    path.write_text(text, "utf-8")
     for read in (load_ledger, read_settings):
         with pytest.raises(LedgerError, match=r"claims\.yml"):
             read(path)
@@ -123,7 +123,7 @@ def test_runners_that_publish_at_the_same_moment_lose_no_entry(guarded, monkeypa
     folders = [guarded.figures / "demo" / name for name in ("b", "c")]
     for folder in folders:
         folder.mkdir()
-        (folder / "scores.csv").write_text(folder.name)
+        (folder / "scores.csv").write_text(folder.name, "utf-8")
     with monkeypatch.context() as slower, ThreadPoolExecutor(2) as pool:
         slower.setattr(guard, "_recorded", slowly)
         list(pool.map(partial(record_digests, guarded), folders))
@@ -153,7 +153,7 @@ claims:
 def edition(project, monkeypatch):
     monkeypatch.delenv("INVARIANCE_DATA", raising=False)
     digest = hashlib.sha256(OWNERS.encode()).hexdigest()
-    project.owners_digest.write_text(f"{digest}  claims.yaml\n")
+    project.owners_digest.write_text(f"{digest}  claims.yaml\n", "utf-8")
     return project
 
 
@@ -172,27 +172,29 @@ def test_ours_is_the_owners_and_it_is_compared():
      ("protocol: *one}", "protocol: *one}\n  - {id: demo/c, kind: order, source: f, data: full}")],
 )  # fmt: skip
 def test_any_other_difference_is_refused(edition, before, after):
-    edition.ledger.write_text(OURS)
+    edition.ledger.write_text(OURS, "utf-8")
     assert departures(edition) == []
     assert before in OURS
-    edition.ledger.write_text(OURS.replace(before, after))
+    edition.ledger.write_text(OURS.replace(before, after), "utf-8")
     assert any("differs from its owner's edition" in said for said in departures(edition))
 
 
 def test_an_owners_field_set_again_below_is_refused(edition):
-    edition.ledger.write_text(OURS.replace("protocol: *one}", "protocol: *one,\n     margin: 9}"))
+    edition.ledger.write_text(
+        OURS.replace("protocol: *one}", "protocol: *one,\n     margin: 9}"), "utf-8"
+    )
     (said,) = departures(edition)
     assert "demo/b: margin is the owner's" in said
 
 
 def test_the_owners_file_beside_the_data_is_compared(edition, tmp_path, monkeypatch):
-    edition.ledger.write_text(OURS)
+    edition.ledger.write_text(OURS, "utf-8")
     beside = tmp_path / "elsewhere" / "data"
     beside.mkdir(parents=True)
     monkeypatch.setenv("INVARIANCE_DATA", str(beside))
-    (beside.parent / "claims.yaml").write_text(OWNERS)
+    (beside.parent / "claims.yaml").write_text(OWNERS, "utf-8")
     assert departures(edition) == []
-    (beside.parent / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"))
+    (beside.parent / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"), "utf-8")
     (said,) = departures(edition)
     assert "another edition" in said
 
@@ -253,7 +255,7 @@ def test_printed_digits_survive_and_our_fields_are_there(project):
 )
 def test_a_malformed_entry_is_named(tmp_path, entry, message):
     path = tmp_path / "claims.yml"
-    path.write_text(f"claims:\n  - {entry}\n")
+    path.write_text(f"claims:\n  - {entry}\n", "utf-8")
     with pytest.raises(LedgerError, match=message):
         load_ledger(path)
 
@@ -262,7 +264,7 @@ def test_unreadable_ledgers(tmp_path):
     with pytest.raises(LedgerError, match="cannot read"):
         load_ledger(tmp_path / "none.yml")
     for text, message in {"claims: [": "not YAML", "other: []": "one list named 'claims'"}.items():
-        (tmp_path / "bad.yml").write_text(text)
+        (tmp_path / "bad.yml").write_text(text, "utf-8")
         with pytest.raises(LedgerError, match=message):
             load_ledger(tmp_path / "bad.yml")
 
@@ -275,12 +277,12 @@ def written(project):
     def write(text, **published):
         project.write("demo/a", "sizes = [10, 2_500]\nwidth = 0.2")
         path = project.source("demo/a")
-        path.write_text(path.read_text() + f"\n# %% [markdown]\n# {text}\n")
+        path.write_text(path.read_text("utf-8") + f"\n# %% [markdown]\n# {text}\n", "utf-8")
         if published:
             folder = project.published("demo/a")
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "results.json").write_text(json.dumps(published))
-            (folder / "table.csv").write_text("a,b\nx,97.25 ± 0.07\n")
+            (folder / "results.json").write_text(json.dumps(published), "utf-8")
+            (folder / "table.csv").write_text("a,b\nx,97.25 ± 0.07\n", "utf-8")
         return typed_results(project, "demo/a", ["96.83, 97.18"])
 
     return write

@@ -64,7 +64,7 @@ while pathlib.Path(os.environ["INVARIANCE_ROOT"], "sleep").exists():
 
 
 def results(folder: Path) -> dict:
-    content = json.loads((folder / "results.json").read_text())
+    content = json.loads((folder / "results.json").read_text("utf-8"))
     del content["volatile"]
     return content
 
@@ -123,7 +123,7 @@ def test_one_failure_never_stops_the_rest(project):
     first = {name: results(good.parent / name) for name in ("good", "cached")}
     assert run_notebooks(project, ["p/cached"], place=Here(1)).exit_code == 0
     assert results(good.parent / "cached") == first["cached"]
-    assert (project.root / "computed").read_text() == "x"
+    assert (project.root / "computed").read_text("utf-8") == "x"
     notebook = project.root / "good.ipynb"
     jupytext.write(jupytext.read(project.source("p/good")), notebook)
     papermill.execute_notebook(notebook, None, parameters={"seed": 0}, progress_bar=False)
@@ -157,13 +157,13 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
     try:
         before = project.output("p/good", "quick")
         before.mkdir(parents=True)
-        (before / "results.json").write_text("precious")
+        (before / "results.json").write_text("precious", "utf-8")
         free = shutil.disk_usage(project.build).free
         (project.build / "filler").write_bytes(b"x" * (free - 65536))
         summary = run_notebooks(project, ["p/good"])
         assert statuses(summary) == {"p/good": "failed"}
         assert "o space left" in str(summary.outcomes[0].failure)
-        assert (before / "results.json").read_text() == "precious"
+        assert (before / "results.json").read_text("utf-8") == "precious"
         assert project.hidden() == [] and project.processes() == []
     finally:
         subprocess.run(["umount", str(project.build)], check=True)
@@ -271,7 +271,7 @@ told["draws"] = numpy.random.rand(2).tolist()
 
 
 def told(project, name: str) -> dict:
-    return json.loads((project.output(name, "quick") / "told.json").read_text())
+    return json.loads((project.output(name, "quick") / "told.json").read_text("utf-8"))
 
 
 def test_a_fork_finds_what_a_new_interpreter_finds(project):

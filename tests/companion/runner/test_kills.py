@@ -109,7 +109,7 @@ def _print_a_lot(folder: Path, status: str) -> None:
 def _die_while_writing(folder: Path) -> int:
     (folder / "executed.ipynb").write_bytes(b'{"cells": [')
     (folder / ".work" / "outcome.json").write_bytes(b"[1]")
-    (folder / ".work" / "worker.log").write_text("out of luck")
+    (folder / ".work" / "worker.log").write_text("out of luck", "utf-8")
     return 3
 
 

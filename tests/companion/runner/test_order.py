@@ -45,7 +45,9 @@ def script(slots: int, failing: tuple[str, ...] = (), kind: type[Writer] = Write
 
 def write(project, notebook: str, header: str = "", cell: str = "x = 1") -> str:
     path = project.source(project.write(notebook, cell))
-    path.write_text(path.read_text().replace("# jupyter:\n", f"# jupyter:\n{header}", 1))
+    path.write_text(
+        path.read_text("utf-8").replace("# jupyter:\n", f"# jupyter:\n{header}", 1), "utf-8"
+    )
     return notebook
 
 
@@ -101,7 +103,7 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
 
 def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):
     name = write(project, "p/a")
-    text = project.source(name).read_text()
+    text = project.source(name).read_text("utf-8")
     run(project, script(1))
 
     class Stopped(Writer):
@@ -112,10 +114,10 @@ def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project
             signal.raise_signal(signal.SIGINT)
             return process
 
-    project.source(name).write_text(text + "# changed")
+    project.source(name).write_text(text + "# changed", "utf-8")
     assert run(project, script(1, kind=Stopped)) == {name: "interrupted"}
     assert run(project, script(1), resume=True) == {name: "ok"}
-    project.source(name).write_text(text)
+    project.source(name).write_text(text, "utf-8")
     run(project, script(1))
     run(project, script(1, kind=Stopped))
     assert project.status(name)["status"] == "interrupted"
@@ -261,6 +263,6 @@ def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, mes
 
 def test_the_comparison_reads_what_it_compares():
     tasks = reads(REAL, "compare/which_one_when")
-    source = REAL.source("compare/which_one_when").read_text()
+    source = REAL.source("compare/which_one_when").read_text("utf-8")
     own = source.partition("TASKS = {")[2].partition("\n}")[0]
     assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in own.strip().splitlines()]

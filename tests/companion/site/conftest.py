@@ -82,7 +82,7 @@ class Page(HTMLParser):
         self.words: list[str] = []
         self.scripts: list[str] = []  # sources, and what stands between the tags
         self.bad: list[str] = []
-        self.feed(path.read_text())
+        self.feed(path.read_text("utf-8"))
         self.text = " ".join("".join(self.words).split())
 
     def handle_starttag(self, tag, attrs):
@@ -139,7 +139,7 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
     """A folder with ``results.json``, a figure and a table."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "accuracy.png").write_bytes(picture())
-    (folder / "scores.csv").write_text("method,score\nhaar,0.99\n")
+    (folder / "scores.csv").write_text("method,score\nhaar,0.99\n", "utf-8")
     content = {
         "schema": 1, "notebook": notebook, "profile": profile, "seed": 0, "claims": claims,
         "figures": [{"name": "accuracy", "files": ["accuracy.png"],
@@ -150,7 +150,7 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
         "provenance": {"code": "0.1.0+gabc", "packages": {"numpy": "2.0"}, "parameters": {}},
         "volatile": {"finished": "2026-01-31T12:00:00+00:00", "wall_s": 61.5},
     }  # fmt: skip
-    (folder / "results.json").write_text(json.dumps(content | more))
+    (folder / "results.json").write_text(json.dumps(content | more), "utf-8")
     return folder
 
 
@@ -173,15 +173,15 @@ def make_project(root: Path) -> Paths:
     claims = read_yaml(LEDGER, AS_PRINTED)
     for entry in claims["claims"]:
         entry.setdefault("protocol", "ten draws")  # of some, the project has registered none yet
-    paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper))
+    paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper), "utf-8")
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
     about = read_yaml(ROOT / "notebooks/papers.yml")
     about["reference"] = ["invariance.features"]  # the rest is alike
     about["repository"] = "https://github.com/some/one"
-    paths.papers.write_text(yaml.safe_dump(about, sort_keys=False))
+    paths.papers.write_text(yaml.safe_dump(about, sort_keys=False), "utf-8")
     for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):
         paths.source(name).parent.mkdir(parents=True, exist_ok=True)
-        paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"))
+        paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"), "utf-8")
     fit = RateFit(-1.0, -1.01, -0.99, 0.0, 0.005, 9, "repetitions")
     numbers = {
         "mroueh2015/fig1-rls-order": {"order": "a > b", "scores": {"a": [0.9, 1], "b": [0.1, 0.2]}},
@@ -209,7 +209,7 @@ def make_project(root: Path) -> Paths:
         code_cell("table", shown({"text/html": "<table><tr><th>way</th></tr><tr><td>by hand</td>"
                                                "</tr></table>", "text/plain": "way"})),
         code_cell("for c in claims: c", *[shown({"text/plain": c}, claim=c) for c in claims]),
-    ))  # fmt: skip
+    ), "utf-8")  # fmt: skip
     return paths
 
 
@@ -274,10 +274,10 @@ def small(made_once) -> SimpleNamespace:
         says = spoil(paths)
         attack(paths)
         _, problems = build_site(paths, folder / "site", profile="quick")
-        (folder / "said.json").write_text(json.dumps({"problems": problems, "says": says}))
+        (folder / "said.json").write_text(json.dumps({"problems": problems, "says": says}), "utf-8")
 
     folder = made_once("small", make)
-    said = json.loads((folder / "said.json").read_text())
+    said = json.loads((folder / "said.json").read_text("utf-8"))
     return SimpleNamespace(site=folder / "site", **said)
 
 

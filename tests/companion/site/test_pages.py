@@ -33,7 +33,7 @@ def test_nothing_is_wrong_with_a_good_project(small, pages):
 
 
 def test_what_a_notebook_folds_is_folded_and_other_markup_is_text(pages, small):
-    text = (small.site / "guides/own_data.html").read_text()
+    text = (small.site / "guides/own_data.html").read_text("utf-8")
     head, solution = text.split("<details><summary>Solution</summary>")
     assert "bags = 792" in solution.partition("</details>")[0] and "bags = 792" not in head
     assert "&lt;details&gt;&lt;summary&gt;none" in solution and "<summary>none" not in text
@@ -42,7 +42,7 @@ def test_what_a_notebook_folds_is_folded_and_other_markup_is_text(pages, small):
 def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp_path):
     links = "[a](notebooks/guides/own_data.py) [b](Makefile) [c](https://some.one/x)"
     links += " [d](CHANGELOG.md) [e](CONTRIBUTING.md)"
-    (project.root / "CHANGELOG.md").write_text(f"# Changes\n{links}")
+    (project.root / "CHANGELOG.md").write_text(f"# Changes\n{links}", "utf-8")
     made = book.Book(collect(project), project, tmp_path)
     texts = dict(made.texts())
     assert "[a](/guides/own_data.ipynb)" in texts["changelog.md"]
@@ -64,8 +64,8 @@ def test_a_notebook_can_be_run_from_its_page(small, pages):
     files = {target(small.site / "guides/own_data.html", a)[0] for a in page.links}
     folder = small.site / "downloads/guides"
     assert {folder / "own_data.py", folder / "own_data.ipynb"} <= files
-    assert (folder / "own_data.py").read_text() == text
-    cells_ = json.loads((folder / "own_data.ipynb").read_text())["cells"]
+    assert (folder / "own_data.py").read_text("utf-8") == text
+    cells_ = json.loads((folder / "own_data.ipynb").read_text("utf-8"))["cells"]
     assert [c["source"] for c in cells_] == [c.source for c in cells.cells_of(text)]
     assert "invariance run guides/own_data" in page.text
     binder = "https://mybinder.org/v2/gh/some/one/HEAD?urlpath=lab/tree/notebooks/guides/"
@@ -73,7 +73,7 @@ def test_a_notebook_can_be_run_from_its_page(small, pages):
 
 
 def test_published_results_stand_first_and_are_labelled(small, pages):
-    page = (small.site / "mroueh2015/xperm.html").read_text()
+    page = (small.site / "mroueh2015/xperm.html").read_text("utf-8")
     assert page.index("published, full scale") < page.index("The same, quick run on this machine")
     text = pages["mroueh2015/xperm.html"].text
     assert "Printed by a quick run; figures and tables are of the full run 100%" in text
@@ -85,12 +85,12 @@ def test_published_results_stand_first_and_are_labelled(small, pages):
 
 
 def test_front_page(small, pages):
-    text = (small.site / "index.html").read_text()
+    text = (small.site / "index.html").read_text("utf-8")
     assert "<svg" in text and 'class="widget" data-plays' in text
     words = pages["index.html"].text
     assert "2 of the 172 claims are reproduced" in words and " 2 are not" in words
     assert "Your data" in words and "Check a claim" in words
-    assert json.loads((small.site / MARKER).read_text())["made by"] == "invariance"
+    assert json.loads((small.site / MARKER).read_text("utf-8"))["made by"] == "invariance"
 
 
 def test_same_results_give_the_same_pages(project, tmp_path):
@@ -153,7 +153,7 @@ def test_cells_are_those_that_jupytext_reads():
     import jupytext
 
     for path in sorted(ROOT.glob("notebooks/*/[a-z]*.py"))[::9]:
-        text = path.read_text()
+        text = path.read_text("utf-8")
         expected = jupytext.reads(text, fmt="py:percent")["cells"]
         read = cells.cells_of(text)
         assert [c.source for c in read] == [c["source"] for c in expected], path.name
@@ -252,7 +252,7 @@ def test_a_finding_that_results_no_longer_bear_out_is_left_out(published):
 
 
 def test_papers_are_those_that_the_citation_names(published):
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())["references"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))["references"]
     assert [paper["title"] for paper in cited] == [paper.title for paper in published.papers]
     for paper, entry in zip(published.papers, cited, strict=True):
         assert paper.authors == ", ".join(a["family-names"] for a in entry["authors"])
@@ -299,11 +299,11 @@ def test_every_published_result_has_one_place(published):
 
 
 def test_binder_opens_notebooks_as_make_lab_does():
-    installed = (ROOT / ".binder/requirements.txt").read_text()
+    installed = (ROOT / ".binder/requirements.txt").read_text("utf-8")
     assert "--editable .[all,companion,guides,lab]" in installed
     assert "--constraint ../constraints.txt" in installed
     script = ROOT / ".binder/postBuild"
-    assert "set-default-viewer python" in script.read_text() and os.access(script, os.X_OK)
+    assert "set-default-viewer python" in script.read_text("utf-8") and os.access(script, os.X_OK)
 
 
 def test_of_what_was_printed_warnings_are_shown_once_without_their_place_and_no_progress():
@@ -324,9 +324,9 @@ def test_of_what_was_printed_warnings_are_shown_once_without_their_place_and_no_
 
 
 def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
-    about = (small.site / "about.html").read_text()
+    about = (small.site / "about.html").read_text("utf-8")
     for name, complaint in small.says.items():
-        page = (small.site / f"{name}.html").read_text()
+        page = (small.site / f"{name}.html").read_text("utf-8")
         assert complaint in page.replace("&#39;", "'"), name
         assert f"{name}: " in about, name
         if name != "raj2017/failed":  # a notebook that failed is no fault of the site
@@ -334,11 +334,13 @@ def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
             assert found, name
     for name in ("liu2022/few_samples", "soleymani2025/attack", "soleymani2025/evil"):
         assert (small.site / f"{name}.html").is_file(), name
-    marked = (small.site / "liu2022/few_samples.html").read_text()  # a byte order mark is read over
+    marked = (small.site / "liu2022/few_samples.html").read_text(
+        "utf-8"
+    )  # a byte order mark is read over
     assert "On few_samples" in marked  # and is no problem: see `test_pages`
-    good = (small.site / "mroueh2015/xperm.html").read_text()
+    good = (small.site / "mroueh2015/xperm.html").read_text("utf-8")
     assert "cannot be shown" not in good and "published, full scale" in good
-    assert "-" * 1000 in (small.site / "guides/minus.html").read_text()
+    assert "-" * 1000 in (small.site / "guides/minus.html").read_text("utf-8")
 
 
 def test_no_script_gets_through(small, pages):
@@ -346,5 +348,5 @@ def test_no_script_gets_through(small, pages):
         assert page.bad == [], name
         bad = [s for s in page.scripts if "alert(" in s or s.startswith(("http", "//"))]
         assert bad == [], name
-    evil = (small.site / "soleymani2025/evil.html").read_text()
+    evil = (small.site / "soleymani2025/evil.html").read_text("utf-8")
     assert "&lt;script&gt;alert" in evil and "<![CDATA[" not in evil and "<![if" not in evil

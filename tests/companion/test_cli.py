@@ -83,12 +83,8 @@ def test_check_accepts_what_agrees_and_finds_claims_recorded_twice_or_unknown(pr
 
 
 def test_check_finds_malformed_notebooks(project):
-    project.source("p/misnamed").write_text(
-        project.source(project.write("p/other"))
-        .read_text("utf-8")
-        .replace("kernelspec", "kernelspecs"),
-        "utf-8",
-    )
+    text = project.source(project.write("p/other")).read_text("utf-8")
+    project.source("p/misnamed").write_text(text.replace("kernelspec", "kernelspecs"), "utf-8")
     (project.notebooks / "p" / "kept.ipynb").write_text("{}", "utf-8")
     found = "\n".join(consistency.problems(project))
     assert "p/misnamed: the header needs a kernelspec" in found

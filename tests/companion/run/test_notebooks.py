@@ -157,9 +157,8 @@ def test_the_plan_names_every_lesson_and_its_minutes():
     for name in LESSONS:
         row = next(line for line in plan.splitlines() if f"({name.partition('/')[2]}.py)" in line)
         minutes = int(row.split("|")[-2])
-        assert 30 <= minutes <= 45 and f"*{minutes} minutes." in PATHS.source(name).read_text(
-            "utf-8"
-        )
+        text = PATHS.source(name).read_text("utf-8")
+        assert 30 <= minutes <= 45 and f"*{minutes} minutes." in text
 
 
 @pytest.mark.notebooks
@@ -217,3 +216,19 @@ def test_a_lesson_runs_without_our_command_line(command, tmp_path):
     results = json.loads((folder / "results.json").read_text("utf-8"))
     assert len(results["figures"]) == 2
     assert results["parameters"]["n_beads"] == (16 if "-p n_beads 16" in command else 12)
+
+
+@pytest.mark.notebooks
+def test_a_guide_that_starts_processes_runs_as_a_script(tmp_path):
+    """A process that imports the script which starts it would start processes without end."""
+    pytest.importorskip("distributed", reason="needs the extra `guides`")
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
+    done = subprocess.run(
+        [sys.executable, ROOT / "notebooks/guides/many_machines.py"],
+        cwd=tmp_path,
+        env=os.environ | {"INVARIANCE_ROOT": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "of which one was killed" in done.stdout

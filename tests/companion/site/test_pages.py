@@ -334,10 +334,8 @@ def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
             assert found, name
     for name in ("liu2022/few_samples", "soleymani2025/attack", "soleymani2025/evil"):
         assert (small.site / f"{name}.html").is_file(), name
-    marked = (small.site / "liu2022/few_samples.html").read_text(
-        "utf-8"
-    )  # a byte order mark is read over
-    assert "On few_samples" in marked  # and is no problem: see `test_pages`
+    # a byte order mark is read over, and is no problem
+    assert "On few_samples" in (small.site / "liu2022/few_samples.html").read_text("utf-8")
     good = (small.site / "mroueh2015/xperm.html").read_text("utf-8")
     assert "cannot be shown" not in good and "published, full scale" in good
     assert "-" * 1000 in (small.site / "guides/minus.html").read_text("utf-8")

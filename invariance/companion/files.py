@@ -5,6 +5,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -20,6 +21,12 @@ from .errors import CompanionError, LedgerError, OutputError
 #: Keeps every scalar as it is printed (11.40 has two digits); libyaml's where PyYAML has it.
 AS_PRINTED = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 _SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# a terminal's escape sequences: texts up to their end (links, titles), then colours and the rest
+_ESCAPES = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b[ -/]*[0-~]"
+)
 # libyaml builds a document by recursion, and ends the process where the stack is not enough
 _DEEPEST = 50
 
@@ -75,6 +82,15 @@ def read_text(path: Path, fault: type[CompanionError] = LedgerError) -> str:
     except UnicodeDecodeError as error:
         byte = f"byte {error.start} is 0x{error.object[error.start]:02x}"
         raise fault(f"{path} is not UTF-8 text ({byte})") from error
+
+
+def without_escapes(text: str) -> str:
+    """What a terminal shows as plain text: no colours, no addresses of links, no titles.
+
+    >>> without_escapes("\\x1b[31mred\\x1b[0m \\x1b]8;;https://a.b\\x1b\\\\word\\x1b]8;;\\x07")
+    'red word'
+    """
+    return _ESCAPES.sub("", text)
 
 
 def file_digest(path: Path) -> str | None:

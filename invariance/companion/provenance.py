@@ -186,7 +186,11 @@ def modules_of(notebook: Path, through: Callable[[str], bool] = lambda module: T
     What the latter import counts as well; for `through` and errors see `closure`.
     """
     beside = {path.name: path for path in sorted(notebook.parent.glob("_*.py"))}
-    texts = [notebook_code(notebook), *(read_text(p, NotebookError) for p in beside.values())]
+    texts = [notebook_code(notebook)]
+    for path in beside.values():
+        text = read_text(path, NotebookError)
+        parse_code(text, f"the module {path}")  # an error names the file that it is in
+        texts.append(text)
     return closure("\n".join(texts), through=through) | beside
 
 

@@ -11,8 +11,15 @@ import pytest
 from invariance.companion.errors import NotebookError, OutputError
 from invariance.companion.files import ensure_writable, replace_folder, write_bytes, write_json
 from invariance.companion.paths import Paths
-from invariance.companion.provenance import closure, digest
-from invariance.companion.source import Parameter, notebook_code, read_parameters, resolve
+from invariance.companion.provenance import closure, digest, modules_of
+from invariance.companion.source import (
+    Parameter,
+    calls_of,
+    notebook_code,
+    read_notebook,
+    read_parameters,
+    resolve,
+)
 from invariance.core.parameters import ParameterError
 
 
@@ -237,3 +244,45 @@ def test_code_is_python_without_magics(project):
     name = project.write("p/a", "%matplotlib inline\n!ls\nx = 1")
     code = notebook_code(project.source(name))
     assert "matplotlib" not in code and "ls" not in code.split("\n") and "x = 1" in code
+
+
+@pytest.mark.parametrize(("cell", "expected"), [
+    ("%%bash\necho hi there\n", []),
+    ("%%html\n<b>f(1)</b>", []),
+    ("files = !ls *.py\nf(1)", ["f"]),
+    ("x = %time f(1)", ["f"]),
+    ("%%time\nx = f(1)\ny = !ls", ["f"]),
+    ("%%capture out\n%timeit -n 10 -r 3 f(1)", ["f"]),
+    ("if True:\n    %time f(1)", ["f"]),
+    ("f?\n?f\nf??\nf(1)", ["f"]),
+    ("!echo a\n%load_ext x\nf(1)", ["f"]),
+    ('f("a\u2028b\x85c\x1cd\x0ce")', ["f"]),
+    ("await f(1)", ["f"]),
+    ("for x in range(2):\n    !echo {x}", ["range"]),
+])  # fmt: skip
+def test_what_ipython_takes_is_read_as_python(project, cell, expected):
+    name = project.write("p/a", cell, parameters="")
+    assert [called for called, _ in calls_of(project.source(name))] == expected
+
+
+@pytest.mark.parametrize(
+    "cell", ["x = 1\nx = = 2", "%matplotlib inline\nx = = 2", "%%time\nx = = 2", "f(\n!ls"]
+)
+def test_what_neither_takes_is_named_with_its_place(project, cell):
+    source = project.source(project.write("p/a", "x = 1", cell, parameters=""))
+    for read in (notebook_code, modules_of):
+        with pytest.raises(NotebookError, match=r"p/a\.py, cell 3, line \d, is not Python"):
+            read(source)
+
+
+def test_a_module_beside_notebooks_is_named_if_it_is_not_python(project):
+    source = project.source(project.write("p/a", "x = 1"))
+    source.with_name("_shared.py").write_text("x = 1\n\ny = = 2\n", "utf-8")
+    with pytest.raises(NotebookError, match=r"_shared\.py is not Python.* line 3"):
+        modules_of(source)
+
+
+def test_texts_keep_the_breaks_that_are_no_line_ends_for_python(project):
+    text = 's = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\x1dh\x1ei"'
+    source = project.source(project.write("p/a", text, parameters=""))
+    assert read_notebook(source).cells[-1].source == text

@@ -11,7 +11,6 @@ import fcntl
 import json
 import multiprocessing
 import os
-import re
 import signal
 import sys
 import threading
@@ -25,7 +24,7 @@ from typing import IO, Any
 
 import psutil
 
-from ..files import locked, read_json, write_bytes, write_json
+from ..files import locked, read_json, without_escapes, write_bytes, write_json
 from ..ledger.results import read_executed
 from ..ledger.settings import STAGE
 from ..source import read_notebook
@@ -33,7 +32,6 @@ from ..source import read_notebook
 # every process of a run inherits this variable: it says whose process it is, even of an orphan
 MARK = "INVARIANCE_RUN_DIR"
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _START_S = 120.0  # for a kernel to say that it is there
 
@@ -218,8 +216,8 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
         )
     except PapermillExecutionError as error:
         cell = {"cell_index": error.cell_index, "cell_source": error.source}
-        trace = _ANSI.sub("", "\n".join(error.traceback))
-        what = f"{error.ename}: {_ANSI.sub('', error.evalue)}"
+        trace = without_escapes("\n".join(error.traceback))
+        what = f"{error.ename}: {without_escapes(error.evalue)}"
         return _failed(failure(what, exception=error.ename, traceback=trace, **cell))
     except DeadKernelError:
         why = "killed for want of memory, by a signal, or by a crash in compiled code"

@@ -108,7 +108,8 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     files |= {f"extra/{name}.html": text for name, text in book.whole()}
     for notebook in material.notebooks.values():
         files[f"extra/downloads/{notebook.name}.py"] = notebook.source
-        files[f"extra/downloads/{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
+        if notebook.readable:
+            files[f"extra/downloads/{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
     files["static/glossary.js"] = f"const glossary = {json.dumps(book.about['glossary'])};\n"
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)

@@ -47,6 +47,24 @@ DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "message": f"RuntimeError: {EVIL}", "cell_source": EVIL}})}),
 }  # fmt: skip
 
+#: Texts that Jupytext cannot read, and what their pages must say.
+UNREADABLE = {
+    "tagtext": ('# %% [markdown]\n# # A\n\n# %% tags="x"\n1\n', """line 4, '# %% tags="x"'"""),
+    "tagnumber": ("# %% tags=3\n1\n", "line 1, '# %% tags=3'"),
+    "tagnumbers": ("# %%\n1\n\n#%% tags=[1]\n1\n", "line 4, '#%% tags=[1]'"),
+    "tagmap": ('# %% {"tags": {"a": 1}}\n1\n', "line 1, "),
+    "celllanguage": ("# %% language=3\n1\n", "line 1, '# %% language=3'"),
+    "kernelname": ("# ---\n# jupyter:\n#   kernelspec: x\n# ---\n\n# %%\n1\n", "its header"),
+    "emptyheader": ("# ---\n# jupyter:\n# ---\n\n# %%\n1\n", "its header"),
+}
+#: Odd headers, which are read: as prose, or not at all.
+ODD = {
+    "listheader": "# ---\n# - a\n# ---\n\n# %%\n1\n",
+    "yamlheader": "# ---\n# jupyter: {\n# ---\n\n# %%\n1\n",
+    "noend": "# ---\n# jupyter:\n\n# %%\n1\n",
+    "idnumber": '# %% id="a b" slideshow=3\n1\n',
+}
+
 
 def spoil(paths: Paths) -> dict[str, str]:
     """A notebook for each sort of damage; what its page must say."""
@@ -64,7 +82,12 @@ def spoil(paths: Paths) -> dict[str, str]:
     (folder.with_name("folder") / "accuracy.png").unlink()
     (folder.with_name("folder") / "accuracy.png").mkdir()
     folder.with_name("folder.html").mkdir()  # a folder named like a page
-    return {f"raj2017/{name}": complaint for name, (complaint, _) in DAMAGE.items()}
+    for name, (text, _) in UNREADABLE.items():
+        paths.source(f"raj2017/{name}").write_text(text, "utf-8")
+    for name, text in ODD.items():
+        paths.source(f"guides/{name}").write_text(text, "utf-8")
+    damaged = {f"raj2017/{name}": complaint for name, (complaint, _) in DAMAGE.items()}
+    return damaged | {f"raj2017/{name}": complaint for name, (_, complaint) in UNREADABLE.items()}
 
 
 def attack(paths: Paths) -> None:

@@ -1,5 +1,6 @@
 """What the pages say, and that from any claim all else is one click away."""
 
+import html
 import json
 import os
 import re
@@ -14,14 +15,15 @@ from invariance.companion.ledger.scoreboard import OPEN
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
 from invariance.companion.site import book, cells
-from invariance.companion.site.build import MARKER, write_pdf
-from invariance.companion.site.cells import page_of
-from invariance.companion.site.material import Material, SiteError, collect
+from invariance.companion.site.build import MARKER, build_site, write_pdf
+from invariance.companion.site.cells import as_notebook, page_of
+from invariance.companion.site.material import Material, Notebook, SiteError, collect
 from invariance.companion.site.plots import chart, dot_plot
 from invariance.companion.site.reference import Reference
 from invariance.companion.site.text import prose
 
 from .conftest import LEDGER, NOTEBOOK, ROOT, claim, dead_links, target, write_results
+from .hostile import ODD, UNREADABLE
 
 
 def test_nothing_is_wrong_with_a_good_project(small, pages):
@@ -159,6 +161,51 @@ def test_cells_are_those_that_jupytext_reads():
         assert [c.source for c in read] == [c["source"] for c in expected], path.name
         assert [[*c.tags] for c in read] == [c["metadata"].get("tags", []) for c in expected]
         assert [c.code for c in read] == [c["cell_type"] == "code" for c in expected]
+
+
+def shown_of(*written: dict) -> str:
+    """What the page shows of a notebook's cells."""
+    content = {"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    return as_notebook(page_of(Notebook("p/a", executed=content)).cells)
+
+
+def test_code_between_fences_keeps_its_comments():
+    prose = "# A title\n\n# A section\n```python\n# %%\nx = 1  # one\n```\n# Another\n"
+    prose += "~~~~\n# two\n```\n# three\n~~~~\n# A third\n"
+    cell = {"cell_type": "markdown", "metadata": {}, "source": prose}
+    (made,) = json.loads(shown_of(cell))["cells"]
+    headings = [line for line in made["source"].splitlines() if line.startswith("#")]
+    assert headings == ["## A section", "# %%", "## Another", "# two", "# three", "## A third"]
+
+
+@pytest.mark.parametrize("printed", [
+    "\x1b]8;;https://a.b/c\x1b\\word\x1b]8;;\x1b\\",  # a link that ends as by the standard
+    "\x1b]8;id=1;https://a.b\x07word\x1b]8;;\x07",  # a link that ends with a bell
+    "\x1b]0;a title\x07word",
+    "\x1b[1;31mword\x1b[0m\x1b[K\x1b[?25h",
+    "\x1b[38:2::255:0:0mword\x1b[m",
+    "\x1b(Bword\x1b=\x1b7",
+    "\x1bP1$r0m\x1b\\word",
+    "\x9b31mword\x9b0m",
+])  # fmt: skip
+def test_nothing_that_only_a_terminal_understands_stays_in_a_page(printed):
+    stream = {"output_type": "stream", "name": "stdout", "text": f"[{printed}]"}
+    error = {"output_type": "error", "ename": "E", "evalue": "", "traceback": [f"[{printed}]"]}
+    cell = {"cell_type": "code", "metadata": {}, "source": "f()", "outputs": [stream, error]}
+    (made,) = json.loads(shown_of(cell))["cells"]
+    assert [output["text"] for output in made["outputs"]] == ["[word]"] * 2
+
+
+def test_fences_in_any_language_are_shown(project, tmp_path):
+    path = project.source("guides/own_data")
+    fences = "".join(
+        f"# ```{n}\n# a -> b; {{\n# ```\n#\n" for n in ("mermaid", "json", "no-such", "")
+    )
+    path.write_text(f"{path.read_text('utf-8')}\n# %% [markdown]\n{fences}", "utf-8")
+    index, problems = build_site(project, tmp_path / "site")
+    assert [p for p in problems if "is left out" not in p] == []
+    page = (index.parent / "guides/own_data.html").read_text("utf-8")
+    assert re.sub("<[^>]+>", "", page).count("a -&gt; b; {") == 4
 
 
 def test_a_chart_places_numbers_on_one_axis():
@@ -327,7 +374,7 @@ def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
     about = (small.site / "about.html").read_text("utf-8")
     for name, complaint in small.says.items():
         page = (small.site / f"{name}.html").read_text("utf-8")
-        assert complaint in page.replace("&#39;", "'"), name
+        assert complaint in html.unescape(page), name
         assert f"{name}: " in about, name
         if name != "raj2017/failed":  # a notebook that failed is no fault of the site
             found = [p for p in small.problems if p.startswith(f"{name}: ") and complaint in p]
@@ -336,6 +383,10 @@ def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
         assert (small.site / f"{name}.html").is_file(), name
     # a byte order mark is read over, and is no problem
     assert "On few_samples" in (small.site / "liu2022/few_samples.html").read_text("utf-8")
+    for name in (*UNREADABLE, *ODD):  # one without cells has no notebook to take along
+        folder = small.site / "downloads" / ("guides" if name in ODD else "raj2017")
+        assert (folder / f"{name}.py").is_file(), name
+        assert (folder / f"{name}.ipynb").is_file() == (name in ODD), name
     good = (small.site / "mroueh2015/xperm.html").read_text("utf-8")
     assert "cannot be shown" not in good and "published, full scale" in good
     assert "-" * 1000 in (small.site / "guides/minus.html").read_text("utf-8")

@@ -195,6 +195,14 @@ def chooses(path: Path) -> bool:
     return any(keyword.arg == "chooses" for call in calls for keyword in call.keywords)
 
 
+def may_choose(path: Path) -> bool:
+    """Whether a notebook chooses, or cannot be read: its run then says what is wrong with it."""
+    try:
+        return chooses(path)
+    except NotebookError:
+        return True
+
+
 def reads(paths: Paths, notebook: str) -> list[str]:
     """Notebooks whose results a notebook reads.
 

@@ -35,7 +35,7 @@ from .cache import cached, code_digest
 from .choosing import Stages, plain
 from .plots import described
 from .recording import record
-from .style import to_png
+from .style import to_png, unreadable_formula
 
 T = TypeVar("T")
 
@@ -123,7 +123,8 @@ class Run(Stages):
 
         `alt` says what the figure shows, for those who do not see it; as a rule it is `described`.
         `name` is that of the file, without ending; `caption` is Markdown, with formulas in dollars.
-        Raises `RecordError` for a bad name or, in a batch run, one used before.
+        Raises `RecordError` for a bad name, a formula that matplotlib cannot read or, in a batch
+        run, a name used before.
         """
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
@@ -131,7 +132,14 @@ class Run(Stages):
         alt = " ".join((described(figure) if alt is None else alt).split())
         if not alt.strip(" ."):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
-        png, file = to_png(figure), f"{name}.png"
+        file = f"{name}.png"
+        try:
+            png = to_png(figure)
+        except ValueError as error:
+            if (words := unreadable_formula(figure)) is None:
+                raise
+            what = f"figure {name!r}: matplotlib cannot read a formula in the text {words!r}"
+            raise RecordError(f"{what}; a plain dollar is written \\$") from error
         plt.close(figure)
         write_bytes(self.folder / file, png)
         self._figures[name] = {"name": name, "files": [file], "alt": alt, "caption": caption}

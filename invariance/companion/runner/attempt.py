@@ -78,7 +78,7 @@ class Job:
 def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
     """Start a job's process, with so many of BLAS's threads."""
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
-    job.started, job.clock = datetime.now(UTC), time.monotonic()
+    job.started = datetime.now(UTC)
     where = {"source": str(job.source), "folder": str(job.folder)}
     description = {"notebook": job.notebook, "parameters": job.parameters, **where}
     environment = {
@@ -95,6 +95,7 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
     shutil.rmtree(job.folder, ignore_errors=True)
     write_json(job.folder / ".work" / "job.json", description)
     job.process = place.start(description, environment)
+    job.clock = time.monotonic()  # the first notebook may have waited for the server of forks
 
 
 def ending(job: Job) -> tuple[str, dict[str, Any] | None]:

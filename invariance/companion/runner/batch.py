@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import inf, isinf
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -18,9 +19,9 @@ from ..ledger.claims import Ledger, load_ledger
 from ..ledger.results import read_results
 from ..ledger.settings import CHOOSING_SEED
 from ..paths import PROFILES, Paths
-from ..source import chooses, read_parameters, reads, resolve, runs_alone
+from ..source import may_choose, read_parameters, reads, resolve, runs_alone
 from .attempt import Job, Outcome, ending, finish, publish_again, start
-from .places import Here, runner_folder
+from .places import Here, runner_folder, take_outputs
 from .resume import NEW, fingerprint, reason_to_run
 from .worker import failure
 
@@ -81,7 +82,7 @@ def run_notebooks(
         if not 1 <= number < inf:
             raise ParameterError(f"{name}={number}: at least 1, and finite")
     for notebook in notebooks if choosing else ():
-        if not chooses(paths.source(notebook)):
+        if not may_choose(paths.source(notebook)):
             raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
     ledger = load_ledger(paths.ledger)
     given = {**(parameters or {}), "profile": profile}
@@ -97,7 +98,7 @@ def run_notebooks(
             job.folder = folder / job.notebook
             if job.fault:
                 batch.end(job, "failed", failure(job.fault))
-        sound = [job for job in jobs if not job.fault]
+        sound = batch.take([job for job in jobs if not job.fault], folder)
         waiting = batch.keep(sound, ledger) if resume else sound
         # a text's length says little of its time, and more than nothing
         batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
@@ -198,6 +199,23 @@ class _Batch:
 
     def end(self, job: Job, status: str, why: dict[str, Any] | None) -> None:
         self.done(finish(job, self.paths, self.place, status, why))
+
+    def take(self, jobs: Sequence[Job], folder: Path) -> list[Job]:
+        """The jobs whose output folder no other runner is writing to with other parameters.
+
+        The others fail, and nothing on disk changes: it is that runner's.
+        """
+        taken = take_outputs(folder, {str(job.final): job.parameters for job in jobs})
+        for job in jobs:
+            theirs = taken.get(str(job.final))
+            if theirs is not None:
+                given = [f"{n}={v!r}" for n, v in theirs.items() if job.parameters.get(n, ...) != v]
+                others = ", ".join(given) or "other parameters"
+                what = f"another run of {job.notebook} is under way, with {others}"
+                remedy = "wait until it has ended, or run this one in a copy of the checkout"
+                why = failure(f"{what}, and both would write to {job.final}: {remedy}")
+                self.done(Outcome(job.notebook, "failed", 0.0, why))
+        return [job for job in jobs if str(job.final) not in taken]
 
     def keep(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""

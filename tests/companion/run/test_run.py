@@ -3,8 +3,11 @@
 import csv
 import json
 import math
+import os
 import pickle
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -135,10 +138,18 @@ def test_recorded_twice(batch, project, monkeypatch):
 def test_bad_results_are_refused_and_leave_the_good_ones(batch):
     batch.claim("demo/same", difference=0.0, tolerance=1e-10)
     before = (batch.folder / "results.json").read_text("utf-8")
+    dollars = Figure()
+    dollars.subplots().set(title="$x^2$ at {group}".format(group="C4"), xlabel="$$")
     for message, emit, arguments, more in (
         ("Did you mean 'demo/number'", batch.claim, ["demo/nmber"], {"value": 1}),
         ("demo/number: value is nan", batch.claim, ["demo/number"], {"value": np.nan}),
         ("alt is empty", batch.figure, [Figure(), "a"], {"alt": " "}),
+        (
+            r"formula in the text '\$\$'; a plain dollar is written",
+            batch.figure,
+            [dollars, "a"],
+            {},
+        ),
         ("no ending", batch.figure, [Figure(), "a.svg"], {"alt": "x"}),
         ("expected a matplotlib Figure", batch.figure, [plt, "a"], {"alt": "x"}),
         ("table 'a' is empty", batch.table, [[], "a"], {}),
@@ -159,6 +170,23 @@ def test_bad_starts(project):
     for message, given in wrong:
         with pytest.raises(ParameterError, match=message):
             Run("p/a", **given)
+
+
+def test_a_script_belongs_to_the_project_that_it_lies_in(project, tmp_path, monkeypatch):
+    monkeypatch.delenv("INVARIANCE_ROOT")
+    name = project.write("p/a", "run.claim('demo/same', difference=0.0, tolerance=1e-10)")
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "notebooks").mkdir(parents=True)
+    (elsewhere / "notebooks" / "claims.yml").write_text("claims: []\n", "utf-8")
+    for start in (str(project.source(name)), os.path.relpath(project.source(name), elsewhere)):
+        shutil.rmtree(project.build, ignore_errors=True)
+        done = subprocess.run([sys.executable, start], cwd=elsewhere, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        stored = json.loads(
+            (project.interactive(name, "quick") / "results.json").read_text("utf-8")
+        )
+        assert stored["claims"]["demo/same"]["verdict"] == "matched"
+        assert not (elsewhere / "build").exists()
 
 
 FACTOR = 2

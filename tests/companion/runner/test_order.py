@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from itertools import count
 from pathlib import Path
 
@@ -266,3 +267,49 @@ def test_the_comparison_reads_what_it_compares():
     source = REAL.source("compare/which_one_when").read_text("utf-8")
     own = source.partition("TASKS = {")[2].partition("\n}")[0]
     assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in own.strip().splitlines()]
+
+
+# -- what takes time or is in the way -----------------------------------------------------------
+
+
+class Slow(Writer):
+    """A place that takes a while to start a notebook."""
+
+    def start(self, description, environment):
+        time.sleep(1.2)
+        return super().start(description, environment)
+
+
+def test_a_deadline_does_not_count_what_the_place_takes_to_start_a_notebook(project):
+    write(project, "p/a")
+    summary = run_notebooks(project, ["p/a"], place=script(1, kind=Slow), deadline=1)
+    assert statuses(summary) == {"p/a": "ok"} and summary.outcomes[0].duration_s < 1
+
+
+def test_two_runs_at_once_do_not_overwrite_each_other(project):
+    """The second begins while the first notebook of the first is running."""
+    for name in ("p/a", "p/b"):
+        write(project, name)
+    inner, place = {}, script(1)
+    begin = place.start
+
+    def start(description, environment):
+        if not inner:
+            inner.update(dict.fromkeys(("other", "same", "choosing")))
+            for kind, width in (("other", 2.0), ("same", 1.5)):
+                given = {"parameters": {"width": width}, "place": script(1)}
+                inner[kind] = run_notebooks(project, ["p/a", "p/b"], **given)
+        return begin(description, environment)
+
+    place.start = start
+    outer = run_notebooks(project, ["p/a", "p/b"], place=place)
+    assert statuses(outer) == statuses(inner["same"]) == dict.fromkeys(("p/a", "p/b"), "ok")
+    assert statuses(inner["other"]) == dict.fromkeys(("p/a", "p/b"), "failed")
+    said = inner["other"].outcomes[0].failure["message"]
+    assert "another run of p/a is under way, with width=1.5" in said
+    assert project.status("p/a")["parameters"]["width"] == 1.5
+    assert project.status("p/a")["status"] == "ok" and project.hidden() == []
+    # nobody else runs any more
+    options = {"parameters": {"width": 2.0}, "place": script(1)}
+    assert statuses(run_notebooks(project, ["p/a"], **options)) == {"p/a": "ok"}
+    assert project.status("p/a")["parameters"]["width"] == 2.0

@@ -5,7 +5,6 @@ import hashlib
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,11 +14,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from .errors import NotebookError
 from .files import read_text
 from .source import notebook_code, parse_code
+
+# Windows has no resource, and Python in a browser neither of the two: sizes are then left out
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+try:
+    import psutil
+except ImportError:
+    psutil = None
 
 # the packages whose version may change a number or a figure
 PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
@@ -78,7 +85,7 @@ def hardware() -> dict[str, Any]:
     return {
         "processor": processor,
         "cores": os.cpu_count(),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        **({"memory_gb": round(psutil.virtual_memory().total / 2**30, 1)} if psutil else {}),
         "system": f"{platform.system()} {platform.machine()}",
         "blas": architecture(),
         "blas_threads": os.environ.get("OMP_NUM_THREADS", "not pinned"),
@@ -95,7 +102,12 @@ def floor_s() -> float:
 
 
 def peak_memory_mb() -> dict[str, float]:
-    """Peak resident memory, in MiB, of this process and, at most, of its largest finished child."""
+    """Peak resident memory, in MiB, of this process and, at most, of its largest finished child.
+
+    Nothing on a system that does not tell.
+    """
+    if resource is None:
+        return {}
     unit = 2**20 if sys.platform == "darwin" else 2**10
     whose = {"peak_memory_mb": resource.RUSAGE_SELF}
     whose["peak_memory_child_mb"] = resource.RUSAGE_CHILDREN

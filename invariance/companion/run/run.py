@@ -12,18 +12,18 @@ from datetime import UTC, datetime
 from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
+from ...core.extras import need
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
 from ..errors import NotebookError, RecordError
-from ..files import read_json, write_bytes, write_json
+from ..files import can_read_yaml, read_json, write_bytes, write_json
 from ..ledger.claims import load_ledger
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
@@ -36,6 +36,10 @@ from .choosing import Stages, plain
 from .plots import described
 from .recording import record
 from .style import to_png, unreadable_formula
+from .tables import written
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 
@@ -90,7 +94,7 @@ class Run(Stages):
         self.profile, self.quick, self.seed = profile, profile == "quick", self.seeds[0]
         self.rng = np.random.default_rng(self.seed)
         # far from any project there is no ledger, and nothing is judged
-        here = self._paths.notebooks.is_dir()
+        here = self._paths.notebooks.is_dir() and can_read_yaml()
         self._ledger = load_ledger(self._paths.ledger) if here else None
         batch = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch is not None
@@ -149,7 +153,7 @@ class Run(Stages):
         _markdown(caption)
 
     def table(
-        self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""
+        self, table: "pd.DataFrame | Sequence[Mapping[str, Any]]", name: str, *, caption: str = ""
     ) -> None:
         """Save a table, a DataFrame or a list of dicts, as CSV and show it.
 
@@ -157,21 +161,17 @@ class Run(Stages):
         """
         self._new_name("table", name, self._tables)
         try:
-            table = pd.DataFrame(table)
+            text, bundle = written(table)
         except (TypeError, ValueError) as error:
             wanted = "expected a DataFrame or a list of dicts"
             raise RecordError(f"table {name!r}: {wanted}: {error}") from error
-        if table.empty:
+        if not text:
             raise RecordError(f"table {name!r} is empty")
-        # a default index is a row number, any other one says something
-        named = not isinstance(table.index, pd.RangeIndex)
-        write_bytes(self.folder / f"{name}.csv", table.to_csv(index=named).encode())
+        write_bytes(self.folder / f"{name}.csv", text.encode())
         self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
         self._write()
         _markdown(caption)
-        markup = table.to_html(index=named, border=0, na_rep="")
-        plain_text = table.to_string(index=named)
-        _display({"text/html": markup, "text/plain": plain_text}, {"table": name})
+        _display(bundle, {"table": name})
 
     def claim(
         self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
@@ -199,7 +199,8 @@ class Run(Stages):
         suit the kind or are not finite or, in a batch run, for a claim recorded before.
         """
         if self._ledger is None:
-            print(f"{claim_id}: not judged, there is no notebooks/claims.yml around here")
+            absent = "notebooks/claims.yml around here" if can_read_yaml() else "PyYAML to read it"
+            print(f"{claim_id}: not judged, there is no {absent}")
             return Verdict("open", "no ledger", "")
         claim = self._ledger[claim_id]
         if claim_id in self._claims:
@@ -300,12 +301,13 @@ class Run(Stages):
         write_json(self.folder / "results.json", self._results)
 
 
-def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:
+def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict] | None":
     """A table that another notebook has saved, and its ``results.json``; None where there is none.
 
     The published results of the last full-scale run come first, then those of this checkout's
     own run in `profile`.
     """
+    pd = need("pandas", "companion")
     paths = Paths.find()
     for folder in (paths.published(notebook), paths.output(notebook, profile)):
         results = read_json(folder / "results.json")

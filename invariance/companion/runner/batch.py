@@ -32,7 +32,8 @@ DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
 _GLANCE, _TOGETHER = 0.05, 0.5
 # MiB that a notebook is taken to need until it has run
 _UNKNOWN_MB = 1024.0
-_STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+# what ends a process from outside; Windows has no hang-up
+_ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 @dataclass(frozen=True)
@@ -151,9 +152,9 @@ def _signals_noted() -> Iterator[list[int]]:
     noted: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _ENDING:
             # nohup leaves the last one ignored, and it stays so
-            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            if number is not _ENDING[-1] or signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, lambda number, _: noted.append(number))
     try:
         yield noted
@@ -280,7 +281,7 @@ class _Batch:
                 return None
             return "timeout", failure(f"killed after {self.deadline:g} s (--deadline)", job.folder)
         ended = ending(job)
-        if ended[0] != "ok" and code in _STOPPED:
+        if ended[0] != "ok" and -code in _ENDING:
             # whoever ends everything at once, as a shutdown does, may reach the worker first
             end = time.monotonic() + _TOGETHER
             while not self.stop and time.monotonic() < end:

@@ -4,7 +4,6 @@ Runners may share ``build/`` (containers, two terminals): a dead one is told fro
 the lock on its folder, which the system releases when the process ends.
 """
 
-import fcntl
 import multiprocessing
 import os
 import shutil
@@ -27,7 +26,6 @@ from ..paths import Paths
 from .worker import MARK, begin, end_all, processes_of, work
 
 _PATIENCE = 5.0  # seconds for a process that was told to end
-_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _SWEEP = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
 
 
@@ -114,7 +112,7 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
                     _sweep(folder, paths)
             mine.mkdir()
             alive = open(mine / "alive", "w", encoding="utf-8")
-            locked(alive, _AT_ONCE)
+            locked(alive, wait=False)
     try:
         yield mine
     finally:
@@ -144,7 +142,7 @@ def _lives(folder: Path) -> bool:
     """Whether the runner of a folder lives: it holds the lock."""
     try:
         with open(folder / "alive", encoding="utf-8") as alive:
-            return not locked(alive, _AT_ONCE)
+            return not locked(alive, wait=False)
     except FileNotFoundError:
         return False
 
@@ -158,7 +156,7 @@ def _sweep(folder: Path, paths: Paths) -> None:
     for job in [*folder.rglob(".work/job.json")]:
         # held by worker and kernel; once it is ours, a worker on its way finds its job gone
         with suppress(FileNotFoundError), open(job, encoding="utf-8") as held:
-            while not locked(held, _AT_ONCE) and time.monotonic() < end:
+            while not locked(held, wait=False) and time.monotonic() < end:
                 time.sleep(0.02)
             shutil.rmtree(job.parents[1], ignore_errors=True)
     for copy in paths.figures.glob(f"*/.*.{folder.name}"):

@@ -7,7 +7,6 @@ runner has gone. It writes ``executed.ipynb`` after every cell, and in ``.work``
 """
 
 import ctypes
-import fcntl
 import json
 import multiprocessing
 import os
@@ -292,7 +291,7 @@ def _take(path: Path) -> IO[str] | None:
         held = open(path, encoding="utf-8")
     except FileNotFoundError:
         return None
-    locked(held, fcntl.LOCK_SH)
+    locked(held, shared=True)
     return held if path.exists() else None
 
 

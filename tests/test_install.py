@@ -126,8 +126,24 @@ from invariance.companion.__main__ import main
 main()
 """
     done = bare_python("-c", code)
-    assert done.returncode == 1 and 'pip install "invariance[data]"' in done.stdout
-    assert 'pip install "invariance[companion]"' in done.stderr
+    assert done.returncode == 1 and 'pip install ".[data]"' in done.stdout
+    assert 'pip install ".[companion]"' in done.stderr
+
+
+def test_no_text_names_a_package_that_nobody_has_published():
+    """Whoever takes the name on a package index would be installed in place of this project."""
+    asked = re.compile(r"""install[^\n]*?[\s"'`]invariance(?=[\["'`\s]|$)(?!\[\w+\] @)""", re.M)
+    texts = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")]
+    for folder in ("invariance", "notebooks", ".github", ".binder", ".ci"):
+        texts += [p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md", ".yml", "")]
+    named = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in texts
+        if path.is_file()
+        for match in asked.finditer(path.read_text("utf-8"))
+        if "a clone of invariance" not in match[0]
+    }
+    assert len(texts) > 100 and not named, named
 
 
 # -- optional packages: there, or an error that says how to get them -------------------------------

@@ -22,7 +22,7 @@ except ImportError:  # Windows, or Python in a browser
 try:
     import yaml
 except ImportError:
-    yaml = None  # type: ignore[assignment]
+    yaml = None
 
 #: What `read_yaml` makes of numbers and dates: values, or texts as they are printed (11.40 has two
 #: digits).

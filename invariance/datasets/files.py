@@ -44,7 +44,7 @@ except ImportError:
 else:
     _OPEN = {".gz": gzip.open, ".xz": lzma.open}
     _LZMA_ERRORS = (lzma.LZMAError,)
-_DAMAGED = (
+_DAMAGED: tuple[type[BaseException], ...] = (
     *(EOFError, KeyError, OSError, ValueError),
     *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
     *_LZMA_ERRORS,

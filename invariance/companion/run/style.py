@@ -165,7 +165,7 @@ def unreadable_formula(figure: Figure) -> str | None:
     """
     parser = MathTextParser("path")
     for text in figure.findobj(Text):
-        words = text.get_text()  # type: ignore[attr-defined]
+        words = text.get_text()
         if is_math_text(words):
             try:
                 parser.parse(words)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import yaml
 
+from ...core.extras import how_to_install
 from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
@@ -157,7 +158,7 @@ def bring_mathjax(target: Path) -> None:
     """The parts of MathJax that are used, what they are set to, and the fonts they need."""
     spec = find_spec(_MATHJAX)
     if spec is None or spec.origin is None:
-        raise SiteError(f"the site needs {_MATHJAX}: pip install 'invariance[companion]'")
+        raise SiteError(f"the site needs {_MATHJAX}: {how_to_install('companion')}")
     source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*", "*Calligraphic-B*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)

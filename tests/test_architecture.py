@@ -150,7 +150,7 @@ class A:
         from .average import Average
         import cvxpy
 """
-    (tmp_path / "module.py").write_text(source)
+    (tmp_path / "module.py").write_text(source, "utf-8")
     monkeypatch.setitem(MODULES, "invariance.kernels.new", tmp_path / "module.py")
     monkeypatch.setitem(MODULES, "invariance.kernels.average", tmp_path / "module.py")
     at_once = {"typing", "invariance.kernels.base", "invariance.core.parameters"}
@@ -164,7 +164,7 @@ def test_no_decision_by_the_name_of_a_class():
     """Objects are asked what they can do, so that a subclass and a user's own get the fast way."""
     names = set()
     for path in PACKAGE.rglob("*.py"):
-        names |= set(re.findall(r"^class (\w+)", path.read_text(), re.M))
+        names |= set(re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M))
     # Base classes that say "one of ours at all" and containers of data are no such names.
     names -= {"Kind", "FeatureMap"}
     decision = re.compile(
@@ -174,10 +174,51 @@ def test_no_decision_by_the_name_of_a_class():
         f"{path.relative_to(PACKAGE)}: {match.group()}"
         for folder in ("kernels", "features", "orbits", "spectral", "linear")
         for path in (PACKAGE / folder).rglob("*.py")
-        for match in decision.finditer(path.read_text())
+        for match in decision.finditer(path.read_text("utf-8"))
         if names & {*re.findall(r"\b[A-Z]\w+", match.group())}
     ]
     assert not found, "\n".join(found)
+
+
+def _by_locale(call: ast.Call) -> bool:
+    """Whether a call reads or writes text without saying in which encoding."""
+    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
+    if "encoding" in given or None in given:  # said, or handed on from a caller
+        return False
+    match name:
+        case "read_text":
+            return not call.args
+        case "write_text":
+            return len(call.args) < 2
+        case "run" | "Popen" | "check_output" | "check_call":
+            return "text" in given or "universal_newlines" in given
+        case "open" if isinstance(call.func, ast.Name):
+            mode = given.get("mode", call.args[1] if len(call.args) > 1 else ast.Constant("r"))
+            return not (isinstance(mode, ast.Constant) and "b" in str(mode.value))
+    return False
+
+
+def test_texts_are_read_and_written_as_utf_8_whatever_the_locale():
+    root = PACKAGE.parent
+    files = [
+        p for name in ("invariance", "tests", "notebooks") for p in (root / name).rglob("*.py")
+    ]
+    found = [
+        f"{path.relative_to(root)}, line {node.lineno}: say encoding='utf-8'"
+        for path in sorted(files)
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Call) and _by_locale(node)
+    ]
+    assert len(files) > 100 and not found, "\n".join(found)
+
+
+def test_the_rule_sees_each_way_to_leave_the_encoding_out():
+    wrong = ["p.read_text()", "p.write_text(t)", "open(p)", "open(p, 'w')", "run(c, text=True)"]
+    right = ["p.read_text('utf-8')", "p.write_text(t, encoding='utf-8')", "open(p, 'rb')"]
+    right += ["open(p, mode='xb')", "run(c, capture_output=True)", "run(c, encoding='utf-8')"]
+    seen = [line for line in wrong + right if _by_locale(ast.parse(line).body[0].value)]
+    assert seen == wrong
 
 
 #: Whole numbers of 64 bits that are no indices: hashes, counts, words of counts, periods of angles.

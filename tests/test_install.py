@@ -126,8 +126,24 @@ from invariance.companion.__main__ import main
 main()
 """
     done = bare_python("-c", code)
-    assert done.returncode == 1 and 'pip install "invariance[data]"' in done.stdout
-    assert 'pip install "invariance[companion]"' in done.stderr
+    assert done.returncode == 1 and 'pip install ".[data]"' in done.stdout
+    assert 'pip install ".[companion]"' in done.stderr
+
+
+def test_no_text_names_a_package_that_nobody_has_published():
+    """Whoever takes the name on a package index would be installed in place of this project."""
+    asked = re.compile(r"""install[^\n]*?[\s"'`]invariance(?=[\["'`\s]|$)(?!\[\w+\] @)""", re.M)
+    texts = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "Makefile")]
+    for folder in ("invariance", "notebooks", ".github", ".binder", ".ci"):
+        texts += [p for p in (ROOT / folder).rglob("*") if p.suffix in (".py", ".md", ".yml", "")]
+    named = {
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in texts
+        if path.is_file()
+        for match in asked.finditer(path.read_text("utf-8"))
+        if "a clone of invariance" not in match[0]
+    }
+    assert len(texts) > 100 and not named, named
 
 
 # -- optional packages: there, or an error that says how to get them -------------------------------
@@ -140,7 +156,7 @@ def test_what_is_installed_is_imported():
 
 
 def test_a_package_that_is_there_but_broken_says_what_it_misses(tmp_path, monkeypatch):
-    (tmp_path / "broken_package.py").write_text("import what_it_needs_itself\n")
+    (tmp_path / "broken_package.py").write_text("import what_it_needs_itself\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="what_it_needs_itself"):
         need("broken_package", "qp")
@@ -148,14 +164,14 @@ def test_a_package_that_is_there_but_broken_says_what_it_misses(tmp_path, monkey
 
 # -- the files of the project agree with each other ------------------------------------------------
 
-MAKEFILE = (ROOT / "Makefile").read_text()
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MAKEFILE = (ROOT / "Makefile").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 REQUIREMENTS = [Requirement(r) for r in sum(EXTRAS.values(), PROJECT["dependencies"])]
 RANGES = [r for r in REQUIREMENTS if r.name != "invariance"]  # extras that bring other extras
 PINS = {
     canonicalize_name(line.split("==")[0]): line.split("==")[1]
-    for line in (ROOT / "constraints.txt").read_text().split()
+    for line in (ROOT / "constraints.txt").read_text("utf-8").split()
 }
 
 
@@ -177,12 +193,12 @@ def test_extras_bring_extras_that_exist():
 
 
 def test_pins_are_plain():
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+    for line in (ROOT / "constraints.txt").read_text("utf-8").splitlines():
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[A-Za-z0-9.+]+", line), line
 
 
 def test_conda_environment_installs_the_project_with_the_same_pins():
-    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))
     python, pip = environment["dependencies"][0], environment["dependencies"][-1]["pip"]
     assert python == "python" + PROJECT["requires-python"]
     assert pip[0] == "--constraint constraints.txt"
@@ -193,7 +209,7 @@ def test_conda_environment_installs_the_project_with_the_same_pins():
 
 
 def test_the_version_is_stated_once():
-    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == PROJECT["version"] == version("invariance")
     assert len(citation["references"]) == 4
 
@@ -207,17 +223,21 @@ def test_what_a_newcomer_types_exists():
     for command in ("make report", "make test", "make full", "make lab"):
         assert command in README
         assert re.search(rf"^{command.split()[1]}:", MAKEFILE, re.MULTILINE)
-    assert "make test" in (ROOT / ".ci" / "run").read_text()
+    assert "make test" in (ROOT / ".ci" / "run").read_text("utf-8")
 
 
 def test_the_workflows_run_what_is_promised():
-    workflows = {p.stem: yaml.safe_load(p.read_text()) for p in ROOT.glob(".github/workflows/*")}
+    workflows = {
+        p.stem: yaml.safe_load(p.read_text("utf-8")) for p in ROOT.glob(".github/workflows/*")
+    }
     promised = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
     assert workflows["tests"]["jobs"]["tests"]["strategy"]["matrix"]["python"] == promised
-    said = "".join(p.read_text() for p in ROOT.glob(".github/workflows/*"))
+    said = "".join(p.read_text("utf-8") for p in ROOT.glob(".github/workflows/*"))
     for target in re.findall(r"run: make (\w+)", said):
         assert re.search(rf"^{target}:", MAKEFILE, re.MULTILINE), target
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"][0]["hooks"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))["repos"][0][
+        "hooks"
+    ]
     checked = re.search(r"^check:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)[1]
     for hook in hooks:
         tool = hook["entry"].split("/")[-1].split(" --")[0]
@@ -230,7 +250,7 @@ def test_a_double_click_in_jupyterlab_opens_text_as_a_notebook(tmp_path, monkeyp
     settings = Path(place.replace("$(VENV)", str(tmp_path)))
     words = command.replace("$(LAB_SETTINGS)", str(settings)).split()
     subprocess.run([Path(sys.executable).parent / words[0], *words[1:]], check=True)
-    viewers = json.loads(settings.read_text())["@jupyterlab/docmanager-extension:plugin"]
+    viewers = json.loads(settings.read_text("utf-8"))["@jupyterlab/docmanager-extension:plugin"]
     assert viewers == {"defaultViewers": {"python": "Jupytext Notebook"}}
     # the folder is one in which JupyterLab of that environment looks
     paths = pytest.importorskip("jupyter_core.paths")

@@ -201,7 +201,9 @@ def test_arrays_of_other_kinds_are_written_to(n_jobs, symmetric):
 
 def test_zarr(tmp_path):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
-    out = zarr.open(str(tmp_path / "K"), mode="w", shape=X.shape, chunks=(40, 8), dtype="f8")
+    out = zarr.open(
+        str(tmp_path / "K"), mode="w", shape=X.shape, chunks=(40, 8), dtype="f8", encoding="utf-8"
+    )
     assert by_rows(np.sin, X, block_rows=40, out=out, resume=tmp_path / "rows") is out
     assert np.array_equal(out[:], np.sin(X))
 
@@ -302,7 +304,7 @@ class Counted:
             if "die" in names:
                 os.kill(os.getpid(), 9)
             raise RuntimeError("lost")
-        with open(f"{self.folder}/{time.time_ns()}.block", "w") as _:
+        with open(f"{self.folder}/{time.time_ns()}.block", "w", encoding="utf-8") as _:
             pass
         return Gaussian(self.gamma)(rows, X if others is None else others)
 
@@ -348,7 +350,7 @@ def test_finished_rows_are_not_computed_again(counted, tmp_path, n_jobs, death):
     first = since()
     os.remove(folder / "fatal")
     K = by_rows(function, points, 10, opened(path), n_jobs=n_jobs, resume=True)
-    noted = sum(1 for line in open(f"{path}.rows")) - 1
+    noted = sum(1 for line in open(f"{path}.rows", encoding="utf-8")) - 1
     assert noted == 15 and 15 - 10 <= since() <= 15 - (10 if n_jobs == 1 else 4) and first >= 4
     assert np.array_equal(K, by_rows(partial(Gaussian(0.1), Y=X), points, 10))
     by_rows(function, points, 10, opened(path), n_jobs=n_jobs, resume=True)
@@ -385,7 +387,7 @@ def test_stale_rows_are_never_taken(counted, tmp_path):
     with open(f"{path}.rows", "rb+") as file:  # the power fails in writing
         file.truncate(os.path.getsize(file.name) - 20)
     assert run()[1] == 1
-    with open(f"{path}.rows", "w") as file:
+    with open(f"{path}.rows", "w", encoding="utf-8") as file:
         file.write("rubbish\n0 10 0\n")
     again, blocks = run()
     assert blocks == 15 and np.array_equal(again, K)
@@ -412,10 +414,12 @@ def test_changed_code_is_computed_again(tmp_path):
 def test_code_of_a_module_counts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     helper, module = tmp_path / "by_rows_helper.py", tmp_path / "by_rows_module.py"
-    module.write_text("import by_rows_helper\n\ndef f(rows):\n    return by_rows_helper.g(rows)\n")
+    module.write_text(
+        "import by_rows_helper\n\ndef f(rows):\n    return by_rows_helper.g(rows)\n", "utf-8"
+    )
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", float, X.shape)
     for factor in (2, 3):
-        helper.write_text(f"def g(rows):\n    return {factor} * rows\n")
+        helper.write_text(f"def g(rows):\n    return {factor} * rows\n", "utf-8")
         for name in ("by_rows_helper", "by_rows_module"):
             sys.modules.pop(name, None)
         importlib.invalidate_caches()
@@ -457,8 +461,8 @@ def test_a_kernel_that_was_used_is_the_same_computation(tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", float, (150, 150))
     kernel = Average(Gaussian(gamma=0.1), SHIFTS)
     by_rows(partial(kernel, Y=X), X, 40, out, resume=True)
-    first = (tmp_path / "K.npy.rows").read_text()
+    first = (tmp_path / "K.npy.rows").read_text("utf-8")
     kernel(X[:30], X[:20])
     by_rows(partial(kernel, Y=X), X, 40, out, resume=True)
     by_rows(partial(Average(Gaussian(gamma=0.1), SHIFTS), Y=X.copy()), X, 40, out, resume=True)
-    assert (tmp_path / "K.npy.rows").read_text() == first
+    assert (tmp_path / "K.npy.rows").read_text("utf-8") == first

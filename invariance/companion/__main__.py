@@ -2,6 +2,8 @@
 
 import sys
 
+from ..core.extras import how_to_install
+
 
 def main() -> None:
     try:
@@ -11,7 +13,7 @@ def main() -> None:
             raise
         sys.exit(
             f"the command invariance needs {error.name}, which comes with the laboratory: "
-            'pip install "invariance[companion]"'
+            f"{how_to_install('companion')}"
         )
     command(prog_name="invariance")
 

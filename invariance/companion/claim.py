@@ -1,5 +1,6 @@
 """One claim at a time: what the paper states, what was measured, and what a rerun costs."""
 
+from contextlib import suppress
 from typing import Any
 
 from .errors import NotebookError
@@ -18,8 +19,9 @@ def published(paths: Paths, claim_id: str) -> Row:
     if row.notebook:
         return row
     for notebook in paths.all_notebooks():
-        if f'"{claim_id}"' in read_text(paths.source(notebook), NotebookError):
-            return Row(row.claim, notebook=notebook)
+        with suppress(NotebookError):  # one that cannot be read takes no other down
+            if f'"{claim_id}"' in read_text(paths.source(notebook), NotebookError):
+                return Row(row.claim, notebook=notebook)
     raise NotebookError(f"no notebook records the claim {claim_id} yet")
 
 

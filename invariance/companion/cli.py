@@ -16,7 +16,7 @@ from .ledger.results import read_status
 from .paths import PROFILES, Paths
 from .runner import batch
 from .runner.places import Here
-from .source import chooses, read_parameters
+from .source import may_choose, read_parameters
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 _NAMES = click.argument("notebooks", nargs=-1)
@@ -128,7 +128,7 @@ def choose(notebooks: tuple[str, ...], **options: Any) -> None:
     paths = Paths.find()
     named = paths.select(notebooks)
     if not notebooks:
-        named = [notebook for notebook in named if chooses(paths.source(notebook))]
+        named = [notebook for notebook in named if may_choose(paths.source(notebook))]
     _run(paths, named, "have chosen", choosing=True, **options)
 
 

@@ -1,10 +1,9 @@
 """Files and folders written whole or not at all, and digested; text and YAML read without trust."""
 
-import ctypes
-import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 import uuid
@@ -13,13 +12,27 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-import yaml
-
 from .errors import CompanionError, LedgerError, OutputError
 
-#: Keeps every scalar as it is printed (11.40 has two digits); libyaml's where PyYAML has it.
-AS_PRINTED = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-_SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+# what a notebook imports works without these two: no locks, and a ledger that nobody can read
+try:
+    import fcntl
+except ImportError:  # Windows, or Python in a browser
+    fcntl = None  # type: ignore[assignment]
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
+#: What `read_yaml` makes of numbers and dates: values, or texts as they are printed (11.40 has two
+#: digits).
+AS_VALUES, AS_PRINTED = "values", "printed"
+# a terminal's escape sequences: texts up to their end (links, titles), then colours and the rest
+_ESCAPES = re.compile(
+    r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
+    r"|\x1b[ -/]*[0-~]"
+)
 # libyaml builds a document by recursion, and ends the process where the stack is not enough
 _DEEPEST = 50
 
@@ -77,6 +90,15 @@ def read_text(path: Path, fault: type[CompanionError] = LedgerError) -> str:
         raise fault(f"{path} is not UTF-8 text ({byte})") from error
 
 
+def without_escapes(text: str) -> str:
+    """What a terminal shows as plain text: no colours, no addresses of links, no titles.
+
+    >>> without_escapes("\\x1b[31mred\\x1b[0m \\x1b]8;;https://a.b\\x1b\\\\word\\x1b]8;;\\x07")
+    'red word'
+    """
+    return _ESCAPES.sub("", text)
+
+
 def file_digest(path: Path) -> str | None:
     """SHA-256 of a file in hexadecimal, or None if it cannot be read."""
     try:
@@ -86,13 +108,22 @@ def file_digest(path: Path) -> str | None:
         return None
 
 
-def read_yaml(path: Path, loader: Any = _SAFE) -> Any:
+def can_read_yaml() -> bool:
+    """Whether PyYAML is there: where a notebook runs alone, such as in a browser, it may not be."""
+    return yaml is not None
+
+
+def read_yaml(path: Path, scalars: str = AS_VALUES) -> Any:
     """The content of a YAML file; see `read_text` for errors."""
-    return parse_yaml(read_text(path), str(path), loader)
+    return parse_yaml(read_text(path), str(path), scalars)
 
 
-def parse_yaml(text: str, what: str, loader: Any = _SAFE) -> Any:
+def parse_yaml(text: str, what: str, scalars: str = AS_VALUES) -> Any:
     """The content of a YAML text; `what` names it in a message."""
+    if yaml is None:
+        raise LedgerError(f"{what} cannot be read without PyYAML: pip install pyyaml")
+    kind = "BaseLoader" if scalars == AS_PRINTED else "SafeLoader"
+    loader = getattr(yaml, f"C{kind}", None) or getattr(yaml, kind)  # libyaml's if it is there
     depth = 0
     try:
         for event in yaml.parse(text, Loader=loader):
@@ -105,10 +136,13 @@ def parse_yaml(text: str, what: str, loader: Any = _SAFE) -> Any:
         raise LedgerError(f"{what} is not YAML: {error}") from error
 
 
-def locked(stream: IO[str], how: int = fcntl.LOCK_EX) -> bool:
-    """Whether a lock on a file was to be had; no on a file system without locks."""
+def locked(stream: IO[str], *, shared: bool = False, wait: bool = True) -> bool:
+    """Whether a lock on a file was to be had; no on a system or a file system without locks."""
+    if fcntl is None:
+        return False
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
-        fcntl.flock(stream, how)
+        fcntl.flock(stream, kind if wait else kind | fcntl.LOCK_NB)
     except OSError:
         return False
     return True
@@ -138,6 +172,8 @@ def repair_folder(final: Path) -> None:
 
 def _exchange(one: Path, other: Path) -> bool:
     """Swap two folders in one step; whether the system and its file system could."""
+    import ctypes
+
     try:
         swap = ctypes.CDLL(None, use_errno=True).renameat2
     except AttributeError:

@@ -7,12 +7,24 @@ with a dot are attempts under way; they become the output folder by one rename.
 """
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import NotebookError, hint
 
 PROFILES = ("quick", "full")
+
+
+def _root_of_script() -> Path | None:
+    """The project of the notebook that is run as a script; None if no such script runs."""
+    script = getattr(sys.modules.get("__main__"), "__file__", None)
+    if script is None:
+        return None
+    folders = Path(script).absolute().parents  # <root>/notebooks/<paper>/<name>.py
+    if len(folders) < 3 or folders[1].name != "notebooks":
+        return None
+    return folders[2] if (folders[1] / "claims.yml").is_file() else None
 
 
 @dataclass(frozen=True)
@@ -32,13 +44,16 @@ class Paths:
     def find(cls, start: Path | str | None = None, *, alone: bool = False) -> "Paths":
         """The project: ``INVARIANCE_ROOT``, or upwards from `start`, or around the package.
 
-        A project is a folder with ``notebooks/claims.yml``. Without one, `start` (default: the
-        working directory) is taken for a project without notebooks if `alone`, else it is a
-        `NotebookError`.
+        A project is a folder with ``notebooks/claims.yml``. A notebook that runs as a script
+        belongs to the project that it lies in, whatever the working directory. Without a project,
+        `start` (default: the working directory) is taken for one without notebooks if `alone`, else
+        it is a `NotebookError`.
         """
-        named = os.environ.get("INVARIANCE_ROOT")
-        if named and start is None:
-            return cls(Path(named).absolute())
+        if start is None:
+            if named := os.environ.get("INVARIANCE_ROOT"):
+                return cls(Path(named).absolute())
+            if root := _root_of_script():
+                return cls(root)
         here = Path(start or Path.cwd()).absolute()
         for folder in (here, *here.parents, *Path(__file__).resolve().parents):
             if (folder / "notebooks" / "claims.yml").is_file():

@@ -5,7 +5,6 @@ import hashlib
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,11 +14,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from .errors import NotebookError
 from .files import read_text
 from .source import notebook_code, parse_code
+
+# Windows has no resource, and Python in a browser neither of the two: sizes are then left out
+try:
+    import resource
+except ImportError:
+    resource = None  # type: ignore[assignment]
+try:
+    import psutil
+except ImportError:
+    psutil = None
 
 # the packages whose version may change a number or a figure
 PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", "scipy", "sympy")
@@ -43,7 +50,9 @@ def code_version(root: Path) -> str:
 
     def git(*arguments: str) -> str:
         line = ["git", "-C", str(root), *arguments]
-        return subprocess.run(line, capture_output=True, text=True, timeout=30, check=True).stdout
+        return subprocess.run(
+            line, capture_output=True, encoding="utf-8", timeout=30, check=True
+        ).stdout
 
     release = version("invariance")
     try:
@@ -70,12 +79,12 @@ def hardware() -> dict[str, Any]:
     """Processor, cores and memory of this machine, and the BLAS in use with its threads."""
     processor = platform.processor() or platform.machine()
     with suppress(OSError, IndexError):  # no such file outside Linux
-        told = Path("/proc/cpuinfo").read_text()
+        told = Path("/proc/cpuinfo").read_text("utf-8")
         processor = re.findall(r"(?m)^model name\s*: (.+)$", told)[0].strip()
     return {
         "processor": processor,
         "cores": os.cpu_count(),
-        "memory_gb": round(psutil.virtual_memory().total / 2**30, 1),
+        **({"memory_gb": round(psutil.virtual_memory().total / 2**30, 1)} if psutil else {}),
         "system": f"{platform.system()} {platform.machine()}",
         "blas": architecture(),
         "blas_threads": os.environ.get("OMP_NUM_THREADS", "not pinned"),
@@ -92,7 +101,12 @@ def floor_s() -> float:
 
 
 def peak_memory_mb() -> dict[str, float]:
-    """Peak resident memory, in MiB, of this process and, at most, of its largest finished child."""
+    """Peak resident memory, in MiB, of this process and, at most, of its largest finished child.
+
+    Nothing on a system that does not tell.
+    """
+    if resource is None:
+        return {}
     unit = 2**20 if sys.platform == "darwin" else 2**10
     whose = {"peak_memory_mb": resource.RUSAGE_SELF}
     whose["peak_memory_child_mb"] = resource.RUSAGE_CHILDREN
@@ -218,7 +232,11 @@ def modules_of(notebook: Path, through: Callable[[str], bool] = lambda module: T
     What the latter import counts as well; for `through` and errors see `closure`.
     """
     beside = {path.name: path for path in sorted(notebook.parent.glob("_*.py"))}
-    texts = [notebook_code(notebook), *(read_text(p, NotebookError) for p in beside.values())]
+    texts = [notebook_code(notebook)]
+    for path in beside.values():
+        text = read_text(path, NotebookError)
+        parse_code(text, f"the module {path}")  # an error names the file that it is in
+        texts.append(text)
     return closure("\n".join(texts), through=through) | beside
 
 

@@ -17,7 +17,8 @@ starts when nothing else is running, after all others.
 import ast
 import re
 import sys
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -38,8 +39,18 @@ _PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
 _TYPE = re.compile(rf"({'|'.join(_PLAIN)}|list\[({'|'.join(_PLAIN)})\])( \| None)?")
 # a name, a type, a value, a comment; papermill drops a parameter with a second equals sign
 _LINE = re.compile(r"""(\w+): *([^=#]+?) *= *((?:"[^"=]*"|'[^'=]*'|[^='"#])+?) *(?:# *([^=]*))?""")
-_MAGIC = re.compile(r"(?m)^\s*[%!].*$")
 _UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
+_NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
+# Jupytext ends a line at these, as `str.splitlines` does, and Python does not
+_OTHER_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+# in place of them while Jupytext reads: private characters, which no text has
+_STAND_INS = {ord(mark): 0xF0000 + i for i, mark in enumerate(_OTHER_BREAKS)}
+_BACK = {stand_in: mark for mark, stand_in in _STAND_INS.items()}
+# what IPython makes of magics and of commands for the shell, and the magics that run Python
+_MAGIC = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
+_RUNS_PYTHON = {"time", "timeit", "capture", "prun"}
+_OPTIONS = re.compile(r"\A\s*(-\w+\s*(\d+\s+)?)*")
+_MARKER = re.compile(r"\s*#\s*%%")
 
 
 def read_notebook(path: Path) -> "nbformat.NotebookNode":
@@ -47,44 +58,134 @@ def read_notebook(path: Path) -> "nbformat.NotebookNode":
     text = read_text(path, NotebookError)
     try:
         return parse_notebook(text)
-    except Exception as error:
+    except NotebookError as error:
         raise NotebookError(f"cannot read the notebook {path}: {error}") from error
 
 
 @lru_cache(256)  # many ask for parts of the same text, and reading YAML is slow
 def parse_notebook(text: str) -> "nbformat.NotebookNode":
-    """A text notebook (py:percent), not to be changed."""
+    """Read the text of a notebook (py:percent), not to be changed.
+
+    A `NotebookError` says which line cannot be read: a header or a cell's metadata that Jupytext
+    does not take, such as ``tags="x"`` in place of ``tags=["x"]``.
+    """
     # Where JupyterLab is installed, jsonschema, and with it nbformat, builds an Earley parser of
     # RFC 3987 at its import: 1.4 s, for fields that no notebook has. None makes that import fail.
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
     import jupytext
 
-    return jupytext.reads(text, fmt="py:percent")
+    def read(lines: str) -> "nbformat.NotebookNode":
+        return jupytext.reads(lines.translate(_STAND_INS), fmt="py:percent")
+
+    try:
+        notebook = read(text)
+    except Exception as error:  # of whichever kind Jupytext's own code runs into
+        why = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
+        raise NotebookError(f"{_unreadable_line(text, read)} ({why})") from error
+    for cell in notebook.cells:
+        cell.source = cell.source.translate(_BACK)
+    return notebook
+
+
+def _unreadable_line(text: str, read: Callable[[str], Any]) -> str:
+    """The first line that begins a cell with metadata that cannot be read, or else the header."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if not _MARKER.match(line):
+            continue
+        try:
+            read(f"{line}\n1\n")
+        except Exception:
+            form = "metadata of a cell are written as in '# %% tags=[\"parameters\"]'"
+            return f"line {number}, {line[:80]!r}: {form}"
+    return "its header is not one that Jupytext writes"
 
 
 def notebook_code(path: Path) -> str:
-    """All code of a text notebook as one Python source, IPython's magic lines left out."""
-    cells = (cell.source for cell in read_notebook(path).cells if cell.cell_type == "code")
-    return _MAGIC.sub("", "\n".join(cells))
+    """All code of a text notebook as one Python source, without IPython's magics.
+
+    A `NotebookError` names file, cell and line of what neither Python nor IPython takes.
+    """
+    parts = []
+    for number, cell in enumerate(read_notebook(path).cells, 1):
+        if cell.cell_type != "code":
+            continue
+        try:
+            parts.append(python_of(cell.source))
+        except _NOT_PYTHON as error:
+            line = getattr(error, "lineno", None)
+            place = f"cell {number}, line {line}" if line else f"cell {number}"
+            why = getattr(error, "msg", None) or error
+            what = f"the notebook {path}, {place}, is not Python, or nested too deeply"
+            raise NotebookError(f"{what}: {why}") from error
+    return "\n".join(parts)
 
 
 def code_cells(text: str) -> list[str]:
-    """The code cells of a text notebook as Python, IPython's magic lines left out.
+    """The code cells of a text notebook as Python, without IPython's magics.
 
     A `NotebookError` if it cannot be read.
     """
     try:
         cells = [cell.source for cell in parse_notebook(text).cells if cell.cell_type == "code"]
+        return [python_of(cell) for cell in cells]
     except Exception as error:
         raise NotebookError(f"cannot read the notebook: {error}") from error
-    return [_MAGIC.sub("", cell) for cell in cells]
+
+
+@lru_cache(4096)
+def python_of(cell: str) -> str:
+    """The Python of a cell's code: magics and commands for the shell are None.
+
+    What ``%time`` and its like run is Python as well, and stands below. A `SyntaxError` (or another
+    error of Python's parser) for what IPython does not take either.
+
+    >>> python_of("files = !ls")
+    'files = None'
+    >>> python_of("%%time\\nx = f(1)")
+    'None\\nx = f(1)\\n'
+    """
+    try:
+        ast.parse(cell)
+        return cell
+    except SyntaxError:
+        tree, runs = _without_magics(ast.parse(_transformed(cell)))
+    return "\n".join([ast.unparse(tree), *map(python_of, runs)])
+
+
+def _transformed(cell: str) -> str:
+    """A cell as IPython hands it to Python; as it stands if IPython cannot read it either."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    with warnings.catch_warnings(), suppress(Exception):
+        warnings.simplefilter("ignore")
+        return TransformerManager().transform_cell(cell)
+    return cell
+
+
+def _without_magics(tree: ast.Module) -> tuple[ast.Module, list[str]]:
+    """The tree with None for each magic, and the Python code that some of them run."""
+    runs = []
+
+    class Magics(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Call(func=ast.Name("get_ipython")), attr=kind)
+                ) if kind in _MAGIC:
+                    name, *code = [getattr(argument, "value", None) for argument in node.args]
+                    if name in _RUNS_PYTHON and code:
+                        runs.append(_OPTIONS.sub("", str(code[-1])))
+                    return ast.Constant(None)
+            return self.generic_visit(node)
+
+    return Magics().visit(tree), [code for code in runs if code.strip()]
 
 
 def parse_code(code: str, what: str) -> ast.Module:
     """The syntax tree of `code`; a `NotebookError` names `what` it is of."""
     try:
         return ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except _NOT_PYTHON as error:
         raise NotebookError(f"{what} is not Python, or nested too deeply: {error}") from error
 
 
@@ -104,6 +205,14 @@ def chooses(path: Path) -> bool:
     """Whether a notebook has a stage of choosing: ``Run(..., chooses=True)``."""
     calls = [call for name, call in calls_of(path) if name == "Run"]
     return any(keyword.arg == "chooses" for call in calls for keyword in call.keywords)
+
+
+def may_choose(path: Path) -> bool:
+    """Whether a notebook chooses, or cannot be read: its run then says what is wrong with it."""
+    try:
+        return chooses(path)
+    except NotebookError:
+        return True
 
 
 def reads(paths: Paths, notebook: str) -> list[str]:

@@ -6,12 +6,21 @@ from importlib import import_module
 from types import ModuleType
 
 
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra; no package index has this project.
+
+    >>> how_to_install("qp")
+    'pip install ".[qp]" in a clone of invariance'
+    """
+    return f'pip install ".[{extra}]" in a clone of invariance'
+
+
 def need(package: str, extra: str) -> ModuleType:
     """Import an optional package, or say which extra brings it.
 
     >>> need("no_such_package", "qp")
     Traceback (most recent call last):
-    ImportError: this needs no-such-package, which is not installed: pip install "invariance[qp]"
+    ImportError: this needs no-such-package, which is not installed: pip install ".[qp]" in a ...
     """
     top = package.partition(".")[0]
     try:
@@ -20,5 +29,4 @@ def need(package: str, extra: str) -> ModuleType:
         if error.name != top:  # it is there, and something that it needs itself is not
             raise
         what = f"{top.replace('_', '-')}, which is not installed"
-        message = f'this needs {what}: pip install "invariance[{extra}]"'
-        raise ImportError(message, name=top) from None
+        raise ImportError(f"this needs {what}: {how_to_install(extra)}", name=top) from None

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gzip
 import hashlib
 import io
-import lzma
 import os
 import re
 import tarfile
@@ -36,10 +35,19 @@ MOST_UNPACKED = 256 * 2**20
 #: <label>_<speaker>_<index>.wav
 RECORDING = re.compile(r"(\d+)_(\w+)_(\d+)\.wav")
 
-_OPEN: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
-_DAMAGED = (
+# Python in a browser has no lzma, nor has one that was built without it
+try:
+    import lzma
+except ImportError:
+    _OPEN: dict[str, Any] = {".gz": gzip.open}
+    _LZMA_ERRORS: tuple[type[Exception], ...] = ()
+else:
+    _OPEN = {".gz": gzip.open, ".xz": lzma.open}
+    _LZMA_ERRORS = (lzma.LZMAError,)
+_DAMAGED: tuple[type[BaseException], ...] = (
     *(EOFError, KeyError, OSError, ValueError),
-    *(lzma.LZMAError, tarfile.TarError, zipfile.BadZipFile, zlib.error),
+    *(tarfile.TarError, zipfile.BadZipFile, zlib.error),
+    *_LZMA_ERRORS,
 )
 
 
@@ -221,6 +229,8 @@ class _Bounded(io.BufferedIOBase):
 @contextmanager
 def _unpacked(path: Path, member: str, most: int) -> Iterator[_Bounded]:
     """The file behind its compression, which its name tells."""
+    if path.suffix == ".xz" and ".xz" not in _OPEN:
+        raise DataError(f"{path} cannot be unpacked: this Python has no module lzma")
     try:
         if path.suffix == ".zip":
             with zipfile.ZipFile(path) as archive, archive.open(member) as packed:

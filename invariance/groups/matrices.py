@@ -21,7 +21,7 @@ class OrthogonalMatrices(FiniteGroup):
 
     The group permutes the finite orbit of the basis vectors, and a matrix that fixes all of them
     is the identity: order and uniform samples come from that permutation group by Schreier-Sims
-    (SymPy, ``pip install invariance[permutations]``), without listing the matrices.
+    (SymPy, the extra ``permutations``), without listing the matrices.
 
     ``matrices``, of shape (k, d, d), are refused where one is not orthogonal, or where the orbit
     passes `ORBIT_LIMIT` points (a rotation by an irrational angle has infinitely many).

@@ -79,8 +79,8 @@ class PitchSpeed(_PitchSpeed):
     """Waveforms with another pitch, played at another speed, centred in a frame of fixed length.
 
     Pitch and speed are independent: at double speed a word takes half the time at the same pitch.
-    Rubber Band (Pedalboard, ``pip install invariance[audio]``) stretches; a change of pitch is a
-    stretch followed by resampling. Neither linear nor unitary, and undone only approximately.
+    Rubber Band (Pedalboard, the extra ``audio``) stretches; a change of pitch is a stretch
+    followed by resampling. Neither linear nor unitary, and undone only approximately.
 
     Parameters
     ----------

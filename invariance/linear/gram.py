@@ -200,8 +200,8 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
     columns = centred.reshape(len(gram), -1)
     path = path_of_eigenvalues(values, vectors, columns, rounding(gram), noise)
-    duals = [vectors @ (path.gains(ridge)[:, None] * path.inside) for ridge in ridges]
-    return np.array(duals).reshape(len(ridges), *targets.shape)
+    solutions = [vectors @ (path.gains(ridge)[:, None] * path.inside) for ridge in ridges]
+    return np.array(solutions).reshape(len(ridges), *targets.shape)
 
 
 def _inverse(

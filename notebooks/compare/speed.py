@@ -18,7 +18,7 @@
 # that computes every inner product can be faster. Where ours is, the structure of the group made
 # some of them unnecessary.
 #
-# `pip install "invariance[speed]"` installs the other packages. The quick profile leaves out what
+# `pip install ".[speed]"` installs the other packages. The quick profile leaves out what
 # is not installed, the full one needs all of them. Seconds on one core, the smallest of several
 # measurements. The images are the bundled digits, 28 × 28, in single precision; the group of the
 # image jobs is the 49 cyclic shifts by up to three pixels.

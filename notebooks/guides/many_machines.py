@@ -33,7 +33,8 @@ from pathlib import Path
 
 import dask
 import numpy as np
-from distributed import Client, LocalCluster
+from distributed import Client
+from distributed.deploy.subprocess import SubprocessCluster
 from joblib import parallel_config
 
 from invariance.companion import Run
@@ -58,13 +59,16 @@ scratch = run.folder / ".work" if run.batch else None  # emptied by the runner, 
 folder = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
 # how long Dask tries to reach a worker that has just died, half a minute by default
 dask.config.set({"distributed.comm.timeouts.connect": "5s"})
-cluster = LocalCluster(
+# new programs, unlike those of `LocalCluster`: they do not import a script that starts them again
+cluster = SubprocessCluster(
     n_workers=n_workers,
     threads_per_worker=1,
-    memory_limit=f"{memory_mb}MiB",
-    preload="invariance.kernels",  # before a worker reports: else the first block waits for it
     dashboard_address=None,
-    local_directory=folder.name,
+    worker_kwargs={
+        "memory_limit": f"{memory_mb}MiB",
+        "preload": "invariance.kernels",  # before a worker reports: else the first block waits
+        "local_directory": folder.name,
+    },
 )
 client = Client(cluster, timeout=PATIENCE)
 client.wait_for_workers(n_workers, timeout=PATIENCE)

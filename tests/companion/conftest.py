@@ -67,7 +67,9 @@ class Project(Paths):
         names = ", ".join(f"{n}={n}" for n in re.findall(r"(?m)^(\w+):", parameters))
         start += f'run = Run("{name}", {names})'
         code = [start, *map(textwrap.dedent, cells)] if parameters else cells
-        path.write_text(HEADER + parameters + "".join(f"\n# %%\n{cell.strip()}\n" for cell in code))
+        path.write_text(
+            HEADER + parameters + "".join(f"\n# %%\n{cell.strip()}\n" for cell in code), "utf-8"
+        )
         return name
 
     def status(self, name: str, profile: str = "quick") -> dict | None:
@@ -92,7 +94,7 @@ class Project(Paths):
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     (tmp_path / "notebooks").mkdir()
-    (tmp_path / "notebooks" / "claims.yml").write_text(LEDGER)
+    (tmp_path / "notebooks" / "claims.yml").write_text(LEDGER, "utf-8")
     monkeypatch.setenv("INVARIANCE_ROOT", str(tmp_path))
     monkeypatch.delenv("INVARIANCE_RUN_DIR", raising=False)
     return Project(tmp_path)
@@ -118,7 +120,7 @@ def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Pat
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
         folder, finished = base / name, base / f"{name}.made"
-        with open(base / f"{name}.lock", "w") as lock:
+        with open(base / f"{name}.lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not finished.exists():
                 shutil.rmtree(folder, ignore_errors=True)

@@ -31,7 +31,7 @@ def test_list_shows_parameters_and_the_last_status(project, invoke):
     project.write("p/b", parameters="")
     folder = project.output("p/a", "quick")
     folder.mkdir(parents=True)
-    (folder / "status.json").write_text(json.dumps({"status": "ok", "duration_s": 75.0}))
+    (folder / "status.json").write_text(json.dumps({"status": "ok", "duration_s": 75.0}), "utf-8")
     result = invoke("list")
     assert result.exit_code == 0
     for words in ("p/a  [quick: ok, 75.0 s]", "width: float = 1.5  # of the line",
@@ -65,7 +65,7 @@ def test_what_does_not_exist_ends_with_status_2(project, invoke, arguments, mess
 
 def test_an_output_folder_that_cannot_be_written_ends_with_status_1(project, invoke):
     project.write("p/a")
-    project.build.write_text("a file")
+    project.build.write_text("a file", "utf-8")
     result = invoke("run")
     assert result.exit_code == 1 and "cannot write" in result.output
 
@@ -83,10 +83,9 @@ def test_check_accepts_what_agrees_and_finds_claims_recorded_twice_or_unknown(pr
 
 
 def test_check_finds_malformed_notebooks(project):
-    project.source("p/misnamed").write_text(
-        project.source(project.write("p/other")).read_text().replace("kernelspec", "kernelspecs")
-    )
-    (project.notebooks / "p" / "kept.ipynb").write_text("{}")
+    text = project.source(project.write("p/other")).read_text("utf-8")
+    project.source("p/misnamed").write_text(text.replace("kernelspec", "kernelspecs"), "utf-8")
+    (project.notebooks / "p" / "kept.ipynb").write_text("{}", "utf-8")
     found = "\n".join(consistency.problems(project))
     assert "p/misnamed: the header needs a kernelspec" in found
     assert "p/misnamed: calls Run with ['p/other']; expected one Run('p/misnamed'" in found
@@ -95,10 +94,10 @@ def test_check_finds_malformed_notebooks(project):
 
 def test_check_says_what_run_is_to_be_given(project):
     name = project.write("p/a")
-    text = project.source(name).read_text()
+    text = project.source(name).read_text("utf-8")
     assert consistency.problems(project) == []
     for given in ("", ", width=2.0"):
-        project.source(name).write_text(text.replace(", width=width", given))
+        project.source(name).write_text(text.replace(", width=width", given), "utf-8")
         (found,) = consistency.problems(project)
         assert "p/a: Run is not given width" in found
         assert 'run = Run("p/a", profile=profile, seed=seed, width=width)' in found
@@ -113,29 +112,29 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     run.table([{"x": 1}], "numbers")
     stored = folder / "results.json"
     assert "demo/number is short, and no note says why" in "\n".join(consistency.problems(project))
-    content = json.loads(stored.read_text())
+    content = json.loads(stored.read_text("utf-8"))
     content["claims"]["demo/number"]["note"] = "half as many samples"
-    stored.write_text(json.dumps(content))
+    stored.write_text(json.dumps(content), "utf-8")
     record_digests(project, project.figures)
     assert consistency.problems(project) == []
-    ledger = project.ledger.read_text()
+    ledger = project.ledger.read_text("utf-8")
     project.ledger.write_text(
-        ledger.replace("demo/number, kind: value", "demo/number, kind: order")
+        ledger.replace("demo/number, kind: value", "demo/number, kind: order"), "utf-8"
     )
     assert any("of kind order" in problem for problem in consistency.problems(project))
-    project.ledger.write_text(ledger)
+    project.ledger.write_text(ledger, "utf-8")
 
     del content["claims"]["demo/number"]["recorded"]["se"]
-    stored.write_text(json.dumps(content))
+    stored.write_text(json.dumps(content), "utf-8")
     (folder / "numbers.csv").unlink()
     found = "\n".join(consistency.problems(project))
     assert "the numbers of demo/number are not what its verdict needs" in found
     assert "names the file numbers.csv, which is not there" in found
 
-    stored.write_text("{")
+    stored.write_text("{", "utf-8")
     assert "not readable as results" in "\n".join(consistency.problems(project))
     project.source("p/a").unlink()
-    stored.write_text(json.dumps(content))
+    stored.write_text(json.dumps(content), "utf-8")
     assert "there is no notebook p/a" in "\n".join(consistency.problems(project))
 
 
@@ -187,8 +186,8 @@ def test_a_claim_is_shown_with_what_it_rests_on_and_measured_again(project, invo
     assert "demo/number, value, real data" in said and "98.90, higher is better" in said
     assert "open" in said and "demo/a" in said and "one draw" in said
     path = publish(project, "demo/a", "number")
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"volatile": {"wall_s": 90, "cached_s": 60}}))
+    content = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps(content | {"volatile": {"wall_s": 90, "cached_s": 60}}), "utf-8")
     said = invoke("claim", "demo/number").output
     assert "98.90 ± 0.10 against 98.90: [98.70, 99.10] within the margin of 0.5" in said
     assert "matched" in said and "2 min 30 s" in said

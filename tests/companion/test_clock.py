@@ -23,7 +23,9 @@ print(clock())
 
 def test_a_process_that_was_stopped_does_not_count_it():
     line = [sys.executable, "-c", SCRIPT]
-    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
+    ) as child:
         assert child.stdout.readline().strip() == "ready"
         started = time.monotonic()
         os.kill(child.pid, signal.SIGSTOP)
@@ -71,7 +73,7 @@ shell.run_cell("from invariance.companion import Run; run = Run('demo/a'); impor
 time.sleep(2)
 shell.run_cell("time.sleep(0.3); run.say('done')")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     results = project.interactive("demo/a", "quick") / "results.json"
-    assert 0.3 < json.loads(results.read_text())["volatile"]["wall_s"] < 1.9
+    assert 0.3 < json.loads(results.read_text("utf-8"))["volatile"]["wall_s"] < 1.9

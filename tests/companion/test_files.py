@@ -11,15 +11,22 @@ import pytest
 from invariance.companion.errors import NotebookError, OutputError
 from invariance.companion.files import ensure_writable, replace_folder, write_bytes, write_json
 from invariance.companion.paths import Paths
-from invariance.companion.provenance import closure, digest
-from invariance.companion.source import Parameter, notebook_code, read_parameters, resolve
+from invariance.companion.provenance import closure, digest, modules_of
+from invariance.companion.source import (
+    Parameter,
+    calls_of,
+    notebook_code,
+    read_notebook,
+    read_parameters,
+    resolve,
+)
 from invariance.core.parameters import ParameterError
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "deep" / "a.json"
     write_json(path, {"b": 1, "a": 2.5})
-    assert path.read_text() == '{\n "a": 2.5,\n "b": 1\n}\n'
+    assert path.read_text("utf-8") == '{\n "a": 2.5,\n "b": 1\n}\n'
     with pytest.raises(ValueError, match="NaN|nan|JSON"):
         write_json(path, float("nan"))
 
@@ -29,7 +36,7 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OutputError, match=r"cannot write .*a.json: No space left on device"):
         write_bytes(path, b"new")
-    assert json.loads(path.read_text()) == {"a": 2.5, "b": 1}
+    assert json.loads(path.read_text("utf-8")) == {"a": 2.5, "b": 1}
     assert [p.name for p in path.parent.iterdir()] == ["a.json"]
 
 
@@ -51,15 +58,15 @@ def test_imports_are_followed_through_the_package(tmp_path):
              "d.py": "x = 1", "sub/e.py": "from . import c",
              "unused.py": "import pack.a"}  # fmt: skip
     for name, text in files.items():
-        (package / name).write_text(text)
+        (package / name).write_text(text, "utf-8")
     found = closure("def f():\n    from pack.a import thing", package)
     assert list(found) == ["pack", "pack.a", "pack.b", "pack.d", "pack.sub", "pack.sub.c"]
     inside = ["pack", "pack.d", "pack.sub", "pack.sub.c", "pack.sub.e"]
     assert list(closure("import pack.sub.e", package)) == inside
     before = digest(found)
-    (package / "unused.py").write_text("changed")
+    (package / "unused.py").write_text("changed", "utf-8")
     assert digest(closure("import pack.a", package)) == before
-    (package / "d.py").write_text("x = 2")
+    (package / "d.py").write_text("x = 2", "utf-8")
     assert digest(closure("import pack.a", package)) != before
 
 
@@ -97,8 +104,8 @@ def test_the_closure_of_a_notebook_reaches_what_it_computes_with_and_nothing_of_
 def test_a_name_that_a_package_finds_on_first_use_leads_to_its_module(tmp_path):
     package = tmp_path / "pack"
     package.mkdir()
-    (package / "__init__.py").write_text("def __getattr__(name):\n    ...")
-    (package / "a.py").write_text("import pack.b\nclass Thing: ...")
+    (package / "__init__.py").write_text("def __getattr__(name):\n    ...", "utf-8")
+    (package / "a.py").write_text("import pack.b\nclass Thing: ...", "utf-8")
     (package / "b.py").touch()
     assert list(closure("from pack import Thing", package)) == ["pack", "pack.a", "pack.b"]
     assert list(closure("from pack import other", package)) == ["pack"]
@@ -228,7 +235,7 @@ QUICK = TAGGED + 'profile: str = "quick"\n'
 def test_malformed_parameters_cells_are_named(project, cell, message):
     source = project.source("p/a")
     source.parent.mkdir(parents=True)
-    source.write_text(f"# %%\n1\n\n{cell}\n")
+    source.write_text(f"# %%\n1\n\n{cell}\n", "utf-8")
     with pytest.raises(NotebookError, match=message):
         read_parameters(source)
 
@@ -237,3 +244,45 @@ def test_code_is_python_without_magics(project):
     name = project.write("p/a", "%matplotlib inline\n!ls\nx = 1")
     code = notebook_code(project.source(name))
     assert "matplotlib" not in code and "ls" not in code.split("\n") and "x = 1" in code
+
+
+@pytest.mark.parametrize(("cell", "expected"), [
+    ("%%bash\necho hi there\n", []),
+    ("%%html\n<b>f(1)</b>", []),
+    ("files = !ls *.py\nf(1)", ["f"]),
+    ("x = %time f(1)", ["f"]),
+    ("%%time\nx = f(1)\ny = !ls", ["f"]),
+    ("%%capture out\n%timeit -n 10 -r 3 f(1)", ["f"]),
+    ("if True:\n    %time f(1)", ["f"]),
+    ("f?\n?f\nf??\nf(1)", ["f"]),
+    ("!echo a\n%load_ext x\nf(1)", ["f"]),
+    ('f("a\u2028b\x85c\x1cd\x0ce")', ["f"]),
+    ("await f(1)", ["f"]),
+    ("for x in range(2):\n    !echo {x}", ["range"]),
+])  # fmt: skip
+def test_what_ipython_takes_is_read_as_python(project, cell, expected):
+    name = project.write("p/a", cell, parameters="")
+    assert [called for called, _ in calls_of(project.source(name))] == expected
+
+
+@pytest.mark.parametrize(
+    "cell", ["x = 1\nx = = 2", "%matplotlib inline\nx = = 2", "%%time\nx = = 2", "f(\n!ls"]
+)
+def test_what_neither_takes_is_named_with_its_place(project, cell):
+    source = project.source(project.write("p/a", "x = 1", cell, parameters=""))
+    for read in (notebook_code, modules_of):
+        with pytest.raises(NotebookError, match=r"p/a\.py, cell 3, line \d, is not Python"):
+            read(source)
+
+
+def test_a_module_beside_notebooks_is_named_if_it_is_not_python(project):
+    source = project.source(project.write("p/a", "x = 1"))
+    source.with_name("_shared.py").write_text("x = 1\n\ny = = 2\n", "utf-8")
+    with pytest.raises(NotebookError, match=r"_shared\.py is not Python.* line 3"):
+        modules_of(source)
+
+
+def test_texts_keep_the_breaks_that_are_no_line_ends_for_python(project):
+    text = 's = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\x1dh\x1ei"'
+    source = project.source(project.write("p/a", text, parameters=""))
+    assert read_notebook(source).cells[-1].source == text

@@ -60,7 +60,7 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     assert subprocess.run(tests).returncode == 0
     added = {"claims.yml": CLAIMS, "papers.yml": PAPERS, "doe2031/first.py": CELLS}
     for name, text in added.items():
-        with open(tmp_path / "doe2031/notebooks" / name, "a") as file:
+        with open(tmp_path / "doe2031/notebooks" / name, "a", encoding="utf-8") as file:
             file.write(text)
     assert "1 of 1 notebooks succeeded" in invoke("run", "--profile", "full")
     board = invoke("scoreboard")
@@ -69,7 +69,9 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     assert "agree" in invoke("check")
     invoke("report", "--profile", "quick", "--out", str(tmp_path / "site"))
     site = tmp_path / "site"
-    pages = {path.relative_to(site).as_posix(): path.read_text() for path in site.rglob("*.html")}
+    pages = {
+        path.relative_to(site).as_posix(): path.read_text("utf-8") for path in site.rglob("*.html")
+    }
     index, paper = pages["index.html"], pages["papers/doe2031.html"]
     assert "A companion to doe2031" in index and "At most 1e-12." in index
     assert all(word in paper for word in ("The paper", "matched", "violated", "inconclusive"))

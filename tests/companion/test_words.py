@@ -74,7 +74,7 @@ def test_a_run_records_no_tex(project, alt):
     axes.plot([1, 2], [1, 2], label=r"$K_s$")
     axes.set(title=r"$\|I_2\| \leq e^{-d\varepsilon^2}$", xlabel=r"$\lambda$", ylabel="$X_0$")
     run.figure(figure, "one", alt=alt, caption=r"The bound $\sqrt{n}$.")
-    (recorded,) = json.loads((run.folder / "results.json").read_text())["figures"]
+    (recorded,) = json.loads((run.folder / "results.json").read_text("utf-8"))["figures"]
     assert not TEX.search(recorded["alt"])
     assert recorded["caption"] == r"The bound $\sqrt{n}$."
     if alt is None:

@@ -347,7 +347,7 @@ def test_a_download_is_bounded(offline, monkeypatch):
 
 def test_reading_needs_no_pooch_and_downloading_says_what_does(offline, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    message = r"mnist/train-images.*pip install \"invariance\[data\]\""
+    message = r"mnist/train-images.*pip install \"\.\[data\]\" in a clone"
     with pytest.raises(ImportError, match=message):
         image_loaders.load_mnist()
     with pytest.raises(DataError, match="train-images"):

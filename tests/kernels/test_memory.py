@@ -68,7 +68,7 @@ def test_memory_stays_under_its_bound():
     """Beside inputs and result at most 1.25 times `block_bytes`, seen from outside the process."""
     code = "".join(_MEASURED.format(case=CASES[case].format(case=case)) for case in CASES)
     done = subprocess.run(
-        [sys.executable, "-c", _SHARED + code], capture_output=True, text=True, check=True
+        [sys.executable, "-c", _SHARED + code], capture_output=True, encoding="utf-8", check=True
     )
     shares = dict(zip(CASES, map(float, done.stdout.split()), strict=True))
     assert {case: share for case, share in shares.items() if share >= 1.25} == {}

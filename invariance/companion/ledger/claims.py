@@ -3,6 +3,7 @@
 What a project says of its papers, pages and methods stands beside it, in ``notebooks/papers.yml``.
 """
 
+import json
 import re
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import LedgerError, hint
-from ..files import AS_PRINTED, parse_yaml, read_text, read_yaml
+from ..files import AS_PRINTED, can_read_yaml, parse_yaml, read_text, read_yaml
 from ..paths import Paths
 
 KINDS = {
@@ -191,9 +192,28 @@ _DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def _looks(text: str) -> dict[str, dict[str, Any]]:
+    """What figures need of the project's own words, read without PyYAML: one method per line.
+
+    >>> _looks('methods:\\n  # ours\\n  haar: ["#d55e00", "D"]\\naliases:\\n  mean: haar  # too\\n')
+    {'methods': {'haar': ['#d55e00', 'D']}, 'aliases': {'mean': 'haar'}}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for key in ("methods", "aliases"):
+        section = re.search(rf"(?m)^{key}:.*\n((?:(?: .*)?\n)*)", f"{text}\n")
+        lines = re.findall(r"(?m)^  ([^\s#][^:]*): (.+?)(?: +#.*)?$", section[1] if section else "")
+        found[key] = {
+            name.strip("'\""): json.loads(said) if said.startswith("[") else said.strip("'\"")
+            for name, said in lines
+        }
+    return found
+
+
 def read_papers(paths: Paths) -> dict[str, Any]:
     """The project's own words, plain ones where it has none; `LedgerError` for malformed ones."""
-    content = read_yaml(paths.papers) if paths.papers.exists() else {}
+    content: Any = {}
+    if paths.papers.exists():
+        content = read_yaml(paths.papers) if can_read_yaml() else _looks(read_text(paths.papers))
     where = f"{paths.papers}"
     if not isinstance(content, dict):
         content = {} if content is None else {"the whole": content}

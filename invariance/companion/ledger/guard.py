@@ -51,7 +51,7 @@ def recorded_digests(paths: Paths) -> dict[str, str]:
 def record_digests(paths: Paths, *places: Path) -> None:
     """Record the files at and below `places` as they are; at first, ledger and settings too."""
     paths.build.mkdir(parents=True, exist_ok=True)
-    with open(paths.build / ".recording", "w") as turn:
+    with open(paths.build / ".recording", "w", encoding="utf-8") as turn:
         locked(turn)
         first = not paths.digests.exists()
         kept = {} if first else recorded_digests(paths)

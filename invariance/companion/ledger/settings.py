@@ -14,8 +14,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import LedgerError
 from ..files import parse_yaml, read_text, write_bytes
 from ..paths import Paths
@@ -90,6 +88,8 @@ def settings_digest(choices: Mapping[str, Choice] | None) -> str:
 
 def write_settings(path: Path, notebook: str, choices: Mapping[str, Choice]) -> None:
     """Write choices in the order in which they were made."""
+    import yaml
+
     made = {name: asdict(choice) for name, choice in choices.items()}
     content = {"notebook": notebook, "seed": CHOOSING_SEED, "choices": made}
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)

@@ -54,7 +54,7 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
         line = ["valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no"]
         line += [f"--cachegrind-out-file={folder}/out.%p", sys.executable, str(script)]
         environment = os.environ | fixed | one
-        run = subprocess.run(line, env=environment, capture_output=True, text=True)
+        run = subprocess.run(line, env=environment, capture_output=True, encoding="utf-8")
         if run.returncode:
             raise RuntimeError(f"counting instructions failed: {run.stderr.strip()[-400:]}")
 

@@ -11,20 +11,20 @@ from datetime import UTC, datetime
 from functools import cached_property
 from math import isnan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.figure import Figure
 
+from ...core.extras import need
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
 from ..clock import WorkingClock
 from ..drawing import Drawings
 from ..errors import NotebookError, RecordError
-from ..files import file_digest, read_json, read_text, write_bytes, write_json
+from ..files import can_read_yaml, file_digest, read_json, read_text, write_bytes, write_json
 from ..imports import imported
 from ..ledger.claims import load_ledger
 from ..ledger.registration import owners_edition, statement_digest
@@ -39,7 +39,11 @@ from .cache import Code, cached
 from .choosing import Stages, plain
 from .plots import described
 from .recording import record
-from .style import to_png
+from .style import to_png, unreadable_formula
+from .tables import written
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 
@@ -94,7 +98,7 @@ class Run(Stages):
         self.profile, self.quick, self.seed = profile, profile == "quick", self.seeds[0]
         self.rng = np.random.default_rng(self.seed)
         # far from any project there is no ledger, and nothing is judged
-        here = self._paths.notebooks.is_dir()
+        here = self._paths.notebooks.is_dir() and can_read_yaml()
         self._ledger = load_ledger(self._paths.ledger) if here else None
         batch = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch is not None
@@ -134,7 +138,8 @@ class Run(Stages):
         `alt` says what the figure shows, for those who do not see it; as a rule it is `described`.
         Formulas in it are read as words and signs.
         `name` is that of the file, without ending; `caption` is Markdown, with formulas in dollars.
-        Raises `RecordError` for a bad name or, in a batch run, one used before.
+        Raises `RecordError` for a bad name, a formula that matplotlib cannot read or, in a batch
+        run, a name used before.
         """
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
@@ -142,7 +147,14 @@ class Run(Stages):
         alt = " ".join((described(figure) if alt is None else without_tex(alt)).split())
         if not alt.strip(" ."):
             raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
-        png, file = to_png(figure), f"{name}.png"
+        file = f"{name}.png"
+        try:
+            png = to_png(figure)
+        except ValueError as error:
+            if (words := unreadable_formula(figure)) is None:
+                raise
+            what = f"figure {name!r}: matplotlib cannot read a formula in the text {words!r}"
+            raise RecordError(f"{what}; a plain dollar is written \\$") from error
         plt.close(figure)
         write_bytes(self.folder / file, png)
         drawn = self._drawing(name)
@@ -165,7 +177,7 @@ class Run(Stages):
             return None  # edited since, and broken: `invariance check` names it
 
     def table(
-        self, table: pd.DataFrame | Sequence[Mapping[str, Any]], name: str, *, caption: str = ""
+        self, table: "pd.DataFrame | Sequence[Mapping[str, Any]]", name: str, *, caption: str = ""
     ) -> None:
         """Save a table, a DataFrame or a list of dicts, as CSV and show it.
 
@@ -173,21 +185,17 @@ class Run(Stages):
         """
         self._new_name("table", name, self._tables)
         try:
-            table = pd.DataFrame(table)
+            text, bundle = written(table)
         except (TypeError, ValueError) as error:
             wanted = "expected a DataFrame or a list of dicts"
             raise RecordError(f"table {name!r}: {wanted}: {error}") from error
-        if table.empty:
+        if not text:
             raise RecordError(f"table {name!r} is empty")
-        # a default index is a row number, any other one says something
-        named = not isinstance(table.index, pd.RangeIndex)
-        write_bytes(self.folder / f"{name}.csv", table.to_csv(index=named).encode())
+        write_bytes(self.folder / f"{name}.csv", text.encode())
         self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
         self._write()
         _markdown(caption)
-        markup = table.to_html(index=named, border=0, na_rep="")
-        plain_text = table.to_string(index=named)
-        _display({"text/html": markup, "text/plain": plain_text}, {"table": name})
+        _display(bundle, {"table": name})
 
     def claim(
         self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
@@ -215,7 +223,8 @@ class Run(Stages):
         suit the kind or are not finite or, in a batch run, for a claim recorded before.
         """
         if self._ledger is None:
-            print(f"{claim_id}: not judged, there is no notebooks/claims.yml around here")
+            absent = "notebooks/claims.yml around here" if can_read_yaml() else "PyYAML to read it"
+            print(f"{claim_id}: not judged, there is no {absent}")
             return Verdict("open", "no ledger", "")
         claim = self._ledger[claim_id]
         if claim_id in self._claims:
@@ -325,12 +334,13 @@ class Run(Stages):
             write_json(work / "read.json", {"modules": imported(), **self._read})
 
 
-def saved(notebook: str, table: str, profile: str) -> tuple[pd.DataFrame, dict] | None:
+def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict] | None":
     """A table that another notebook has saved, and its ``results.json``; None where there is none.
 
     The published results of the last full-scale run come first, then those of this checkout's
     own run in `profile`.
     """
+    pd = need("pandas", "companion")
     paths = Paths.find()
     for folder in (paths.published(notebook), paths.output(notebook, profile)):
         results = read_json(folder / "results.json")

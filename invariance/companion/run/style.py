@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 
 from ..errors import hint
 from ..ledger.claims import read_papers
@@ -150,6 +153,25 @@ def to_png(figure: Figure) -> bytes:
             break
         png, _ = light_picture(png, most=most, colours=48)
     return png
+
+
+def unreadable_formula(figure: Figure) -> str | None:
+    """The first text of a figure with dollars around what is no formula; None if there is none.
+
+    >>> figure = Figure()
+    >>> _ = figure.suptitle("$x^2$ costs $$ 5")
+    >>> unreadable_formula(figure)
+    '$x^2$ costs $$ 5'
+    """
+    parser = MathTextParser("path")
+    for text in figure.findobj(Text):
+        words = text.get_text()
+        if is_math_text(words):
+            try:
+                parser.parse(words)
+            except ValueError:
+                return str(words)
+    return None
 
 
 def light_picture(

@@ -79,7 +79,6 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
     """Start a job's process, with so many of BLAS's threads."""
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
     job.started = datetime.now(UTC)
-    job.clock = WorkingClock()
     where = {"source": str(job.source), "folder": str(job.folder)}
     description = {"notebook": job.notebook, "parameters": job.parameters, **where}
     environment = {
@@ -96,6 +95,7 @@ def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
     shutil.rmtree(job.folder, ignore_errors=True)
     write_json(job.folder / ".work" / "job.json", description)
     job.process = place.start(description, environment)
+    job.clock = WorkingClock()  # the first notebook may have waited for the server of forks
 
 
 def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
@@ -116,7 +116,11 @@ def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
         return "failed", failure(f"no space left for {job.final}: free some, then run again")
     log = ""
     with suppress(OSError):
-        log = (job.folder / ".work" / "worker.log").read_text(errors="replace")[-2000:].strip()
+        log = (
+            (job.folder / ".work" / "worker.log")
+            .read_text(errors="replace", encoding="utf-8")[-2000:]
+            .strip()
+        )
     if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
         return "killed", failure("the notebook's process was killed by SIGINT while it started")
     message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"

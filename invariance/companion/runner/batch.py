@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf, isinf
+from pathlib import Path
 from typing import Any
 
 from tqdm import tqdm
@@ -20,9 +21,9 @@ from ..ledger.registration import Registrar, undeclared
 from ..ledger.results import read_results
 from ..ledger.settings import CHOOSING_SEED
 from ..paths import PROFILES, Paths
-from ..source import chooses, read_parameters, reads, resolve, runs_alone
+from ..source import may_choose, read_parameters, reads, resolve, runs_alone
 from .attempt import Job, Outcome, ending, finish, publish_again, start
-from .places import Here, runner_folder
+from .places import Here, runner_folder, take_outputs
 from .resume import NEW, fingerprint, reason_to_run
 from .worker import failure
 
@@ -33,7 +34,8 @@ DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
 _GLANCE, _TOGETHER = 0.05, 0.5
 # MiB that a notebook is taken to need until it has run
 _UNKNOWN_MB = 1024.0
-_STOPPED = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
+# what ends a process from outside; Windows has no hang-up
+_ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def run_notebooks(
         if not 1 <= number < inf:
             raise ParameterError(f"{name}={number}: at least 1, and finite")
     for notebook in notebooks if choosing else ():
-        if not chooses(paths.source(notebook)):
+        if not may_choose(paths.source(notebook)):
             raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
     ledger = load_ledger(paths.ledger)
     given = {**(parameters or {}), "profile": profile}
@@ -100,7 +102,7 @@ def run_notebooks(
             job.folder = folder / job.notebook
             if job.fault:
                 batch.end(job, "failed", failure(job.fault))
-        sound = [job for job in jobs if not job.fault]
+        sound = batch.take([job for job in jobs if not job.fault], folder)
         waiting = batch.keep(sound, ledger) if resume else sound
         waiting = batch.refuse(waiting, ledger)
         # a text's length says little of its time, and more than nothing
@@ -154,9 +156,9 @@ def _signals_noted() -> Iterator[list[int]]:
     noted: list[int] = []
     before = {}
     if threading.current_thread() is threading.main_thread():
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _ENDING:
             # nohup leaves the last one ignored, and it stays so
-            if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            if number is not _ENDING[-1] or signal.getsignal(number) is not signal.SIG_IGN:
                 before[number] = signal.signal(number, lambda number, _: noted.append(number))
     try:
         yield noted
@@ -203,6 +205,23 @@ class _Batch:
 
     def end(self, job: Job, status: str, why: dict[str, Any] | None) -> None:
         self.done(finish(job, self.paths, self.place, status, why))
+
+    def take(self, jobs: Sequence[Job], folder: Path) -> list[Job]:
+        """The jobs whose output folder no other runner is writing to with other parameters.
+
+        The others fail, and nothing on disk changes: it is that runner's.
+        """
+        taken = take_outputs(folder, {str(job.final): job.parameters for job in jobs})
+        for job in jobs:
+            theirs = taken.get(str(job.final))
+            if theirs is not None:
+                given = [f"{n}={v!r}" for n, v in theirs.items() if job.parameters.get(n, ...) != v]
+                others = ", ".join(given) or "other parameters"
+                what = f"another run of {job.notebook} is under way, with {others}"
+                remedy = "wait until it has ended, or run this one in a copy of the checkout"
+                why = failure(f"{what}, and both would write to {job.final}: {remedy}")
+                self.done(Outcome(job.notebook, "failed", 0.0, why))
+        return [job for job in jobs if str(job.final) not in taken]
 
     def keep(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
         """Keep what is valid, and say of the rest why it runs again."""
@@ -294,7 +313,7 @@ class _Batch:
                 return None
             return "timeout", failure(f"killed after {self.deadline:g} s (--deadline)", job.folder)
         ended = ending(job)
-        if ended[0] != "ok" and code in _STOPPED:
+        if ended[0] != "ok" and -code in _ENDING:
             # whoever ends everything at once, as a shutdown does, may reach the worker first
             end = time.monotonic() + _TOGETHER
             while not self.stop and time.monotonic() < end:

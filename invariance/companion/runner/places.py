@@ -4,14 +4,13 @@ Runners may share ``build/`` (containers, two terminals): a dead one is told fro
 the lock on its folder, which the system releases when the process ends.
 """
 
-import fcntl
 import multiprocessing
 import os
 import shutil
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing import resource_tracker
@@ -22,13 +21,12 @@ from typing import Any
 import joblib
 import psutil
 
-from ..files import locked, writing
+from ..files import locked, read_json, write_json, writing
 from ..paths import Paths
 from ..provenance import digest
 from .worker import MARK, begin, end_all, processes_of, work
 
 _PATIENCE = 5.0  # seconds for a process that was told to end
-_AT_ONCE = fcntl.LOCK_EX | fcntl.LOCK_NB
 _SWEEP = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
 
 
@@ -61,17 +59,15 @@ class Here:
         else:
             server, environment = multiprocessing.get_context("spawn"), marked
         folders = sys.path[0 if sys.flags.safe_path else 1 :]  # without the runner's own
-        process = server.Process(target=begin, args=(path, marked, folders, self._work))
         resource_tracker.ensure_running()
         before = dict(os.environ)
         # a new interpreter, and the server, have the environment of the process that starts them
         os.environ.update(environment)
         try:
-            process.start()
+            return _started(server, (path, marked, folders, self._work))
         finally:
             os.environ.clear()
             os.environ.update(before)
-        return process
 
     def end(self, process: BaseProcess | None, folder: Path) -> None:
         """End a process and everything that it has started."""
@@ -82,6 +78,21 @@ class Here:
                     end()
                     process.join(_PATIENCE)
         end_all(partial(processes_of, folder))
+
+
+def _started(server: Any, arguments: tuple[Any, ...]) -> BaseProcess:
+    """Start a process; once more if the server of forks ends meanwhile, which starts another."""
+    for patience in (0.1, 0.5, None):
+        process: BaseProcess = server.Process(target=begin, args=arguments)
+        try:
+            process.start()
+            return process
+        except (EOFError, ConnectionError) as error:
+            if patience is None:
+                what = "the server that notebooks are forked from ended"
+                raise OSError(f"{what} ({type(error).__name__}: {error})") from error
+            time.sleep(patience)
+    raise AssertionError("unreachable")
 
 
 # the text of the library when the server that forks was started
@@ -107,14 +118,16 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
     mine = home / uuid.uuid4().hex[:16]
     with writing(mine):
         home.mkdir(parents=True, exist_ok=True)
-        with open(home / "turn", "w") as turn:  # nobody meets a folder that is not locked yet
+        with open(
+            home / "turn", "w", encoding="utf-8"
+        ) as turn:  # nobody meets a folder that is not locked yet
             locked(turn)
             for folder in home.iterdir():
                 if folder.is_dir():
                     _sweep(folder, paths)
             mine.mkdir()
-            alive = open(mine / "alive", "w")
-            locked(alive, _AT_ONCE)
+            alive = open(mine / "alive", "w", encoding="utf-8")
+            locked(alive, wait=False)
     try:
         yield mine
     finally:
@@ -122,17 +135,43 @@ def runner_folder(paths: Paths) -> Iterator[Path]:
         alive.close()
 
 
+def take_outputs(mine: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Note in a runner's folder what it writes to: output folders, and the parameters of each.
+
+    Returns those that another living runner writes to with other parameters, with these: they are
+    not noted. On a file system without locks nobody can tell, and nothing is returned.
+    """
+    taken: dict[str, Any] = {}
+    with open(mine.parent / "turn", "w", encoding="utf-8") as turn:
+        if not locked(turn):
+            return taken
+        for folder in mine.parent.iterdir():
+            noted = read_json(folder / "outputs.json") if folder != mine else None
+            if isinstance(noted, dict) and _lives(folder):
+                taken |= {name: p for name, p in noted.items() if wanted.get(name, p) != p}
+        write_json(mine / "outputs.json", {n: p for n, p in wanted.items() if n not in taken})
+    return taken
+
+
+def _lives(folder: Path) -> bool:
+    """Whether the runner of a folder lives: it holds the lock."""
+    try:
+        with open(folder / "alive", encoding="utf-8") as alive:
+            return not locked(alive, wait=False)
+    except FileNotFoundError:
+        return False
+
+
 def _sweep(folder: Path, paths: Paths) -> None:
     """Remove a runner's folder if the runner is dead."""
-    with suppress(FileNotFoundError), open(folder / "alive") as alive:
-        if not locked(alive, _AT_ONCE):
-            return
+    if _lives(folder):
+        return
     end_all(partial(processes_of, folder))
     end = time.monotonic() + _SWEEP
     for job in [*folder.rglob(".work/job.json")]:
         # held by worker and kernel; once it is ours, a worker on its way finds its job gone
-        with suppress(FileNotFoundError), open(job) as held:
-            while not locked(held, _AT_ONCE) and time.monotonic() < end:
+        with suppress(FileNotFoundError), open(job, encoding="utf-8") as held:
+            while not locked(held, wait=False) and time.monotonic() < end:
                 time.sleep(0.02)
             shutil.rmtree(job.parents[1], ignore_errors=True)
     for copy in paths.figures.glob(f"*/.*.{folder.name}"):

@@ -3,7 +3,9 @@
 import gc
 import importlib
 import sys
+from contextlib import suppress
 
+from ..errors import NotebookError
 from ..ledger.results import check_of
 from ..provenance import closure
 
@@ -21,11 +23,14 @@ for _name in (
     "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn.svm", "sklearn.kernel_ridge",
     *(f"invariance.{name}" for name in _OURS),
 ):  # fmt: skip
-    importlib.import_module(_name)
+    # what cannot be imported fails the notebooks that need it, each with its own traceback
+    with suppress(Exception, SystemExit):
+        importlib.import_module(_name)
 
 for _name in ("results", "status", "executed"):
     check_of(_name)
-closure("\n".join(f"import invariance.{name}" for name in _OURS))
+with suppress(NotebookError):
+    closure("\n".join(f"import invariance.{name}" for name in _OURS))
 sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
 gc.collect()
 gc.freeze()

@@ -7,12 +7,10 @@ runner has gone. It writes ``executed.ipynb`` after every cell, and in ``.work``
 """
 
 import ctypes
-import fcntl
 import hashlib
 import json
 import multiprocessing
 import os
-import re
 import signal
 import sys
 import threading
@@ -27,7 +25,7 @@ from typing import IO, Any
 import psutil
 
 from ..errors import NotebookError
-from ..files import locked, read_json, read_text, write_bytes, write_json
+from ..files import locked, read_json, read_text, without_escapes, write_bytes, write_json
 from ..ledger.results import read_executed
 from ..ledger.settings import STAGE
 from ..source import read_notebook
@@ -35,7 +33,6 @@ from ..source import read_notebook
 # every process of a run inherits this variable: it says whose process it is, even of an orphan
 MARK = "INVARIANCE_RUN_DIR"
 
-_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _START_S = 120.0  # for a kernel to say that it is there
 
@@ -114,7 +111,10 @@ class Kernel:
     has_kernel = True
 
     def __init__(self, told: Path, folder: Path) -> None:
-        self._told, self._dead = told, False
+        self._told = told
+        self.code: int | None = (
+            None  # its exit code, once it has ended; that of a signal is below 0
+        )
         worker = os.getpid()
         self._pid = os.fork()
         if self._pid:
@@ -132,10 +132,11 @@ class Kernel:
             os._exit(0)
 
     def is_alive(self) -> bool:
-        if not self._dead:
+        if self.code is None:
             with suppress(ChildProcessError):
-                self._dead = os.waitpid(self._pid, os.WNOHANG)[0] != 0
-        return not self._dead
+                ended, status = os.waitpid(self._pid, os.WNOHANG)
+                self.code = os.waitstatus_to_exitcode(status) if ended else None
+        return self.code is None
 
     def client(self) -> Any:
         """A client of the kernel, once that has written its ports."""
@@ -173,10 +174,28 @@ def _incomplete(folder: Path) -> str | None:
     executed, problems = read_executed(folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "executed.ipynb was not written"
-    code = [i for i, cell in enumerate(executed["cells"]) if cell["cell_type"] == "code"]
+    code = [i for i, cell in enumerate(executed["cells"]) if _is_executed(cell)]
     if STAGE in os.environ or failure("", folder)["cell_index"] in (None, *code[-1:]):
         return None
     return "the notebook ended early: leave cells by a condition, not by sys.exit"
+
+
+def _is_executed(cell: dict[str, Any]) -> bool:
+    """Whether a cell has code to execute: JupyterLab leaves an empty one at the end."""
+    skipped = "skip-execution" in cell["metadata"].get("tags", [])
+    return cell["cell_type"] == "code" and bool("".join(cell["source"]).strip()) and not skipped
+
+
+class _KernelEndedError(Exception):
+    """A cell has asked the kernel to end, as ``quit()`` does."""
+
+
+def _refuse_quit(cell: Any, cell_index: int, execute_reply: dict[str, Any]) -> None:
+    """Raise if the cell that has just been executed ends the kernel, which would fail the next."""
+    for payload in execute_reply["content"].get("payload") or []:
+        if payload.get("source") == "ask_exit" and not payload.get("keepkernel"):
+            what = "quit() or exit() in this cell ends the kernel"
+            raise _KernelEndedError(f"{what}: leave it out, and leave cells by a condition")
 
 
 def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
@@ -220,13 +239,19 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
             iopub_timeout=120,
             km=kernel,
             on_cell_execute=note,
+            on_cell_executed=_refuse_quit,
         )
     except PapermillExecutionError as error:
         cell = {"cell_index": error.cell_index, "cell_source": error.source}
-        trace = _ANSI.sub("", "\n".join(error.traceback))
-        what = f"{error.ename}: {_ANSI.sub('', error.evalue)}"
+        trace = without_escapes("\n".join(error.traceback))
+        what = f"{error.ename}: {without_escapes(error.evalue)}"
         return _failed(failure(what, exception=error.ename, traceback=trace, **cell))
+    except _KernelEndedError as error:
+        return _failed(failure(str(error), folder))
     except DeadKernelError:
+        if kernel.code is not None and kernel.code >= 0:
+            what = f"this cell ended the kernel's process with exit code {kernel.code}"
+            return _failed(failure(f"{what}, as os._exit does: leave it by a condition", folder))
         why = "killed for want of memory, by a signal, or by a crash in compiled code"
         return _failed(failure(f"the kernel died while it ran this cell: {why}", folder), "killed")
     reason = _incomplete(folder)
@@ -271,7 +296,7 @@ def _take(path: Path) -> IO[str] | None:
         held = open(path, encoding="utf-8")
     except FileNotFoundError:
         return None
-    locked(held, fcntl.LOCK_SH)
+    locked(held, shared=True)
     return held if path.exists() else None
 
 
@@ -283,7 +308,10 @@ def begin(
     if runner is not None and os.getppid() != runner.pid:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # with the server
     os.setsid()  # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
-    with open(path.with_name("worker.log"), "ab") as log, open(os.devnull) as nothing:
+    with (
+        open(path.with_name("worker.log"), "ab") as log,
+        open(os.devnull, encoding="utf-8") as nothing,
+    ):
         for stream, file in enumerate((nothing, log, log)):
             os.dup2(file.fileno(), stream)
     os.environ.clear()

@@ -32,7 +32,7 @@ _TEMPLATES = Path(__file__).parent / "templates"
 DOCUMENTS = {name: name.lower() for name in ("CHANGELOG.md", "CONTRIBUTING.md")}
 _FOLDED = re.compile(r"^<details><summary>([\w ]+)</summary>\n(.+?)^</details>$", re.S | re.M)
 #: What would stand in Sphinx's ``conf.py``.
-SETTINGS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sphinx.yml").read_text())
+SETTINGS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sphinx.yml").read_text("utf-8"))
 
 
 class Book:

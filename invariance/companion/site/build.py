@@ -17,6 +17,7 @@ from pathlib import Path
 
 import yaml
 
+from ...core.extras import how_to_install
 from ..errors import OutputError
 from ..files import replace_folder
 from ..paths import Paths
@@ -53,7 +54,7 @@ def build_site(
             book = _write_source(material, paths, source)
             warnings = _sphinx(book, source, draft)
             mark = {"made by": "invariance", "files": sorted(_files(draft))}
-            (draft / MARKER).write_text(json.dumps(mark))
+            (draft / MARKER).write_text(json.dumps(mark), "utf-8")
             refuse_foreign(out)  # half a minute has passed
             replace_folder(draft, out)
     except OSError as error:
@@ -108,7 +109,8 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     files |= {f"extra/{name}.html": text for name, text in book.whole()}
     for notebook in material.notebooks.values():
         files[f"extra/downloads/{notebook.name}.py"] = notebook.source
-        files[f"extra/downloads/{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
+        if notebook.readable:
+            files[f"extra/downloads/{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
     files["static/glossary.js"] = f"const glossary = {json.dumps(book.about['glossary'])};\n"
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -156,11 +158,11 @@ def bring_mathjax(target: Path) -> None:
     """The parts of MathJax that are used, what they are set to, and the fonts they need."""
     spec = find_spec(_MATHJAX)
     if spec is None or spec.origin is None:
-        raise SiteError(f"the site needs {_MATHJAX}: pip install 'invariance[companion]'")
+        raise SiteError(f"the site needs {_MATHJAX}: {how_to_install('companion')}")
     source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*", "*Calligraphic-B*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)
-    config = yaml.safe_load((_HERE / "mathjax.yml").read_text())
+    config = yaml.safe_load((_HERE / "mathjax.yml").read_text("utf-8"))
     parts = [name.replace("[tex]", "input/tex/extensions") for name in config["loader"]["load"]]
     for name in (f"{fonts}/tex", *parts):
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -170,16 +172,26 @@ def bring_mathjax(target: Path) -> None:
     (target / "startup.js").write_text(config + startup, encoding="utf-8")
 
 
+def find_chromium() -> str:
+    """Return the path of Chromium: the program named in ``CHROMIUM``, or one of its usual names.
+
+    A `SiteError` says what to do if there is none.
+    """
+    named = os.environ.get("CHROMIUM")
+    for name in [named] if named else _CHROMIUM:
+        if path := shutil.which(name):
+            return path
+    remedy = "install it (Debian: apt install chromium), or name the program in CHROMIUM"
+    absent = f"no program {named!r} (CHROMIUM)" if named else "no Chromium on this machine"
+    raise SiteError(f"{absent}: {remedy}")
+
+
 def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
     """Print the published results with headless Chromium; default: to ``build/report.pdf``.
 
     A `SiteError` if Chromium or a package is missing, an `OutputError` if nothing was printed.
     """
-    chromium = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _CHROMIUM)), None)
-    if chromium is None or shutil.which(chromium) is None:
-        remedy = "install it (Debian: apt install chromium), or name the program in CHROMIUM"
-        what = f"the report is printed with Chromium, and {chromium or 'none'} was found"
-        raise SiteError(f"{what}: {remedy}")
+    chromium = find_chromium()
     out = Path(os.path.abspath(out or paths.build / "report.pdf"))
     material = collect(paths)
     with tempfile.TemporaryDirectory() as folder:
@@ -195,10 +207,18 @@ def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
         ]  # fmt: skip
         if hasattr(os, "geteuid") and os.geteuid() == 0:
             command[1:1] = ["--no-sandbox", "--disable-dev-shm-usage"]  # a container's only user
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_SECONDS
+        )
         made = place / "report.pdf"
-        if not made.is_file() or made.read_bytes()[:5] != b"%PDF-":
+        printed = made.read_bytes() if made.is_file() else b""
+        if not printed.startswith(b"%PDF-"):
             raise OutputError(f"Chromium printed nothing: {done.stderr.strip()[-300:]}")
+        if b"/Font" not in printed:
+            remedy = "install some (Debian: apt install fonts-dejavu-extra)"
+            raise OutputError(
+                f"Chromium printed pages without words, as if without fonts: {remedy}"
+            )
         out.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(made, f"{out}.part")
         os.replace(f"{out}.part", out)

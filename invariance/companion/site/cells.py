@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from ..files import without_escapes
 from ..source import parse_notebook
 from .material import Notebook, is_picture
 from .reference import tree
@@ -19,7 +20,7 @@ _PLUMBING = re.compile(r"\s*(#|import |from |\)|$|[\w, ]+,?$)")
 _LONG_OUTPUT = 4000  # characters
 # a warning: where it was raised, on whose machine, and the line there are nobody's concern
 _WARNING = re.compile(r"^\S+:\d+: (\w*Warning: .*)\n(?:  .*\n?)?", re.MULTILINE)
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_FENCE = re.compile(r" {0,3}(```+|~~~+)")
 #: Kinds of recorded results, and where an outcome keeps them.
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
@@ -85,7 +86,7 @@ def page_of(notebook: Notebook) -> Page:
     one that mentions it, else at the end.
     """
     try:
-        cells = list(_cells(notebook))
+        cells = list(_cells(notebook)) if notebook.readable or notebook.executed else []
     except Exception as error:  # whatever stands in the file: the page says so, others go on
         notebook.problems.append(f"the notebook cannot be read: {type(error).__name__}: {error}")
         cells = []
@@ -114,13 +115,25 @@ def page_of(notebook: Notebook) -> Page:
     for cell in (cell for cell in cells if not cell.code):
         if not title and (head := re.match(r"\s*# +(.+)\n?", cell.source)):
             title, cell.source = head[1].strip(), cell.source[head.end() :]
-        else:  # what looks like a second title becomes a section
-            cell.source = re.sub(r"^# ", "## ", cell.source, flags=re.MULTILINE)
+        cell.source = _with_sections(cell.source)
     return Page(title or notebook.name, cells, left)
 
 
+def _with_sections(prose: str) -> str:
+    """Prose in which what looks like a second title is a section; code between fences stays."""
+    lines, fence = [], ""
+    for line in prose.split("\n"):
+        mark = _FENCE.match(line)
+        if mark and not fence:
+            fence = mark[1]
+        elif mark and mark[1].startswith(fence) and not line.strip(f"{fence[0]} "):
+            fence = ""
+        lines.append(f"#{line}" if line.startswith("# ") and not fence else line)
+    return "\n".join(lines)
+
+
 def cells_of(text: str) -> list[Cell]:
-    """The cells of a text notebook (py:percent)."""
+    """The cells of a text notebook (py:percent); a `NotebookError` if it cannot be read."""
     return [
         Cell(cell.source, cell.cell_type == "code", cell.metadata.get("tags", []))
         for cell in parse_notebook(text).cells
@@ -196,7 +209,7 @@ _QUICK = _shown("text/markdown", "*Printed by a quick run; figures and tables ar
 
 
 def _joined(text: Any) -> str:
-    return _ESCAPES.sub("", "".join(map(str, text)) if isinstance(text, list) else str(text or ""))
+    return without_escapes("".join(map(str, text)) if isinstance(text, list) else str(text or ""))
 
 
 def _names(source: str, mentioned: bool) -> Iterator[tuple[str, str]]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import CompanionError
+from ..errors import CompanionError, NotebookError
 from ..ledger.claims import load_ledger, paper_label, read_papers
 from ..ledger.results import altered, read_executed, read_results, read_status
 from ..ledger.scoreboard import OPEN, Row, rows_of
 from ..numbers import without_rounding
 from ..paths import Paths
+from ..source import parse_notebook
 from ..words import without_tex
 
 _LARGEST_PICTURE = 40_000_000  # pixels
@@ -73,6 +74,7 @@ class Notebook:
 
     name: str
     source: str = ""
+    readable: bool = True  # its source has cells
     published: Outcome | None = None
     run: Outcome | None = None
     executed: Mapping[str, Any] | None = None
@@ -171,8 +173,10 @@ def _notebook(name: str, paths: Paths, profile: str | None) -> Notebook:
     try:
         if paths.source(name).exists():
             notebook.source = paths.source(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+            parse_notebook(notebook.source)
+    except (OSError, UnicodeDecodeError, NotebookError) as error:
         said.append(f"{paths.source(name).name} cannot be read: {error}")
+        notebook.readable = False
     notebook.published = _outcome(paths.published(name), name, said)
     if profile:
         built = paths.output(name, profile)

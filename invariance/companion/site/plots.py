@@ -14,7 +14,9 @@ from ..ledger.verdicts import FAILED, UNREADABLE
 #: Low end, middle and high end of one measured thing, where the paper stands at zero.
 Dot = tuple[float, float, float]
 
-_PANELS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text())
+_PANELS: dict[str, dict[str, Any]] = yaml.safe_load(
+    Path(__file__).with_suffix(".yml").read_text("utf-8")
+)
 
 
 def _dots(claim: Claim, recorded: Mapping[str, Any]) -> Iterator[Dot]:

@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from ..source import python_of
+
 
 class Reference:
     """The documented names of some modules; what several offer is documented with the first."""
@@ -94,8 +96,8 @@ def _places(owner: ast.AST, prefix: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def tree(source: str) -> ast.AST:
-    """The syntax tree; an empty one for what Python cannot read."""
+    """The syntax tree without IPython's magics; an empty one for what nobody can read."""
     try:
-        return ast.parse(source)
+        return ast.parse(python_of(source))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return ast.Module(body=[], type_ignores=[])

@@ -30,8 +30,8 @@ SEED = 20261124
 @pytest.fixture
 def guarded(project):
     project.write("demo/a")
-    (publish(project, "demo/a", "number").parent / "scores.csv").write_text("haar,98.26\n")
-    project.owners_digest.write_text(f"{'0' * 64}  claims.yaml\n")
+    (publish(project, "demo/a", "number").parent / "scores.csv").write_text("haar,98.26\n", "utf-8")
+    project.owners_digest.write_text(f"{'0' * 64}  claims.yaml\n", "utf-8")
     board(project)
     record_digests(project, project.figures)
     assert alterations(project) == []
@@ -91,7 +91,7 @@ def test_what_is_emptied_or_gone_is_found(guarded, name, said):
 
 
 def test_a_file_that_nobody_recorded_is_found(guarded):
-    (guarded.figures / "demo/a/more.csv").write_text("1\n")
+    (guarded.figures / "demo/a/more.csv").write_text("1\n", "utf-8")
     (found,) = alterations(guarded)
     assert found.startswith("figures/demo/a/more.csv: nobody has recorded it")
     record_digests(guarded, guarded.figures / "demo/a")
@@ -108,7 +108,7 @@ DAMAGED = ["[" * 100_000, "- " * 100_000, "{a: " * 100_000, "a: &a [*a]", "claim
 @pytest.mark.parametrize("text", [*DAMAGED, "!!python/object:os.system {}"])
 def test_damaged_yaml_is_an_error_and_no_crash(tmp_path, text):
     path = tmp_path / "claims.yml"
-    path.write_text(text)
+    path.write_text(text, "utf-8")
     for read in (load_ledger, read_settings):
         with pytest.raises(LedgerError, match=r"claims\.yml"):
             read(path)
@@ -125,7 +125,7 @@ def test_runners_that_publish_at_the_same_moment_lose_no_entry(guarded, monkeypa
     folders = [guarded.figures / "demo" / name for name in ("b", "c")]
     for folder in folders:
         folder.mkdir()
-        (folder / "scores.csv").write_text(folder.name)
+        (folder / "scores.csv").write_text(folder.name, "utf-8")
     with monkeypatch.context() as slower, ThreadPoolExecutor(2) as pool:
         slower.setattr(guard, "recorded_digests", slowly)
         list(pool.map(partial(record_digests, guarded), folders))
@@ -154,7 +154,7 @@ claims:
 @pytest.fixture
 def edition(project):
     digest = hashlib.sha256(OWNERS.encode()).hexdigest()
-    project.owners_digest.write_text(f"{digest}  claims.yaml\n")
+    project.owners_digest.write_text(f"{digest}  claims.yaml\n", "utf-8")
     return project
 
 
@@ -173,34 +173,36 @@ def test_ours_is_the_owners_and_it_is_compared():
      ("protocol: *one}", "protocol: *one}\n  - {id: demo/c, kind: order, source: f, data: full}")],
 )  # fmt: skip
 def test_any_other_difference_is_refused(edition, before, after):
-    edition.ledger.write_text(OURS)
+    edition.ledger.write_text(OURS, "utf-8")
     assert departures(edition) == []
     assert before in OURS
-    edition.ledger.write_text(OURS.replace(before, after))
+    edition.ledger.write_text(OURS.replace(before, after), "utf-8")
     assert any("differs from its owner's edition" in said for said in departures(edition))
 
 
 def test_an_owners_field_set_again_below_is_refused(edition):
-    edition.ledger.write_text(OURS.replace("protocol: *one}", "protocol: *one,\n     margin: 9}"))
+    edition.ledger.write_text(
+        OURS.replace("protocol: *one}", "protocol: *one,\n     margin: 9}"), "utf-8"
+    )
     (said,) = departures(edition)
     assert "demo/b: margin is the owner's" in said
 
 
 def test_the_owners_file_is_compared_if_it_is_given_and_looked_for_nowhere(edition, tmp_path):
     """Nothing outside of the repository plays a part unless it is named."""
-    edition.ledger.write_text(OURS)
+    edition.ledger.write_text(OURS, "utf-8")
     theirs = tmp_path / "claims.yaml"
     for beside in (edition.root.parent / "shared", tmp_path):
         beside.mkdir(exist_ok=True)
-        (beside / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"))
+        (beside / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"), "utf-8")
     assert departures(edition) == []
     (said,) = departures(edition, theirs)
     assert "another edition" in said
-    theirs.write_text(OWNERS)
+    theirs.write_text(OWNERS, "utf-8")
     assert departures(edition, theirs) == []
     done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
     assert "another edition" not in done.output
-    theirs.write_text(OURS)
+    theirs.write_text(OURS, "utf-8")
     done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
     assert done.exit_code == 1 and "another edition" in done.output
 
@@ -261,7 +263,7 @@ def test_printed_digits_survive_and_our_fields_are_there(project):
 )
 def test_a_malformed_entry_is_named(tmp_path, entry, message):
     path = tmp_path / "claims.yml"
-    path.write_text(f"claims:\n  - {entry}\n")
+    path.write_text(f"claims:\n  - {entry}\n", "utf-8")
     with pytest.raises(LedgerError, match=message):
         load_ledger(path)
 
@@ -270,7 +272,7 @@ def test_unreadable_ledgers(tmp_path):
     with pytest.raises(LedgerError, match="cannot read"):
         load_ledger(tmp_path / "none.yml")
     for text, message in {"claims: [": "not YAML", "other: []": "one list named 'claims'"}.items():
-        (tmp_path / "bad.yml").write_text(text)
+        (tmp_path / "bad.yml").write_text(text, "utf-8")
         with pytest.raises(LedgerError, match=message):
             load_ledger(tmp_path / "bad.yml")
 
@@ -283,12 +285,12 @@ def written(project):
     def write(text, **published):
         project.write("demo/a", "sizes = [10, 2_500]\nwidth = 0.2")
         path = project.source("demo/a")
-        path.write_text(path.read_text() + f"\n# %% [markdown]\n# {text}\n")
+        path.write_text(path.read_text("utf-8") + f"\n# %% [markdown]\n# {text}\n", "utf-8")
         if published:
             folder = project.published("demo/a")
             folder.mkdir(parents=True, exist_ok=True)
-            (folder / "results.json").write_text(json.dumps(published))
-            (folder / "table.csv").write_text("a,b\nx,97.25 ± 0.07\n")
+            (folder / "results.json").write_text(json.dumps(published), "utf-8")
+            (folder / "table.csv").write_text("a,b\nx,97.25 ± 0.07\n", "utf-8")
         return typed_results(project, "demo/a", ["96.83, 97.18"])
 
     return write

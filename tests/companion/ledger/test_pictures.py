@@ -41,7 +41,7 @@ def published(project):
         "demo/a", "import matplotlib.pyplot as plt", HELPER, "sizes = [1, 2]", FIGURE, OTHER
     )
     git(project.root, "init", "-q")
-    (project.root / ".gitignore").write_text("build/\n")
+    (project.root / ".gitignore").write_text("build/\n", "utf-8")
     commit(project)
     summary = run_notebooks(project, ["demo/a"], profile="full")
     assert [outcome.status for outcome in summary.outcomes] == ["ok"]
@@ -50,18 +50,18 @@ def published(project):
 
 def edit(project, before: str, after: str) -> None:
     source = project.source("demo/a")
-    text = source.read_text()
+    text = source.read_text("utf-8")
     assert before in text
-    source.write_text(text.replace(before, after, 1))
+    source.write_text(text.replace(before, after, 1), "utf-8")
 
 
 def forget_digests(project) -> None:
     """Results as they were recorded before figures had a digest."""
     path = project.published("demo/a") / "results.json"
-    content = json.loads(path.read_text())
+    content = json.loads(path.read_text("utf-8"))
     for figure in content["figures"]:
         del figure["drawn"]
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), "utf-8")
 
 
 @pytest.mark.notebooks
@@ -70,7 +70,7 @@ def test_older_pictures_are_named(published, old):
     if old:
         forget_digests(published)
     source = published.source("demo/a")
-    text = source.read_text()
+    text = source.read_text("utf-8")
     assert older_pictures(published) == []
     for before, after in [
         ("plt.subplots()\ncurve", "plt.subplots()  # a comment\ncurve"),
@@ -82,7 +82,7 @@ def test_older_pictures_are_named(published, old):
     ]:
         edit(published, before, after)
         assert older_pictures(published) == [], before
-        source.write_text(text)
+        source.write_text(text, "utf-8")
     for before, after in [
         ("curve(axes, sizes)", "curve(axes, sizes)\naxes.set(title='A line')"),
         ("axes.plot(", "axes.semilogy("),
@@ -93,7 +93,7 @@ def test_older_pictures_are_named(published, old):
         assert older_pictures(published) == ["demo/a: line"], before
         commit(published, "changed, and committed")
         assert older_pictures(published) == ["demo/a: line"], before
-        source.write_text(text)
+        source.write_text(text, "utf-8")
     edit(published, 'alt="Nothing")', 'alt="Nothing", caption="More.")')
     assert older_pictures(published) == ["demo/a: other"]
 

@@ -40,7 +40,7 @@ HISTORY = 'history: [{protocol: "as it was", gave: "98.9", verdict: short}]}'
 def git(folder: Path, *arguments: str) -> str:
     who = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     line = ["git", "-C", str(folder), *who, *arguments]
-    return subprocess.run(line, check=True, capture_output=True, text=True).stdout.strip()
+    return subprocess.run(line, check=True, capture_output=True, encoding="utf-8").stdout.strip()
 
 
 def commit(project, words: str = "registered") -> str:
@@ -52,9 +52,9 @@ def commit(project, words: str = "registered") -> str:
 @pytest.fixture
 def own(project, monkeypatch):
     """A project with one claim and one notebook; `run` publishes what a full run gives."""
-    project.ledger.write_text(LEDGER)
+    project.ledger.write_text(LEDGER, "utf-8")
     project.write("demo/a", CELL)
-    project.readme.write_text(f"{BEGIN}\n{END}\n")
+    project.readme.write_text(f"{BEGIN}\n{END}\n", "utf-8")
 
     def run(name: str = "demo/number", **numbers) -> None:
         folder = project.published("demo/a")
@@ -80,9 +80,9 @@ def repository(own):
 
 
 def edit(project, before: str, after: str) -> None:
-    text = project.ledger.read_text()
+    text = project.ledger.read_text("utf-8")
     assert before in text
-    project.ledger.write_text(text.replace(before, after))
+    project.ledger.write_text(text.replace(before, after), "utf-8")
 
 
 def invoke(command: str):
@@ -111,11 +111,11 @@ def refused(project, *words: str) -> None:
 def without_digests(project) -> None:
     """The results as they were recorded before a claim's statement had a digest."""
     path = project.published("demo/a") / "results.json"
-    content = json.loads(path.read_text())
+    content = json.loads(path.read_text("utf-8"))
     for entry in content["claims"].values():
         del entry["statement"], entry["earlier"]
     del content["provenance"]["edition"]
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), "utf-8")
     record_digests(project, path)
 
 
@@ -168,7 +168,7 @@ def test_a_declared_change_is_no_longer_shown(repository):
     commit(repository)
     repository.run()
     assert shown(repository) == "1 of 1 result."
-    assert "1 rests on a protocol that was changed" in repository.readme.read_text()
+    assert "1 rests on a protocol that was changed" in repository.readme.read_text("utf-8")
 
 
 def test_the_same_entry_declares_one_change_only(repository):
@@ -201,11 +201,13 @@ def test_settings_are_part_of_what_is_registered(repository):
     choice = Choice(3.0, [1.0, 3.0], "loo", True, [0.5, 0.7], [])
     write_settings(repository.settings("demo/a"), "demo/a", {"width": choice})
     source = repository.source("demo/a")
-    source.write_text(source.read_text().replace("width=width", "width=width, chooses=True"))
+    source.write_text(
+        source.read_text("utf-8").replace("width=width", "width=width, chooses=True"), "utf-8"
+    )
     record_digests(repository, repository.settings("demo/a"))
     commit(repository)
     repository.run()
-    entry = json.loads((repository.published("demo/a") / "results.json").read_text())
+    entry = json.loads((repository.published("demo/a") / "results.json").read_text("utf-8"))
     settings = {"width": Choice(3.0, [1.0, 2.0, 3.0], "loo", True, [0.5, 0.6, 0.7], [])}
     assert entry["claims"]["demo/number"]["protocol"]
     write_settings(repository.settings("demo/a"), "demo/a", settings)
@@ -279,26 +281,28 @@ def test_a_copy_without_history_says_so_and_agrees(repository, tmp_path_factory,
     assert done.exit_code == 0, done.output
     assert "shown here for 0 of 1" in done.output
     readme = copy / "README.md"
-    committed = readme.read_text()
+    committed = readme.read_text("utf-8")
     for more in ("2 of 1 result", "1 of 2 result"):
-        readme.write_text(committed.replace("1 of 1 result", more))
+        readme.write_text(committed.replace("1 of 1 result", more), "utf-8")
         assert invoke("check").exit_code == 1
-    readme.write_text(committed)
+    readme.write_text(committed, "utf-8")
     assert invoke("scoreboard").exit_code == 0
     why = "shallow clone" if how == "shallow" else "no git repository"
-    assert "shown for 0 of 1 result. Not shown: " in readme.read_text()
-    assert why in readme.read_text()
+    assert "shown for 0 of 1 result. Not shown: " in readme.read_text("utf-8")
+    assert why in readme.read_text("utf-8")
     assert invoke("check").exit_code == 0
     ledger = copy / "notebooks/claims.yml"
-    ledger.write_text(ledger.read_text().replace("margin: 1.0", "margin: 9.0"))
+    ledger.write_text(ledger.read_text("utf-8").replace("margin: 1.0", "margin: 9.0"), "utf-8")
     assert "demo/number: its statement" in invoke("check").output
 
 
 def test_a_page_cannot_say_more_than_the_results_name(own):
     own.run()
     write_scoreboard(own)
-    page = own.readme.read_text()
-    own.readme.write_text(re.sub(r"shown for 0 of 1 result\..*", "shown for 1 of 1 result.", page))
+    page = own.readme.read_text("utf-8")
+    own.readme.write_text(
+        re.sub(r"shown for 0 of 1 result\..*", "shown for 1 of 1 result.", page), "utf-8"
+    )
     assert "the scoreboard differs" in invoke("check").output
 
 
@@ -307,10 +311,10 @@ def test_results_that_contradict_their_commit_are_named(repository):
     repository.run()
     edit(repository, "margin: 1.0", "margin: 9.0")
     path = repository.published("demo/a") / "results.json"
-    content = json.loads(path.read_text())
+    content = json.loads(path.read_text("utf-8"))
     claim = load_ledger(repository.ledger)["demo/number"]
     content["claims"]["demo/number"]["statement"] = statement_digest(claim)
-    path.write_text(json.dumps(content))
+    path.write_text(json.dumps(content), "utf-8")
     refused(repository, "results.json", "is not what was recorded")
     record_digests(repository, path)
     refused(repository, "demo/number", "the commit that it names")
@@ -319,17 +323,17 @@ def test_results_that_contradict_their_commit_are_named(repository):
 def test_a_number_changed_by_hand_is_named_by_both(own):
     own.run()
     path = own.published("demo/a") / "results.json"
-    path.write_text(path.read_text().replace("98.9", "98.8"))
+    path.write_text(path.read_text("utf-8").replace("98.9", "98.8"), "utf-8")
     refused(own, "demo/a/results.json", "is not what was recorded")
 
 
 def test_a_claim_added_after_the_run_is_open_and_one_renamed_is_named(repository):
     repository.run()
     added = LEDGER.replace("claims:\n", "").replace("demo/number", "demo/more")
-    repository.ledger.write_text(LEDGER + added)
+    repository.ledger.write_text(LEDGER + added, "utf-8")
     assert shown(repository) == "1 of 1 result."
-    assert "| all | 2 | 1 | 0 | 1 |" in repository.readme.read_text()
-    repository.ledger.write_text(LEDGER.replace("demo/number", "demo/numbers"))
+    assert "| all | 2 | 1 | 0 | 1 |" in repository.readme.read_text("utf-8")
+    repository.ledger.write_text(LEDGER.replace("demo/number", "demo/numbers"), "utf-8")
     done = invoke("check")
     assert done.exit_code == 1 and "claim 'demo/number' is not in the ledger" in done.output
 
@@ -340,7 +344,7 @@ def test_a_run_does_not_replace_what_an_undeclared_change_would_hide(own):
     summary = run_notebooks(own, ["demo/a"], profile="full")
     (outcome,) = summary.outcomes
     assert outcome.status == "failed" and "demo/number: its protocol" in outcome.failure["message"]
-    assert "70.0" in (own.published("demo/a") / "results.json").read_text()
+    assert "70.0" in (own.published("demo/a") / "results.json").read_text("utf-8")
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])
@@ -369,13 +373,13 @@ def test_a_result_that_replaced_one_of_another_protocol_is_named(repository, rem
 @pytest.fixture
 def owned(repository):
     def publish_edition() -> None:
-        text = owners_text(repository.ledger.read_text())
+        text = owners_text(repository.ledger.read_text("utf-8"))
         digest = hashlib.sha256(text.encode()).hexdigest()
-        repository.owners_digest.write_text(f"{digest}  claims.yaml\n")
+        repository.owners_digest.write_text(f"{digest}  claims.yaml\n", "utf-8")
 
     line = "  - {id: demo/number, kind: value, source: t1, paper: 98.90, margin: 1.0"
     line += ", better: higher, data: full"
-    repository.ledger.write_text(f'claims:\n{line},\n     protocol: "ten draws"}}\n')
+    repository.ledger.write_text(f'claims:\n{line},\n     protocol: "ten draws"}}\n', "utf-8")
     publish_edition()
     commit(repository)
     object.__setattr__(repository, "publish_edition", publish_edition)
@@ -423,9 +427,9 @@ def test_every_published_result_of_this_project_is_registered():
 def test_an_error_of_the_scoreboard_writes_nothing(own):
     own.run()
     write_scoreboard(own)
-    before = own.readme.read_text()
+    before = own.readme.read_text("utf-8")
     edit(own, "margin: 1.0", "margin: 9.0")
     with pytest.raises(ScoreboardError, match="demo/number"):
         write_scoreboard(own)
-    assert own.readme.read_text() == before
+    assert own.readme.read_text("utf-8") == before
     assert any("demo/number" in said for said in consistency.problems(own))

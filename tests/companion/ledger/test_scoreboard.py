@@ -50,12 +50,12 @@ def publish(project, notebook: str, *claims: str, profile="full", protocol="", *
     path = project.published(notebook) / "results.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     results = {"schema": 1, "notebook": notebook, "profile": profile, "claims": entries}
-    path.write_text(json.dumps(results))
+    path.write_text(json.dumps(results), "utf-8")
     return path
 
 
 def board(project) -> str:
-    project.readme.write_text(f"{BEGIN}\n{END}\n")
+    project.readme.write_text(f"{BEGIN}\n{END}\n", "utf-8")
     return write_scoreboard(project)
 
 
@@ -63,7 +63,7 @@ def test_the_files_show_what_ledger_and_results_give_and_count_every_claim_once(
     paths = Paths(ROOT)
     found = consistency.problems(paths)
     assert [said for said in found if "scoreboard" in said] == [], "run `invariance scoreboard`"
-    readme = paths.readme.read_text().partition(BEGIN)[2].partition(END)[0]
+    readme = paths.readme.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
     cells = [line.strip("| ").split(" | ")[1:] for line in readme.splitlines() if "| " in line[:2]]
     *papers, total = [[int(cell) for cell in row] for row in cells[1:]]
     assert all(row[0] == sum(row[1:]) for row in papers)
@@ -86,8 +86,8 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     publish(project, "demo/c", "same", profile="quick")
     left = project.figures / "demo/.d.1/results.json"
     left.parent.mkdir()
-    published = (project.figures / "demo/a/results.json").read_text()
-    left.write_text(published.replace("demo/pair", "demo/same"))
+    published = (project.figures / "demo/a/results.json").read_text("utf-8")
+    left.write_text(published.replace("demo/pair", "demo/same"), "utf-8")
     said = board(project)
     lines = said.splitlines()
     assert lines[0].startswith("**2 of the 9 claims are reproduced**")
@@ -98,11 +98,11 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     assert "2 are not (2 violated): [which, and why](figures/FAILURES.md)." in lines
     assert "Registered before the run, statement and protocol: shown for 0 of 4 results." in said
     assert len(lines) < 15 and sum(line.endswith(".") for line in lines) == 4
-    failures = (project.figures / "FAILURES.md").read_text()
+    failures = (project.figures / "FAILURES.md").read_text("utf-8")
     assert "## Demo, f1: violated\n\n[`demo/order`](../notebooks/demo/a.py) (a beats b)" in failures
     assert "a &lt; note" in failures and "a &gt; b is reversed" in failures
     # what an earlier protocol gave stands beside what the registered one gives
-    changed = (project.figures / "PROTOCOLS.md").read_text()
+    changed = (project.figures / "PROTOCOLS.md").read_text("utf-8")
     assert "- before: 1 against 2 (violated), two draws\n- now: a: 1.050 ± 0.050; b: " in changed
 
 
@@ -161,11 +161,11 @@ def test_what_is_cut_keeps_its_beginning():
 
 def test_what_no_protocol_announced_does_not_count(project):
     declared = '"two draws", gave: "1", verdict: short}]}'
-    text = project.ledger.read_text()
+    text = project.ledger.read_text("utf-8")
     pair = text.index("demo/pair")
     one, other = text[:pair], text[pair:]
     other = other.replace('"one draw"}', '"one draw", history: [{protocol: ' + declared, 1)
-    project.ledger.write_text(one + other)
+    project.ledger.write_text(one + other, "utf-8")
     publish(project, "demo/a", "number", "order", protocol=None)
     publish(project, "demo/b", "pair", protocol="0" * 16)
     publish(project, "demo/c", "near")  # the ledger holds no protocol for it
@@ -174,15 +174,15 @@ def test_what_no_protocol_announced_does_not_count(project):
     assert "4 were not measured by the registered protocol and do not count" in said
     assert "by the rules of their time 3 were reproduced." in said
     assert "| all | 9 | 0 | 0 | 5 | 4 |" in said
-    assert "violated" not in (project.figures / "FAILURES.md").read_text()
+    assert "violated" not in (project.figures / "FAILURES.md").read_text("utf-8")
 
 
 def test_a_typed_verdict_changes_nothing(project):
     path = publish(project, "demo/a", "number", "order")
     before = board(project)
-    path.write_text(path.read_text().replace('"violated"', '"matched"'))
+    path.write_text(path.read_text("utf-8").replace('"violated"', '"matched"'), "utf-8")
     assert board(project) == before and "1 violated" in before
-    path.write_text(path.read_text().replace('"gap"', '"gup"'))
+    path.write_text(path.read_text("utf-8").replace('"gap"', '"gup"'), "utf-8")
     assert "violated" not in board(project)  # nor is anything made of numbers that are none
 
 
@@ -196,10 +196,10 @@ def test_a_claim_that_moved_leaves_its_old_result_behind(project):
 
 
 def test_settings_are_part_of_the_protocol(project):
-    text = project.ledger.read_text().replace(
+    text = project.ledger.read_text("utf-8").replace(
         '"one draw"}', '"one draw", history: [{protocol: "p", gave: "1", verdict: short}]}', 1
     )
-    project.ledger.write_text(text)
+    project.ledger.write_text(text, "utf-8")
 
     def reproduced(**changed) -> bool:
         if changed:
@@ -222,18 +222,18 @@ def invoke(command: str):
 
 def test_command_writes_it_and_check_misses_it(project):
     assert invoke("check").exit_code == 0, "a project without a README has no scoreboard"
-    project.readme.write_text("# A project\n")
+    project.readme.write_text("# A project\n", "utf-8")
     assert BEGIN in invoke("scoreboard").output and invoke("scoreboard").exit_code == 2
     assert any("no place for the scoreboard" in found for found in consistency.problems(project))
 
-    project.readme.write_text(f"# A project\n\n{BEGIN}\n{END}\n\nMore.\n")
+    project.readme.write_text(f"# A project\n\n{BEGIN}\n{END}\n\nMore.\n", "utf-8")
     assert any("the scoreboard differs" in found for found in consistency.problems(project))
     assert invoke("scoreboard").exit_code == 0
     assert consistency.problems(project) == []
-    written = project.readme.read_text()
+    written = project.readme.read_text("utf-8")
     assert written.startswith("# A project\n") and written.endswith(f"{END}\n\nMore.\n")
     invoke("scoreboard")
-    assert project.readme.read_text() == written
+    assert project.readme.read_text("utf-8") == written
 
     project.write("demo/a")
     publish(project, "demo/a", "number")
@@ -263,15 +263,15 @@ def test_no_page_prints_digits_of_rounding(project):
         scores = {"a": [1.0 + gap, 1.1], "b": [2.0, 2.1]}
         path = publish(project, "demo/a", "same", "order", same={"difference": largest},
                        order={"scores": scores, "paired": True})  # fmt: skip
-        results = json.loads(path.read_text())
+        results = json.loads(path.read_text("utf-8"))
         results["says"] = [{"text": "x", "said": f"They agree to {error:.1e} of theirs."}]
         drawn = {"name": "f", "caption": "", "files": ["f.png"]}
         results["figures"] = [drawn | {"alt": f"b from {error:.3g} to 0.5, or {gap + 1e-18:.0e}."}]
-        path.write_text(json.dumps(results))
+        path.write_text(json.dumps(results), "utf-8")
         (path.parent / "f.png").touch()
         board(project)
         written = [project.readme, *project.figures.glob("*.md")]
-        pages.add("".join(page.read_text() for page in sorted(written)))
+        pages.add("".join(page.read_text("utf-8") for page in sorted(written)))
     (text,) = pages
     assert "agree to &lt; 1e-12 of theirs" in text
     assert "b from &lt; 1e-12 to 0.5" in text

@@ -54,8 +54,12 @@ def chooser(project):
         notebook = f"demo/{name}"
         path = project.source(project.write(notebook, CHOOSES, MEASURES, parameters=PARAMETERS))
         # the small project's own Run would be a second one
-        text = path.read_text().replace(f'run = Run("{notebook}", profile=profile, seed=seed)', "")
-        path.write_text(text.replace("demo/chooses", notebook).replace(before, after, bool(before)))
+        text = path.read_text("utf-8").replace(
+            f'run = Run("{notebook}", profile=profile, seed=seed)', ""
+        )
+        path.write_text(
+            text.replace("demo/chooses", notebook).replace(before, after, bool(before)), "utf-8"
+        )
     return project
 
 
@@ -72,7 +76,7 @@ def test_choose_then_run(chooser):
     for name in ("demo/looks", "demo/stays"):
         assert not chooser.settings(name).exists()
         chooser.source(name).unlink()
-    written = yaml.safe_load(chooser.settings("demo/chooses").read_text())
+    written = yaml.safe_load(chooser.settings("demo/chooses").read_text("utf-8"))
     assert written["seed"] == 0 and written["choices"]["width"]["chosen"] == 2.0
     # 1,200 training rows and no other were handed out
     assert written["choices"]["width"]["scores"][1] == pytest.approx(2 / 1200, rel=1e-4)
@@ -164,7 +168,7 @@ def test_settings_that_are_not_what_their_scores_say_are_refused(project):
     with pytest.raises(LedgerError, match="'w' is 1.0, which is not the best of its scores"):
         chosen.read_settings(path)
     assert any("no notebook chooses this" in said for said in consistency.problems(project))
-    path.write_text("choices: [1]")
+    path.write_text("choices: [1]", "utf-8")
     with pytest.raises(LedgerError, match="not readable as settings"):
         chosen.read_settings(path)
     assert chosen.best_of([float("nan"), 2, 1], higher=False) == 2

@@ -119,13 +119,13 @@ def test_of_many_methods_the_first_the_five_best_and_what_a_title_names_are_draw
 
 @pytest.mark.parametrize("higher", [True, False])
 def test_show_emits_both_tables_and_the_figure(project, higher):
-    project.papers.write_text('methods: {krr: ["#4d4d4d", o], cdf: ["#0072b2", "^"]}')
+    project.papers.write_text('methods: {krr: ["#4d4d4d", o], cdf: ["#0072b2", "^"]}', "utf-8")
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
     run, names = Run("compare/task", profile="full"), {"krr": "plain", "cdf": "pooling"}
     said = {"score": "success", "discrepancy": "departure", "higher_is_better": higher}
     assert show(run, trials, names, **said).equals(scores(trials))
     assert pd.read_csv(run.folder / "answers.csv").iloc[0].best == ("cdf" if higher else "krr")
-    (figure,) = json.loads((run.folder / "results.json").read_text())["figures"]
+    (figure,) = json.loads((run.folder / "results.json").read_text("utf-8"))["figures"]
     assert "success against training samples" in figure["alt"] and "pooling" in figure["alt"]
     assert ("drawn there" in figure["caption"]) != higher
 
@@ -135,9 +135,9 @@ def test_saved_tables_are_those_of_the_full_run_where_there_is_one(project):
     for folder, profile in ((project.build / "quick", "quick"), (project.figures, "full")):
         place = folder / "compare/torus"
         place.mkdir(parents=True)
-        (place / "results.json").write_text(json.dumps({"profile": profile}))
+        (place / "results.json").write_text(json.dumps({"profile": profile}), "utf-8")
         assert saved("compare/torus", "answers", "quick") is None
-        (place / "scores.csv").write_text(f"method,level\n{profile},\n")
+        (place / "scores.csv").write_text(f"method,level\n{profile},\n", "utf-8")
         table, results = saved("compare/torus", "scores", "quick")
         assert (table.method[0], table.level[0], results["profile"]) == (profile, "", profile)
 
@@ -192,7 +192,9 @@ def test_the_final_table_has_an_answer_for_every_task_and_size():
     for row in rows:
         assert all(value for key, value in row.items() if key != "level with it"), row
         assert "±" in row["error"] and "±" in row["plain kernel"]
-    results = json.loads((PATHS.published("compare/which_one_when") / "results.json").read_text())
+    results = json.loads(
+        (PATHS.published("compare/which_one_when") / "results.json").read_text("utf-8")
+    )
     assert results["tables"][-1]["name"] == "answer"
 
 
@@ -201,6 +203,6 @@ def test_guides_record_no_claim():
     folders = [folder for name in names if (folder := PATHS.published(name)).is_dir()]
     assert len(folders) >= 7
     for folder in folders:
-        results = json.loads((folder / "results.json").read_text())
+        results = json.loads((folder / "results.json").read_text("utf-8"))
         assert results["claims"] == {}
         assert results["figures"] or results["tables"]

@@ -23,7 +23,7 @@ def root(tmp_path_factory):
     """A project for all ways: asking git for its version takes most of the time of a `Run`."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "notebooks").mkdir()
-    (folder / "notebooks" / "claims.yml").write_text(LEDGER)
+    (folder / "notebooks" / "claims.yml").write_text(LEDGER, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INVARIANCE_ROOT", str(folder))
         patch.delenv("INVARIANCE_RUN_DIR", raising=False)
@@ -135,7 +135,7 @@ def tool(root, monkeypatch):
     def write(text: str, name: str = "_tool") -> Path:
         for module in ("_tool", "_more"):
             sys.modules.pop(module, None)
-        (folder / f"{name}.py").write_text(text)
+        (folder / f"{name}.py").write_text(text, "utf-8")
         return folder / f"{name}.py"
 
     write(MORE, "_more")
@@ -164,9 +164,9 @@ def test_a_module_that_was_edited_after_its_import_is_refused_until_it_is_read_a
     main = execute(READS["a function"], run)
     assert main.compute() == 1
     stored = _stored(root)
-    path.write_text(f"# a comment\n{path.read_text()}")
+    path.write_text("# a comment\n" + path.read_text("utf-8"), "utf-8")
     assert main.compute() == 1  # of the same code
-    path.write_text(VALUES.replace("VALUE", "2"))
+    path.write_text(VALUES.replace("VALUE", "2"), "utf-8")
     for calls in (main.compute, Run("t/b").cache(main.compute.__wrapped__)):
         with pytest.raises(CacheError, match=r"_tool\.py has changed .* restart the kernel"):
             calls()
@@ -206,11 +206,13 @@ except CompanionError as error:
 def test_a_module_of_the_library_that_was_edited_after_its_import_is_refused(
     root, copy, tmp_path, imported
 ):
-    (copy / "theory" / "five.py").write_text("def five():\n    return 5\n")
+    (copy / "theory" / "five.py").write_text("def five():\n    return 5\n", "utf-8")
     script = tmp_path / "script.py"
-    script.write_text(LIBRARY)
+    script.write_text(LIBRARY, "utf-8")
     told = []
     for _ in range(2):  # within a second, and of the same size: what Python compiled looks current
         line = [sys.executable, script, imported]
-        told += subprocess.run(line, capture_output=True, text=True, check=True).stdout.split()
+        told += subprocess.run(
+            line, capture_output=True, encoding="utf-8", check=True
+        ).stdout.split()
     assert told == ["5", "True", "7", "True"]

@@ -81,7 +81,7 @@ def test_a_title_says_what_this_run_found(tmp_path):
     project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
     summary = run_notebooks(project, [name], parameters={"k": 1, "seed": 3}, place=Here(1))
     assert [outcome.status for outcome in summary.outcomes] == ["ok"]
-    results = json.loads((project.output(name, "quick") / "results.json").read_text())
+    results = json.loads((project.output(name, "quick") / "results.json").read_text("utf-8"))
     (fits,) = [figure["alt"] for figure in results["figures"] if figure["name"] == "fits"]
     assert "kernel ridge regression changes by 0%" in fits and "100%" not in fits
 
@@ -153,11 +153,12 @@ WRONG = {
 def test_the_plan_names_every_lesson_and_its_minutes():
     assert len(WITHOUT_US) == 4 and "papermill" in WITHOUT_US[1]
     assert {name.partition("/")[2] for name in LESSONS} == WRONG.keys()
-    plan = (PATHS.notebooks / "course/README.md").read_text()
+    plan = (PATHS.notebooks / "course/README.md").read_text("utf-8")
     for name in LESSONS:
         row = next(line for line in plan.splitlines() if f"({name.partition('/')[2]}.py)" in line)
         minutes = int(row.split("|")[-2])
-        assert 30 <= minutes <= 45 and f"*{minutes} minutes." in PATHS.source(name).read_text()
+        text = PATHS.source(name).read_text("utf-8")
+        assert 30 <= minutes <= 45 and f"*{minutes} minutes." in text
 
 
 @pytest.mark.notebooks
@@ -188,7 +189,7 @@ def test_a_lesson_runs_unanswered_and_takes_its_solutions(lesson, tmp_path, monk
 
 
 WITHOUT_US = re.findall(
-    r"^    (.* notebooks/course/orbit\.py.*)$", (ROOT / "CONTRIBUTING.md").read_text(), re.M
+    r"^    (.* notebooks/course/orbit\.py.*)$", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.M
 )
 
 
@@ -203,10 +204,31 @@ def test_a_lesson_runs_without_our_command_line(command, tmp_path):
     own = {"PATH": path, "INVARIANCE_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)}
     own["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
     done = subprocess.run(
-        command, shell=True, cwd=tmp_path, env=os.environ | own, capture_output=True, text=True
+        command,
+        shell=True,
+        cwd=tmp_path,
+        env=os.environ | own,
+        capture_output=True,
+        encoding="utf-8",
     )
     assert done.returncode == 0, done.stderr[-3000:]
     folder = tmp_path / "build/interactive/quick/course/orbit"
-    results = json.loads((folder / "results.json").read_text())
+    results = json.loads((folder / "results.json").read_text("utf-8"))
     assert len(results["figures"]) == 2
     assert results["parameters"]["n_beads"] == (16 if "-p n_beads 16" in command else 12)
+
+
+@pytest.mark.notebooks
+def test_a_guide_that_starts_processes_runs_as_a_script(tmp_path):
+    """A process that imports the script which starts it would start processes without end."""
+    pytest.importorskip("distributed", reason="needs the extra `guides`")
+    (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
+    done = subprocess.run(
+        [sys.executable, ROOT / "notebooks/guides/many_machines.py"],
+        cwd=tmp_path,
+        env=os.environ | {"INVARIANCE_ROOT": str(tmp_path)},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert "of which one was killed" in done.stdout

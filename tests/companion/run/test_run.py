@@ -3,8 +3,11 @@
 import csv
 import json
 import math
+import os
 import pickle
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -30,7 +33,7 @@ from invariance.orbits.way import done, rate
 
 
 def results(run):
-    return json.loads((run.folder / "results.json").read_text())
+    return json.loads((run.folder / "results.json").read_text("utf-8"))
 
 
 @pytest.fixture
@@ -62,10 +65,10 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     assert results(run)["figures"][1]["alt"] == "Half: e_n against n; ours from 5 to 2.5."
 
     run.table([{"n": 1, "error": 0.1}, {"n": 2, "error": 1 / 3}], "errors", caption="Errors")
-    rows = list(csv.DictReader((run.folder / "errors.csv").open()))
+    rows = list(csv.DictReader((run.folder / "errors.csv").open(encoding="utf-8")))
     assert [float(row["error"]) for row in rows] == [0.1, 1 / 3]
     run.table(pd.DataFrame({"x": [1]}, index=["raw"]), "named")
-    assert (run.folder / "named.csv").read_text().startswith(",x\nraw,1")
+    assert (run.folder / "named.csv").read_text("utf-8").startswith(",x\nraw,1")
 
     verdict = run.claim("demo/number", value=98.8, se=0.1, note="measured", data="digits")
     assert results(run)["claims"]["demo/number"] == {
@@ -138,11 +141,19 @@ def test_recorded_twice(batch, project, monkeypatch):
 
 def test_bad_results_are_refused_and_leave_the_good_ones(batch):
     batch.claim("demo/same", difference=0.0, tolerance=1e-10)
-    before = (batch.folder / "results.json").read_text()
+    before = (batch.folder / "results.json").read_text("utf-8")
+    dollars = Figure()
+    dollars.subplots().set(title="$x^2$ at {group}".format(group="C4"), xlabel="$$")
     for message, emit, arguments, more in (
         ("Did you mean 'demo/number'", batch.claim, ["demo/nmber"], {"value": 1}),
         ("demo/number: value is nan", batch.claim, ["demo/number"], {"value": np.nan}),
         ("alt is empty", batch.figure, [Figure(), "a"], {"alt": " "}),
+        (
+            r"formula in the text '\$\$'; a plain dollar is written",
+            batch.figure,
+            [dollars, "a"],
+            {},
+        ),
         ("no ending", batch.figure, [Figure(), "a.svg"], {"alt": "x"}),
         ("expected a matplotlib Figure", batch.figure, [plt, "a"], {"alt": "x"}),
         ("table 'a' is empty", batch.table, [[], "a"], {}),
@@ -152,7 +163,7 @@ def test_bad_results_are_refused_and_leave_the_good_ones(batch):
     ):
         with pytest.raises((LedgerError, RecordError), match=message):
             emit(*arguments, **more)
-    assert (batch.folder / "results.json").read_text() == before
+    assert (batch.folder / "results.json").read_text("utf-8") == before
 
 
 def test_bad_starts(project):
@@ -163,6 +174,23 @@ def test_bad_starts(project):
     for message, given in wrong:
         with pytest.raises(ParameterError, match=message):
             Run("p/a", **given)
+
+
+def test_a_script_belongs_to_the_project_that_it_lies_in(project, tmp_path, monkeypatch):
+    monkeypatch.delenv("INVARIANCE_ROOT")
+    name = project.write("p/a", "run.claim('demo/same', difference=0.0, tolerance=1e-10)")
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "notebooks").mkdir(parents=True)
+    (elsewhere / "notebooks" / "claims.yml").write_text("claims: []\n", "utf-8")
+    for start in (str(project.source(name)), os.path.relpath(project.source(name), elsewhere)):
+        shutil.rmtree(project.build, ignore_errors=True)
+        done = subprocess.run([sys.executable, start], cwd=elsewhere, capture_output=True)
+        assert done.returncode == 0, done.stderr.decode(errors="replace")
+        stored = json.loads(
+            (project.interactive(name, "quick") / "results.json").read_text("utf-8")
+        )
+        assert stored["claims"]["demo/same"]["verdict"] == "matched"
+        assert not (elsewhere / "build").exists()
 
 
 FACTOR = 2
@@ -182,22 +210,22 @@ def calls(project) -> Path:
 
 def test_cache_follows_arguments_helpers_constants_and_data(project, calls, monkeypatch):
     def slow(x, seed=0):
-        calls.open("a").write("x")
+        calls.open("a", encoding="utf-8").write("x")
         return _helper(x) + seed
 
     run = Run("p/a")
     cached = run.cache(slow)
     assert (cached(3), cached(3), cached(x=3), cached(3, seed=0)) == (6, 6, 6, 6)
-    assert calls.read_text() == "x"
-    assert Run("p/a").cache(slow)(3) == 6 and calls.read_text() == "x"
-    assert cached(4) == 8 and calls.read_text() == "xx"
-    assert cached(3, seed=1) == 7 and calls.read_text() == "xxx"
+    assert calls.read_text("utf-8") == "x"
+    assert Run("p/a").cache(slow)(3) == 6 and calls.read_text("utf-8") == "x"
+    assert cached(4) == 8 and calls.read_text("utf-8") == "xx"
+    assert cached(3, seed=1) == 7 and calls.read_text("utf-8") == "xxx"
     monkeypatch.setitem(globals(), "FACTOR", 5)
-    assert cached(3) == 15 and calls.read_text() == "xxxx"
+    assert cached(3) == 15 and calls.read_text("utf-8") == "xxxx"
     monkeypatch.setitem(globals(), "FACTOR", 2)
-    assert cached(3) == 6 and calls.read_text() == "xxxx"
+    assert cached(3) == 6 and calls.read_text("utf-8") == "xxxx"
     run.uses_data("a.gz", "0" * 64)
-    assert run.cache(slow)(3) == run.cache(slow)(3) == 6 and calls.read_text() == "xxxxx"
+    assert run.cache(slow)(3) == run.cache(slow)(3) == 6 and calls.read_text("utf-8") == "xxxxx"
 
 
 def test_a_cached_function_may_call_another(project, calls, monkeypatch):
@@ -210,17 +238,17 @@ def test_a_cached_function_may_call_another(project, calls, monkeypatch):
 
         @run.cache
         def outer(x):
-            calls.open("a").write("x")
+            calls.open("a", encoding="utf-8").write("x")
             return inner(x) + 1
 
         return outer(3)
 
     run = Run("p/a")
-    assert both(run) == 7 and calls.read_text() == "x"
+    assert both(run) == 7 and calls.read_text("utf-8") == "x"
     run.timing("any", 1.0)
-    assert both(run) == both(Run("p/a")) == 7 and calls.read_text() == "x"
+    assert both(run) == both(Run("p/a")) == 7 and calls.read_text("utf-8") == "x"
     monkeypatch.setitem(globals(), "FACTOR", 5)
-    assert both(run) == 16 and calls.read_text() == "xx"
+    assert both(run) == 16 and calls.read_text("utf-8") == "xx"
 
 
 def test_a_class_of_a_cell_is_followed_through_its_methods(project):
@@ -276,7 +304,7 @@ def _kept(project) -> list[Path]:
 
 def test_the_cache_believes_nothing_that_it_cannot_verify(project, calls):
     def slow(x):
-        calls.open("a").write("x")
+        calls.open("a", encoding="utf-8").write("x")
         return {"x": x, "array": np.arange(1000.0)}
 
     cached = Run("p/a").cache(slow)
@@ -289,7 +317,7 @@ def test_the_cache_believes_nothing_that_it_cannot_verify(project, calls):
         _kept(project)[0].write_bytes(content)
         values = cached(1), cached(2)
         assert [value["x"] for value in values] == [1, 2]
-        assert len(calls.read_text()) == 2 + times
+        assert len(calls.read_text("utf-8")) == 2 + times
         assert len(_kept(project)) == 2
     assert not harm.exists()
 
@@ -342,7 +370,7 @@ def test_cache_refuses_what_has_state(project):
 def test_say_prints_what_was_measured(batch, capsys):
     batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)
     batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)  # the cell is run again
-    (entry,) = json.loads((batch.folder / "results.json").read_text())["says"]
+    (entry,) = json.loads((batch.folder / "results.json").read_text("utf-8"))["says"]
     assert entry["said"] == "97.25 % with 7,000 templates"
     assert "97.25 % with 7,000 templates" in capsys.readouterr().out
     for text, numbers in (("{best}", {}), ("{m:.2f}", {"m": "many"}), ("none", {"m": 1})):

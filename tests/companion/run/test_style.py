@@ -12,7 +12,7 @@ def test_a_project_of_its_own_has_its_own_methods(project):
     with pytest.raises(ValueError, match="There are no methods"):
         style.look("haar")
     (project.root / "notebooks/papers.yml").write_text(
-        'methods: {mine: ["#ff0000", o]}\naliases: {ours: mine}\n'
+        'methods: {mine: ["#ff0000", o]}\naliases: {ours: mine}\n', "utf-8"
     )
     style._methods.cache_clear()
     assert style.look("Ours") == ("#ff0000", "o")

@@ -21,7 +21,7 @@ EDITS = {
 
 
 def _read(file: str) -> dict[str, str]:
-    text = Path(__file__).with_name(file).read_text()
+    text = Path(__file__).with_name(file).read_text("utf-8")
     sections = [section.partition("\n") for section in text.split("\n# %% ")[1:]]
     return {name: cells for name, _, cells in sections}
 

@@ -80,7 +80,9 @@ class Chaos:
         header = HEADER.replace("READS", "reads: [p/a]" if name == "p/reader" else "")
         write_bytes(self.project.source(name), f"{header}x = {self.version}\n".encode())
         self.truths[name].append(
-            truth(self.project.source(name).read_text(), name, {"profile": "full", "seed": 0})
+            truth(
+                self.project.source(name).read_text("utf-8"), name, {"profile": "full", "seed": 0}
+            )
         )
 
     def write(self, folder: Path, description: dict) -> None:
@@ -170,7 +172,7 @@ class Kernel:
         self.pid = os.fork()
         if not self.pid:
             die_with_parent(worker)
-            write_outputs(json.loads(told.with_name("job.json").read_text()))
+            write_outputs(json.loads(told.with_name("job.json").read_text("utf-8")))
             os._exit(0)
 
 
@@ -180,7 +182,7 @@ def write_outputs(job: dict) -> None:
         subprocess.Popen(
             ["sleep", os.environ["LIGHT_SLEEP"]], env=environment, start_new_session=True
         )
-    outputs = truth(Path(job["source"]).read_text(), job["notebook"], job["parameters"])
+    outputs = truth(Path(job["source"]).read_text("utf-8"), job["notebook"], job["parameters"])
     for name, content in outputs.items():
         time.sleep(STEP)
         # in pieces, as a careless library would

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,8 +15,10 @@ from pathlib import Path
 import jupytext
 import nbformat
 import papermill
+import psutil
 import pytest
 
+import invariance
 from invariance.companion.files import write_json
 from invariance.companion.ledger import consistency
 from invariance.companion.runner.batch import run_notebooks
@@ -24,6 +28,8 @@ from invariance.companion.runner.worker import work
 from .light import Writer, statuses
 
 pytestmark = pytest.mark.notebooks
+
+PACKAGE = Path(invariance.__file__).parent
 
 GOOD = """
 import matplotlib.pyplot as plt
@@ -64,7 +70,7 @@ while pathlib.Path(os.environ["INVARIANCE_ROOT"], "sleep").exists():
 
 
 def results(folder: Path) -> dict:
-    content = json.loads((folder / "results.json").read_text())
+    content = json.loads((folder / "results.json").read_text("utf-8"))
     del content["volatile"]
     return content
 
@@ -123,7 +129,7 @@ def test_one_failure_never_stops_the_rest(project):
     first = {name: results(good.parent / name) for name in ("good", "cached")}
     assert run_notebooks(project, ["p/cached"], place=Here(1)).exit_code == 0
     assert results(good.parent / "cached") == first["cached"]
-    assert (project.root / "computed").read_text() == "x"
+    assert (project.root / "computed").read_text("utf-8") == "x"
     notebook = project.root / "good.ipynb"
     jupytext.write(jupytext.read(project.source("p/good")), notebook)
     papermill.execute_notebook(notebook, None, parameters={"seed": 0}, progress_bar=False)
@@ -157,13 +163,13 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
     try:
         before = project.output("p/good", "quick")
         before.mkdir(parents=True)
-        (before / "results.json").write_text("precious")
+        (before / "results.json").write_text("precious", "utf-8")
         free = shutil.disk_usage(project.build).free
         (project.build / "filler").write_bytes(b"x" * (free - 65536))
         summary = run_notebooks(project, ["p/good"])
         assert statuses(summary) == {"p/good": "failed"}
         assert "o space left" in str(summary.outcomes[0].failure)
-        assert (before / "results.json").read_text() == "precious"
+        assert (before / "results.json").read_text("utf-8") == "precious"
         assert project.hidden() == [] and project.processes() == []
     finally:
         subprocess.run(["umount", str(project.build)], check=True)
@@ -271,7 +277,7 @@ told["draws"] = numpy.random.rand(2).tolist()
 
 
 def told(project, name: str) -> dict:
-    return json.loads((project.output(name, "quick") / "told.json").read_text())
+    return json.loads((project.output(name, "quick") / "told.json").read_text("utf-8"))
 
 
 def test_a_fork_finds_what_a_new_interpreter_finds(project):
@@ -310,3 +316,86 @@ def test_a_server_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(pr
     assert statuses(summary) == {"p/kills": "killed", "p/later": "ok"}
     assert "SIGKILL" in project.status("p/kills")["failure"]["message"]
     assert project.hidden() == [] and project.processes() == []
+
+
+# -- how a cell ends, and what a module does to others ---------------------------------------------
+
+
+def test_an_empty_last_cell_is_no_early_end(project):
+    names = [project.write("p/blank", "x = 1", ""), project.write("p/spaces", "x = 1", " ", "\n")]
+    names.append(project.write("p/comment", "x = 1", "# nothing more"))
+    skipped = project.source(project.write("p/skipped", "x = 1"))
+    with skipped.open("a", encoding="utf-8") as file:
+        file.write('\n# %% tags=["skip-execution"]\n1 / 0\n')
+    summary = run_notebooks(project, [*names, "p/skipped"], place=Here(2))
+    assert statuses(summary) == dict.fromkeys([*names, "p/skipped"], "ok")
+
+
+ENDS = {
+    "quit": ("quit()", "ends the kernel: leave it out"),
+    "exit": ("if width:\n    exit()", "ends the kernel: leave it out"),
+    "last": ("import os\nget_ipython().ask_exit()", "ends the kernel: leave it out"),
+    "sys": ("import sys\nsys.exit(3)", "SystemExit: 3"),
+    "os": ("import os\nos._exit(3)", "ended the kernel's process with exit code 3"),
+}
+
+
+def test_a_cell_that_ends_the_kernel_is_named_itself_and_runs_once(project):
+    for name, (cell, _) in ENDS.items():
+        after = [] if name == "last" else ["raise AssertionError('not reached')"]
+        mark = f"open({str(project.root)!r} + '/{name}', 'a').write('x')"
+        project.write(f"p/{name}", f"{mark}\n{cell}", *after)
+    summary = run_notebooks(project, project.all_notebooks(), place=Here(2))
+    assert statuses(summary) == {f"p/{name}": "failed" for name in ENDS}
+    for outcome in summary.outcomes:
+        name = outcome.notebook.removeprefix("p/")
+        cell, message = ENDS[name]
+        assert message in outcome.failure["message"] and cell in outcome.failure["cell_source"]
+        assert (project.root / name).read_text("utf-8") == "x", name
+
+
+def test_magics_run_and_are_read(project):
+    cells = [
+        "%%bash\necho from the shell",
+        "files = !echo one\nassert files == ['one']",
+        "x = %time 1 + 1\nassert x == 2",
+        "x?",
+        "assert len('a\u2028b\x85c') == 5",
+        "%%capture out\nrun.claim('demo/same', difference=0.0, tolerance=1e-10)",
+    ]
+    project.write("p/a", *cells)
+    assert statuses(run_notebooks(project, ["p/a"], place=Here(1))) == {"p/a": "ok"}
+    found = [p for p in consistency.problems(project) if "p/a" in p]
+    assert found == [] and "demo/same" in results(project.output("p/a", "quick"))["claims"]
+
+
+@pytest.mark.parametrize("fault", ["x = = 1", "raise SystemExit(3)"])
+def test_a_broken_module_fails_the_notebooks_that_need_it_and_no_other(project, tmp_path, fault):
+    package = shutil.copytree(PACKAGE, tmp_path / "copy" / "invariance")
+    (package / "theory" / "raj2017.py").write_text(f"{fault}\n", "utf-8")
+    project.write("p/needs", "from invariance.theory import raj2017")
+    project.write("p/plain", "from invariance.groups import CyclicShifts\nCyclicShifts(3)")
+    line = [sys.executable, "-m", "invariance.companion", "run"]
+    path = os.pathsep.join([str(package.parent), os.environ.get("PYTHONPATH", "")])
+    environment = os.environ | {"PYTHONPATH": path}
+    done = subprocess.run(
+        line, env=environment, cwd=tmp_path, capture_output=True, encoding="utf-8"
+    )
+    said = done.stdout + done.stderr
+    assert done.returncode == 1 and "1 of 2 notebooks succeeded" in said, said
+    assert project.status("p/plain")["status"] == "ok"
+    told = project.status("p/needs")
+    assert told["status"] == "failed"
+    assert re.search("raj2017|SystemExit", str(told["failure"])), told["failure"]
+
+
+def test_a_server_that_ends_between_two_notebooks_is_started_again(project):
+    names = [project.write(f"p/{name}", "x = 1") for name in "ab"]
+
+    def end_server(_) -> None:
+        for child in psutil.Process().children():
+            if "forkserver" in " ".join(child.cmdline()):
+                child.kill()
+
+    summary = run_notebooks(project, names, place=Here(1), tell=end_server)
+    assert statuses(summary) == dict.fromkeys(names, "ok")

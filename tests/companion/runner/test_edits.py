@@ -30,7 +30,7 @@ def _failure(summary, name: str) -> str:
 
 def test_a_queued_notebook_runs_as_it_is_when_its_turn_comes(chaos, project):
     names = ("p/a", "p/b")
-    before = {name: project.source(name).read_text() for name in names}
+    before = {name: project.source(name).read_text("utf-8") for name in names}
     edited = []
 
     def meanwhile(description):
@@ -41,7 +41,7 @@ def test_a_queued_notebook_runs_as_it_is_when_its_turn_comes(chaos, project):
     assert statuses(_run(chaos, project, names, meanwhile)) == dict.fromkeys(names, "ok")
     assert chaos.holds(chaos.folder(edited[0]), chaos.truths[edited[0]][-1])
     assert chaos.resume(names) == []
-    project.source(edited[0]).write_text(before[edited[0]])
+    project.source(edited[0]).write_text(before[edited[0]], "utf-8")
     chaos.truths[edited[0]].append(chaos.truths[edited[0]][0])
     assert chaos.resume(names) == edited  # the edit was taken back
 
@@ -53,8 +53,10 @@ def test_a_queued_notebook_has_the_parameters_of_its_new_text(chaos, project):
         given[description["notebook"]] = description["parameters"]
         if len(given) == 1:
             for name in ("p/a", "p/b"):
-                text = project.source(name).read_text()
-                project.source(name).write_text(text.replace("seed: int = 0", "seed: int = 7"))
+                text = project.source(name).read_text("utf-8")
+                project.source(name).write_text(
+                    text.replace("seed: int = 0", "seed: int = 7"), "utf-8"
+                )
 
     summary = _run(chaos, project, ("p/a", "p/b"), meanwhile)
     first, second = given
@@ -68,7 +70,7 @@ def test_a_queued_notebook_whose_text_breaks_fails_alone(chaos, project):
     def meanwhile(description):
         started.append(description["notebook"])
         for name in {"p/a", "p/b"} - {started[0]}:
-            project.source(name).write_text("# %%\nx = 1\n")
+            project.source(name).write_text("# %%\nx = 1\n", "utf-8")
 
     summary = _run(chaos, project, ("p/a", "p/b"), meanwhile)
     assert len(started) == 1 and sorted(statuses(summary).values()) == ["failed", "ok"]
@@ -92,13 +94,13 @@ def test_a_running_notebook_fails_if_what_it_follows_from_changes(chaos, project
     file = what(project)
     file.parent.mkdir(parents=True, exist_ok=True)
     if there and what is not _text:
-        file.write_text("x = 1\n")
+        file.write_text("x = 1\n", "utf-8")
     chaos.resume(("p/b",))
     good = chaos.truths["p/b"][-1]
     chaos.rewrite("p/b")
 
     def meanwhile(description):
-        file.write_text((file.read_text() if file.exists() else "") + "y = 2\n")
+        file.write_text((file.read_text("utf-8") if file.exists() else "") + "y = 2\n", "utf-8")
 
     summary = _run(chaos, project, ("p/b",), meanwhile)
     assert "changed while it ran" in _failure(summary, "p/b")
@@ -112,7 +114,7 @@ def test_a_reader_fails_if_what_it_reads_changes(chaos, project):
     chaos.rewrite("p/reader")
 
     def meanwhile(description):
-        (project.published("p/a") / "numbers.csv").write_text("x\n1\n")
+        (project.published("p/a") / "numbers.csv").write_text("x\n1\n", "utf-8")
 
     summary = _run(chaos, project, ("p/reader",), meanwhile)
     assert "inputs (p/a) changed while it ran" in _failure(summary, "p/reader")
@@ -139,7 +141,7 @@ SWAPS = {
 @pytest.mark.parametrize(("said", "cell"), SWAPS.items(), ids=SWAPS)
 def test_an_edit_of_its_own_is_noticed_even_if_taken_back(project, said, cell):
     project.write("p/swaps", cell)
-    (project.notebooks / "p" / "_tool.py").write_text("K = 1")
+    (project.notebooks / "p" / "_tool.py").write_text("K = 1", "utf-8")
     summary = run_notebooks(project, ["p/swaps"], profile="full", place=Here(1))
     assert said in _failure(summary, "p/swaps")
     assert "changed while it ran" in _failure(summary, "p/swaps")
@@ -167,13 +169,19 @@ if __name__ == "__main__":
 @pytest.mark.notebooks
 def test_the_processes_of_a_runner_never_compute_with_an_earlier_library(project, copy):
     theory = copy / "theory" / "__init__.py"
-    theory.write_text(theory.read_text() + "\nfrom .five import five\n")  # is imported early
+    theory.write_text(
+        theory.read_text("utf-8") + "\nfrom .five import five\n", "utf-8"
+    )  # is imported early
     project.write("p/five", LIBRARY_NOTEBOOK)
     script = project.root / "check.py"
-    script.write_text(LIBRARY_CHECK)
-    (copy / "theory" / "five.py").write_text("VALUE = 5.0\n\n\ndef five():\n    return VALUE\n")
+    script.write_text(LIBRARY_CHECK, "utf-8")
+    (copy / "theory" / "five.py").write_text(
+        "VALUE = 5.0\n\n\ndef five():\n    return VALUE\n", "utf-8"
+    )
     line = [sys.executable, script, project.root]
-    told = subprocess.run(line, capture_output=True, text=True, env=os.environ, check=True).stdout
+    told = subprocess.run(
+        line, capture_output=True, encoding="utf-8", env=os.environ, check=True
+    ).stdout
     assert told.splitlines() == ["ok ['x', '5.0']", "ok ['x', '7.0']"]
-    published = json.loads((project.published("p/five") / "results.json").read_text())
+    published = json.loads((project.published("p/five") / "results.json").read_text("utf-8"))
     assert published["notebook"] == "p/five"

@@ -109,7 +109,7 @@ def _print_a_lot(folder: Path, status: str) -> None:
 def _die_while_writing(folder: Path) -> int:
     (folder / "executed.ipynb").write_bytes(b'{"cells": [')
     (folder / ".work" / "outcome.json").write_bytes(b"[1]")
-    (folder / ".work" / "worker.log").write_text("out of luck")
+    (folder / ".work" / "worker.log").write_text("out of luck", "utf-8")
     return 3
 
 
@@ -166,13 +166,13 @@ def _by_role(runner: subprocess.Popen) -> dict[str, list[psutil.Process]]:
     return roles
 
 
-_APART: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True,
-                "start_new_session": True}  # fmt: skip
+_APART: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encoding": "utf-8",
+                "errors": "replace", "start_new_session": True}  # fmt: skip
 
 
 def test_a_runner_that_is_killed_takes_its_notebooks_along_and_the_next_sweeps_up(chaos, project):
     """In a folder whose name the locale cannot read."""
-    moved = type(project)(project.root / "pr\u00fcfung")
+    moved = type(project)(project.root / os.fsdecode("pr\u00fcfung".encode()))
     shutil.copytree(project.notebooks, moved.notebooks)
     chaos.project = moved
     for name in NAMES:

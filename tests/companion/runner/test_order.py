@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from itertools import count
 from pathlib import Path
 
@@ -45,7 +46,9 @@ def script(slots: int, failing: tuple[str, ...] = (), kind: type[Writer] = Write
 
 def write(project, notebook: str, header: str = "", cell: str = "x = 1") -> str:
     path = project.source(project.write(notebook, cell))
-    path.write_text(path.read_text().replace("# jupyter:\n", f"# jupyter:\n{header}", 1))
+    path.write_text(
+        path.read_text("utf-8").replace("# jupyter:\n", f"# jupyter:\n{header}", 1), "utf-8"
+    )
     return notebook
 
 
@@ -101,7 +104,7 @@ def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
 
 def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project):
     name = write(project, "p/a")
-    text = project.source(name).read_text()
+    text = project.source(name).read_text("utf-8")
     run(project, script(1))
 
     class Stopped(Writer):
@@ -112,10 +115,10 @@ def test_an_interrupted_attempt_takes_nothing_from_the_success_before_it(project
             signal.raise_signal(signal.SIGINT)
             return process
 
-    project.source(name).write_text(text + "# changed")
+    project.source(name).write_text(text + "# changed", "utf-8")
     assert run(project, script(1, kind=Stopped)) == {name: "interrupted"}
     assert run(project, script(1), resume=True) == {name: "ok"}
-    project.source(name).write_text(text)
+    project.source(name).write_text(text, "utf-8")
     run(project, script(1))
     run(project, script(1, kind=Stopped))
     assert project.status(name)["status"] == "interrupted"
@@ -261,6 +264,52 @@ def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, mes
 
 def test_the_comparison_reads_what_it_compares():
     tasks = reads(REAL, "compare/which_one_when")
-    source = REAL.source("compare/which_one_when").read_text()
+    source = REAL.source("compare/which_one_when").read_text("utf-8")
     own = source.partition("TASKS = {")[2].partition("\n}")[0]
     assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in own.strip().splitlines()]
+
+
+# -- what takes time or is in the way -----------------------------------------------------------
+
+
+class Slow(Writer):
+    """A place that takes a while to start a notebook."""
+
+    def start(self, description, environment):
+        time.sleep(1.2)
+        return super().start(description, environment)
+
+
+def test_a_deadline_does_not_count_what_the_place_takes_to_start_a_notebook(project):
+    write(project, "p/a")
+    summary = run_notebooks(project, ["p/a"], place=script(1, kind=Slow), deadline=1)
+    assert statuses(summary) == {"p/a": "ok"} and summary.outcomes[0].duration_s < 1
+
+
+def test_two_runs_at_once_do_not_overwrite_each_other(project):
+    """The second begins while the first notebook of the first is running."""
+    for name in ("p/a", "p/b"):
+        write(project, name)
+    inner, place = {}, script(1)
+    begin = place.start
+
+    def start(description, environment):
+        if not inner:
+            inner.update(dict.fromkeys(("other", "same", "choosing")))
+            for kind, width in (("other", 2.0), ("same", 1.5)):
+                given = {"parameters": {"width": width}, "place": script(1)}
+                inner[kind] = run_notebooks(project, ["p/a", "p/b"], **given)
+        return begin(description, environment)
+
+    place.start = start
+    outer = run_notebooks(project, ["p/a", "p/b"], place=place)
+    assert statuses(outer) == statuses(inner["same"]) == dict.fromkeys(("p/a", "p/b"), "ok")
+    assert statuses(inner["other"]) == dict.fromkeys(("p/a", "p/b"), "failed")
+    said = inner["other"].outcomes[0].failure["message"]
+    assert "another run of p/a is under way, with width=1.5" in said
+    assert project.status("p/a")["parameters"]["width"] == 1.5
+    assert project.status("p/a")["status"] == "ok" and project.hidden() == []
+    # nobody else runs any more
+    options = {"parameters": {"width": 2.0}, "place": script(1)}
+    assert statuses(run_notebooks(project, ["p/a"], **options)) == {"p/a": "ok"}
+    assert project.status("p/a")["parameters"]["width"] == 2.0

@@ -145,13 +145,13 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     assert again() == "" and again() == ""
     chaos.rewrite("p/b")
     assert "p/b" in (told := again()) and "text has changed" in told and "p/a" not in told
-    (project.notebooks / "p/_helper.py").write_text("x = 1")
+    (project.notebooks / "p/_helper.py").write_text("x = 1", "utf-8")
     assert "code (_helper.py) has changed" in again()
     (chaos.folder("p/b") / "walk.png").unlink()
     assert "walk.png is missing" in again()
-    (chaos.folder("p/b") / "results.json").write_text("{")
+    (chaos.folder("p/b") / "results.json").write_text("{", "utf-8")
     assert "results.json is not what the run wrote" in again()
-    (chaos.folder("p/b") / "status.json").write_text("[1]")
+    (chaos.folder("p/b") / "status.json").write_text("[1]", "utf-8")
     assert "status.json: not readable as results" in again()
     assert "threads has changed" in again(threads=2)
     monkeypatch.setattr(resume, "package_versions", lambda: {"numpy": "0"})
@@ -162,7 +162,7 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     told = again()
     assert "it reads p/a, which runs again" in told
     table = project.published("p/a") / "numbers.csv"
-    table.write_text("x\n3\n")
+    table.write_text("x\n3\n", "utf-8")
     again()
     assert table.read_bytes() == chaos.truths["p/a"][-1]["numbers.csv"]
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import suppress
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -20,7 +21,8 @@ from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.recording import record
 from invariance.companion.run.style import to_png
-from invariance.companion.site.build import build_site
+from invariance.companion.site.build import build_site, find_chromium
+from invariance.companion.site.material import SiteError
 from invariance.evaluation.rates import RateFit
 
 ROOT = Path(__file__).parents[3]
@@ -80,7 +82,7 @@ class Page(HTMLParser):
         self.words: list[str] = []
         self.scripts: list[str] = []  # sources, and what stands between the tags
         self.bad: list[str] = []
-        self.feed(path.read_text())
+        self.feed(path.read_text("utf-8"))
         self.text = " ".join("".join(self.words).split())
 
     def handle_starttag(self, tag, attrs):
@@ -137,7 +139,7 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
     """A folder with ``results.json``, a figure and a table."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "accuracy.png").write_bytes(picture())
-    (folder / "scores.csv").write_text("method,score\nhaar,0.99\n")
+    (folder / "scores.csv").write_text("method,score\nhaar,0.99\n", "utf-8")
     content = {
         "schema": 1, "notebook": notebook, "profile": profile, "seed": 0, "claims": claims,
         "figures": [{"name": "accuracy", "files": ["accuracy.png"],
@@ -148,7 +150,7 @@ def write_results(folder: Path, notebook: str, profile: str, claims: dict, **mor
         "provenance": {"code": "0.1.0+gabc", "packages": {"numpy": "2.0"}, "parameters": {}},
         "volatile": {"finished": "2026-01-31T12:00:00+00:00", "wall_s": 61.5},
     }  # fmt: skip
-    (folder / "results.json").write_text(json.dumps(content | more))
+    (folder / "results.json").write_text(json.dumps(content | more), "utf-8")
     return folder
 
 
@@ -171,15 +173,15 @@ def make_project(root: Path) -> Paths:
     claims = read_yaml(LEDGER, AS_PRINTED)
     for entry in claims["claims"]:
         entry.setdefault("protocol", "ten draws")  # of some, the project has registered none yet
-    paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper))
+    paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper), "utf-8")
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
     about = read_yaml(ROOT / "notebooks/papers.yml")
     about["reference"] = ["invariance.features"]  # the rest is alike
     about["repository"] = "https://github.com/some/one"
-    paths.papers.write_text(yaml.safe_dump(about, sort_keys=False))
+    paths.papers.write_text(yaml.safe_dump(about, sort_keys=False), "utf-8")
     for name in ("mroueh2015/xperm", "liu2022/few_samples", "guides/own_data"):
         paths.source(name).parent.mkdir(parents=True, exist_ok=True)
-        paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"))
+        paths.source(name).write_text(NOTEBOOK.format(title=f"On {name.split('/')[1]}"), "utf-8")
     fit = RateFit(-1.0, -1.01, -0.99, 0.0, 0.005, 9, "repetitions")
     numbers = {
         "mroueh2015/fig1-rls-order": {"order": "a > b", "scores": {"a": [0.9, 1], "b": [0.1, 0.2]}},
@@ -207,20 +209,36 @@ def make_project(root: Path) -> Paths:
         code_cell("table", shown({"text/html": "<table><tr><th>way</th></tr><tr><td>by hand</td>"
                                                "</tr></table>", "text/plain": "way"})),
         code_cell("for c in claims: c", *[shown({"text/plain": c}, claim=c) for c in claims]),
-    ))  # fmt: skip
+    ), "utf-8")  # fmt: skip
     return paths
 
 
-@pytest.fixture(scope="module")
-def browser():
-    executable = shutil.which("chromium")
-    if executable is None:
-        pytest.skip("no chromium on this machine: install Debian's `chromium` to test the pages")
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of Chromium; without it or without fonts, every test that needs it is skipped."""
+    try:
+        path = find_chromium()
+    except SiteError as error:
+        pytest.skip(str(error))
     api = pytest.importorskip("playwright.sync_api", reason="needs the extra `test`")
     with api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=BROWSER.split())
-        yield chromium
-        chromium.close()
+        launched = playwright.chromium.launch(executable_path=path, args=BROWSER.split())
+        with suppress(api.Error):  # without fonts a page may crash
+            page = launched.new_page()
+            page.set_content("<p>word")
+            if b"/Font" in page.pdf():
+                return path
+    pytest.skip("Chromium shows no words: install fonts (Debian: apt install fonts-dejavu-extra)")
+
+
+@pytest.fixture(scope="module")
+def browser(chromium):
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=BROWSER.split())
+        yield launched
+        launched.close()
 
 
 def open_page(browser, **options):
@@ -256,10 +274,10 @@ def small(made_once) -> SimpleNamespace:
         says = spoil(paths)
         attack(paths)
         _, problems = build_site(paths, folder / "site", profile="quick")
-        (folder / "said.json").write_text(json.dumps({"problems": problems, "says": says}))
+        (folder / "said.json").write_text(json.dumps({"problems": problems, "says": says}), "utf-8")
 
     folder = made_once("small", make)
-    said = json.loads((folder / "said.json").read_text())
+    said = json.loads((folder / "said.json").read_text("utf-8"))
     return SimpleNamespace(site=folder / "site", **said)
 
 

@@ -47,6 +47,24 @@ DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "message": f"RuntimeError: {EVIL}", "cell_source": EVIL}})}),
 }  # fmt: skip
 
+#: Texts that Jupytext cannot read, and what their pages must say.
+UNREADABLE = {
+    "tagtext": ('# %% [markdown]\n# # A\n\n# %% tags="x"\n1\n', """line 4, '# %% tags="x"'"""),
+    "tagnumber": ("# %% tags=3\n1\n", "line 1, '# %% tags=3'"),
+    "tagnumbers": ("# %%\n1\n\n#%% tags=[1]\n1\n", "line 4, '#%% tags=[1]'"),
+    "tagmap": ('# %% {"tags": {"a": 1}}\n1\n', "line 1, "),
+    "celllanguage": ("# %% language=3\n1\n", "line 1, '# %% language=3'"),
+    "kernelname": ("# ---\n# jupyter:\n#   kernelspec: x\n# ---\n\n# %%\n1\n", "its header"),
+    "emptyheader": ("# ---\n# jupyter:\n# ---\n\n# %%\n1\n", "its header"),
+}
+#: Odd headers, which are read: as prose, or not at all.
+ODD = {
+    "listheader": "# ---\n# - a\n# ---\n\n# %%\n1\n",
+    "yamlheader": "# ---\n# jupyter: {\n# ---\n\n# %%\n1\n",
+    "noend": "# ---\n# jupyter:\n\n# %%\n1\n",
+    "idnumber": '# %% id="a b" slideshow=3\n1\n',
+}
+
 
 def spoil(paths: Paths) -> dict[str, str]:
     """A notebook for each sort of damage; what its page must say."""
@@ -54,17 +72,22 @@ def spoil(paths: Paths) -> dict[str, str]:
     for name, (_, files) in DAMAGE.items():
         source, folder = paths.source(f"raj2017/{name}"), paths.output(f"raj2017/{name}", "quick")
         source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text(NOTEBOOK.format(title=f"The one called {name}"))
+        source.write_text(NOTEBOOK.format(title=f"The one called {name}"), "utf-8")
         write_results(folder, f"raj2017/{name}", "quick", claims.get(name, {}))
         for file, content in files.items():
             (folder / file).write_bytes(content.encode() if isinstance(content, str) else content)
     paths.source("raj2017/latin").write_bytes("# %% [markdown]\n# # Schölkopf".encode("latin-1"))
     marked = paths.source("liu2022/few_samples")
-    marked.write_text(marked.read_text(), encoding="utf-8-sig")
+    marked.write_text(marked.read_text("utf-8"), encoding="utf-8-sig")
     (folder.with_name("folder") / "accuracy.png").unlink()
     (folder.with_name("folder") / "accuracy.png").mkdir()
     folder.with_name("folder.html").mkdir()  # a folder named like a page
-    return {f"raj2017/{name}": complaint for name, (complaint, _) in DAMAGE.items()}
+    for name, (text, _) in UNREADABLE.items():
+        paths.source(f"raj2017/{name}").write_text(text, "utf-8")
+    for name, text in ODD.items():
+        paths.source(f"guides/{name}").write_text(text, "utf-8")
+    damaged = {f"raj2017/{name}": complaint for name, (complaint, _) in DAMAGE.items()}
+    return damaged | {f"raj2017/{name}": complaint for name, (_, complaint) in UNREADABLE.items()}
 
 
 def attack(paths: Paths) -> None:
@@ -76,7 +99,7 @@ def attack(paths: Paths) -> None:
     body += "# ```{raw} html\n# <script>alert(7)</script>\n# ```\n"
     body += "#\n# ```{eval-rst}\n# .. raw:: html\n#\n#    <script>alert(8)</script>\n# ```\n"
     body += "#\n# $\\href{javascript:alert(9)}{x}$\n"
-    paths.source(name).write_text(body)
+    paths.source(name).write_text(body, "utf-8")
     claims = {
         "soleymani2025/weyl-law": claim("violated", EVIL, note=EVIL, reason=EVIL, data=EVIL),
         EVIL: claim("matched", EVIL),
@@ -84,15 +107,15 @@ def attack(paths: Paths) -> None:
     }
     folder = paths.published(name)
     write_results(folder, name, "full", claims)
-    content = json.loads((folder / "results.json").read_text())
+    content = json.loads((folder / "results.json").read_text("utf-8"))
     content["figures"][0] |= {"alt": EVIL, "caption": EVIL + " $\\href{javascript:alert(1)}{a}$"}
     content["tables"][0]["caption"] = EVIL
     content["tables"].append({"name": EVIL, "file": "x.csv", "caption": EVIL})
     content["says"] = [{"text": EVIL, "said": EVIL}, {"text": "x", "said": "[a](javascript:b)"}]
     content["provenance"] |= {"code": EVIL, "packages": {EVIL: EVIL}}
     content["volatile"]["hardware"] = {EVIL: EVIL}
-    (folder / "results.json").write_text(json.dumps(content))
-    (folder / "scores.csv").write_text(f'"{EVIL.replace(chr(34), chr(34) * 2)}",b\n1,2\n')
+    (folder / "results.json").write_text(json.dumps(content), "utf-8")
+    (folder / "scores.csv").write_text(f'"{EVIL.replace(chr(34), chr(34) * 2)}",b\n1,2\n', "utf-8")
     html = {"text/html": f"<table><tr><td>{EVIL}</td></tr></table>{EVIL}", "text/plain": EVIL}
     error = {"output_type": "error", "ename": "E", "evalue": EVIL, "traceback": [EVIL]}
     stream = {"output_type": "stream", "name": "stdout", "text": EVIL}
@@ -104,9 +127,9 @@ def attack(paths: Paths) -> None:
                   shown({"image/svg+xml": EVIL, "text/plain": EVIL}),
                   shown({"text/markdown": f"{EVIL} [x](javascript:alert(1))"}),
                   shown({"application/javascript": "alert(1)"}), shown({"text/latex": EVIL})),
-    ))  # fmt: skip
+    ), "utf-8")  # fmt: skip
     # a cell that the compiler cannot take: it ended the whole report once
     minus = "guides/minus"
     paths.source(minus).write_text(
-        "# %% [markdown]\n# # Minus\n\n# %%\nx = " + "-" * 20_000 + "1\n"
+        "# %% [markdown]\n# # Minus\n\n# %%\nx = " + "-" * 20_000 + "1\n", "utf-8"
     )

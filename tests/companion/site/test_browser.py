@@ -1,10 +1,12 @@
 """The site in headless Chromium, opened from disk: it shows all, asks for nothing, finds things."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
 
+from invariance.companion.errors import OutputError
 from invariance.companion.site.build import write_pdf
 
 from .conftest import open_page
@@ -129,6 +131,16 @@ def search(page, site: Path, words: str) -> list[str]:
     return [links.nth(i).get_attribute("href") for i in range(links.count())]
 
 
-def test_the_report_is_printed(project, tmp_path):
+def test_the_report_is_printed(chromium, project, tmp_path):
     made = write_pdf(project, tmp_path / "report.pdf").read_bytes()
     assert made[:5] == b"%PDF-" and len(re.findall(rb"/Type\s*/Page\b", made)) >= 5
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="fonts come from fontconfig on Linux alone")
+def test_a_report_without_words_is_refused(chromium, project, tmp_path, monkeypatch):
+    fonts = tmp_path / "fonts.conf"
+    fonts.write_text(f"<fontconfig><dir>{tmp_path / 'none'}</dir></fontconfig>", "utf-8")
+    monkeypatch.setenv("FONTCONFIG_FILE", str(fonts))
+    with pytest.raises(OutputError, match="without fonts: install some"):
+        write_pdf(project, tmp_path / "report.pdf")
+    assert not (tmp_path / "report.pdf").exists()

@@ -12,7 +12,7 @@ import yaml
 from .conftest import ROOT
 
 IDEAS = runpy.run_path(str(ROOT / "notebooks/pages/_ideas.py"))
-ABOUT = yaml.safe_load((ROOT / "notebooks/papers.yml").read_text())
+ABOUT = yaml.safe_load((ROOT / "notebooks/papers.yml").read_text("utf-8"))
 NAMES = [ABOUT["idea"], *(paper["idea"] for paper in ABOUT["papers"].values())]
 
 
@@ -58,6 +58,6 @@ def test_the_best_fit_is_the_top_of_the_curve():
 
 
 def test_the_moving_picture_is_a_picture_of_its_own():
-    svg = ElementTree.fromstring((ROOT / "figures/orbit.svg").read_text())
+    svg = ElementTree.fromstring((ROOT / "figures/orbit.svg").read_text("utf-8"))
     names = {element.get("class") for element in svg.iter()}
     assert {"turning", "sliding", "still"} <= names and "prefers-reduced-motion" in svg[0].text

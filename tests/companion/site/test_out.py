@@ -17,8 +17,10 @@ def _tree(folder: Path) -> dict[str, bytes]:
 
 def _site(folder: Path) -> Path:
     folder.mkdir(parents=True)
-    (folder / "index.html").write_text("old")
-    (folder / MARKER).write_text(json.dumps({"made by": "invariance", "files": ["index.html"]}))
+    (folder / "index.html").write_text("old", "utf-8")
+    (folder / MARKER).write_text(
+        json.dumps({"made by": "invariance", "files": ["index.html"]}), "utf-8"
+    )
     return folder
 
 
@@ -27,7 +29,7 @@ def test_what_is_not_ours_is_refused_and_stays(project, tmp_path):
     real = _site(here / "site")
     for name in ("thesis/index.html", "thesis/chapters/one.tex", "thesis/.git/HEAD", "file"):
         (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text("years of work")
+        (here / name).write_text("years of work", "utf-8")
     (here / "other").mkdir()
     (here / "other" / MARKER).symlink_to(real / MARKER)
     (here / "link").symlink_to(real, target_is_directory=True)
@@ -44,7 +46,7 @@ def test_what_is_not_ours_is_refused_and_stays(project, tmp_path):
 def test_what_was_put_into_an_earlier_site_stays(tmp_path):
     out = _site(tmp_path / "site")
     refuse_foreign(out)
-    (out / "notes.txt").write_text("mine")
+    (out / "notes.txt").write_text("mine", "utf-8")
     with pytest.raises(SiteError, match=r"holds notes\.txt and an earlier site"):
         refuse_foreign(out)
     (out / "notes.txt").unlink()
@@ -60,7 +62,7 @@ FOREIGN = ("", "[]", "{}", "\0", '{"made by": "me", "files": []}',
 @pytest.mark.parametrize("content", FOREIGN)
 def test_a_marker_of_someone_else_is_none(tmp_path, content):
     (tmp_path / "site").mkdir()
-    (tmp_path / "site" / MARKER).write_text(content)
+    (tmp_path / "site" / MARKER).write_text(content, "utf-8")
     with pytest.raises(SiteError, match="not made by this command"):
         refuse_foreign(tmp_path / "site")
 
@@ -76,9 +78,9 @@ def _sphinx(out: Path, more: str = "", fails: bool = False):
 
     def write(book, source, draft):
         draft.mkdir()
-        (draft / "index.html").write_text("new")
+        (draft / "index.html").write_text("new", "utf-8")
         if more:
-            (out / more).write_text("mine")
+            (out / more).write_text("mine", "utf-8")
         return 1 / 0 if fails else []
 
     return write
@@ -96,7 +98,7 @@ def test_an_earlier_site_is_replaced_as_a_whole_or_stays_with_what_came(
     monkeypatch.setattr(sphinx, _sphinx(out))
     build_site(project, out)
     assert _tree(out).keys() == {"index.html", MARKER} and _tree(out)["index.html"] == b"new"
-    (out / "index.html").write_text("old")
+    (out / "index.html").write_text("old", "utf-8")
     monkeypatch.setattr(sphinx, _sphinx(out, "notes.txt"))
     with pytest.raises(SiteError, match=r"notes\.txt"):
         build_site(project, out)

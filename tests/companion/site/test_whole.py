@@ -46,7 +46,7 @@ def test_it_is_small_and_no_link_is_dead(site, pages):
     assert dead_links(pages, site) == []
     assert sum(p.stat().st_size for p in site.rglob("*") if p.is_file()) < 15e6
     for path in pages:
-        text = path.read_text()
+        text = path.read_text("utf-8")
         assert "example.org" not in text and "bool(x) -&gt; bool" not in text, path
         if 'class="math' in text:  # also where all formulas stand on lines of their own
             assert "mathjax/startup.js" in text, path
@@ -92,7 +92,7 @@ def test_every_public_name_leads_to_its_source_and_the_notebooks_that_use_it(sit
             leads = [target(site / page, a) for a in found.links if "/code/" in a]
             assert any(at.rpartition(".")[2] == name for _, at in leads) and name in sources, name
     page = site / "api/invariance.features.GroupCDF.html"
-    text = page.read_text()  # examples stand above the methods
+    text = page.read_text("utf-8")  # examples stand above the methods
     assert 0 < text.index('class="gallery"') < text.index("GroupCDF.transform")
     assert site / "mroueh2015/xperm.html" in {target(page, a)[0] for a in pages[page].links}
 
@@ -161,7 +161,7 @@ def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, width, hei
     assert len(pages) > (160 if width == 375 else 80)
     wrong, heads = [], {}
     for path in sorted([*pages, *claims[::10]]):
-        head, body = re.split("<body.*?>", path.read_text(), maxsplit=1)
+        head, body = re.split("<body.*?>", path.read_text("utf-8"), maxsplit=1)
         heads.setdefault(OWN.sub("", head), []).append((path, body.partition("</body>")[0]))
     assert len(heads) < 5
     for alike in heads.values():

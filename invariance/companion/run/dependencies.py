@@ -276,7 +276,7 @@ class Dependencies:
             return
         in_order = value.T if value.flags.f_contiguous else np.ascontiguousarray(value)
         if value.size and value.dtype.itemsize:
-            self._hash.update(memoryview(np.asarray(in_order).reshape(-1).view(np.uint8)))
+            self._hash.update(np.asarray(in_order).reshape(-1).view(np.uint8).data)
 
     def _scalar(self, value: np.generic) -> None:
         if not self._by_name(type(value)):
@@ -344,7 +344,7 @@ class Dependencies:
             self._route.append(name)
             self._fail(f"and assigns this global in {function.__name__}: return it instead")
         known = function.__globals__
-        built_in = function.__builtins__
+        built_in = function.__builtins__  # type: ignore[attr-defined]
         for name in sorted(found.names):
             self._note("global", name)
             if name in known:

@@ -191,7 +191,7 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
         warn_indefinite("kernel_ridge", size, "clipped" if clip else "kept")
     noise = certain_rounding(gram)
     # below rounding a factor would give what rounding makes of equal points
-    lost = lowest == 0 and ridges.min() < noise and not _exceeds(gram, noise)
+    lost = lowest == 0 and ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
     if (lowest == 0 or not clip) and not lost:
         safe = np.inf if lowest < 0 else rounding(gram)
         duals = solve_ridges(gram, centred, ridges, safe=safe)
@@ -200,8 +200,8 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
     columns = centred.reshape(len(gram), -1)
     path = path_of_eigenvalues(values, vectors, columns, rounding(gram), noise)
-    duals = [vectors @ (path.gains(ridge)[:, None] * path.inside) for ridge in ridges]
-    return np.array(duals).reshape(len(ridges), *targets.shape)
+    each = [vectors @ (path.gains(ridge)[:, None] * path.inside) for ridge in ridges]
+    return np.array(each).reshape(len(ridges), *targets.shape)
 
 
 def _inverse(

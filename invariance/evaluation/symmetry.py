@@ -4,20 +4,43 @@ In 1,000 simulations each (``tests/slow_checks/symmetry_test.py``), of two model
 good one is preferred in 2.8 % of samples of 40 points and in 2.4 % of 150. Of data like those of
 its example, "shifts" is found to lower the error in 93 %, "signs" to raise it in all.
 
-`find_symmetry` asks it of nested groups, each beside its parents, the largest groups inside it. Of
-errors :math:`\ell_i` of n points left out, the mean of
-:math:`d_i = (1 + m)\, \ell_i^{\text{parent}} - \ell_i`, with a margin m, is compared with Student's
-t at variance :math:`\max(2 s^2, s^2 + 4 \bar\ell\, |\bar d|) / n`: Nadeau and Bengio's, or that of
-a symmetry broken by as much as it gains, without which fits that differ in one direction only pass
-too often. A group is tested once all inside it have passed, at level 0.05 / w, w the most
-groups left of which none is inside another: the chance of any false rejection is at most 0.05
-(sequential rejection, Goeman and Solari 2010). Without any order that is Holm's method.
+`find_symmetry` asks it of nested groups, each beside its parents, the largest groups inside it, by
+the errors :math:`\ell_i` of n points left out. A p-value is the larger of two.
+
+- The mean of :math:`d_i = (1 + m)\, \ell_i^{\text{parent}} - \ell_i`, with a margin m, is compared
+  with Student's t at variance :math:`1.5\, s^2 / n`: points that are left out share their training
+  points. (On folds n is the number of training points.)
+- That test alone passes fits that differ by little: if the parent has one direction more, which is
+  worth its noise, it says "supported" in 15 % of samples, whenever the direction happened to be
+  estimated as nearly nothing. For regression the second p-value is of this hypothesis: the parent's
+  fit has k directions more, and they are worth their noise. In least squares with Gaussian errors
+  of variance :math:`\sigma^2` then :math:`U = n\, \overline{d^2} / \sigma^2` (at m = 0) has the
+  noncentral chi-square distribution of k degrees of freedom and noncentrality k, and
+  :math:`n\, (\bar\ell^{\text{parent}} / \bar\ell)^2 - n = 2 k - U`. These give k, and the p-value
+  is the chance of a U that is no larger. The left side is multiplied by 0.76, for errors of other
+  distributions.
+
+In 1,000 simulations each (the same script), with samples of 50 and of 150 points, a group is
+supported in 0 to 4.6 % if the parent has 1 to 30 directions more that are worth their noise, with
+errors of four distributions, and in 2.8 to 5.0 % if it exchanges features for others that are as
+good, for numbers and for labels (two standard errors: at most 1.4 %). Of 50 points, a gain of 5 % of
+the error is seen in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t test
+sees 34, 43 and 68 % of these, but also finds up to 25 % of gains that are none. What frees a model
+of one or two directions is hardly ever seen: of one direction, the best test with this size that
+there is finds 8 %.
+
+Folds and points are the same for all models, so that differences are paired. A group is tested
+once all inside it have passed, at level 0.05 / w, w the most groups left of which none is inside
+another: the chance of any false rejection is at most 0.05 (sequential rejection, Goeman and Solari
+2010). Without any order that is Holm's method. The largest group supported is thus chosen within
+this level, but its error in the table is that of a choice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from itertools import permutations
 from math import prod
 from typing import Annotated, Any
@@ -334,7 +357,7 @@ def find_symmetry(
     error is higher than that of some group inside. With probability 0.95 none is called supported
     that does not lower the expected error, and with 0.95 none refuted that does not raise it. A
     symmetry that is broken by less than it helps lowers the error too: no test tells it from an
-    exact one. How it is done: see the module.
+    exact one. How it is done, and how large a gain must be to be seen: see the module.
 
     Parameters
     ----------
@@ -370,18 +393,22 @@ def find_symmetry(
     models = {_NOTHING: clone(model), **{name: build(model, named[name]) for name in inside}}
     splits = None if cv is None else _splits(cv, points, targets, is_classifier(model))
     losses, n_train = _left_out(models, points, targets, splits)
-    return _decided(inside, losses, margin, 1 + len(targets) / n_train)
+    n_outputs = 0 if is_classifier(model) else targets[0].size
+    compare = partial(_one_sided, margin=margin, n_train=n_train, n_outputs=n_outputs)
+    return _decided(inside, losses, compare)
 
 
 def _decided(
-    inside: Mapping[str, set[str]], losses: Mapping[str, NDArray[Any]], margin: float, factor: float
+    inside: Mapping[str, set[str]],
+    losses: Mapping[str, NDArray[Any]],
+    compare: Callable[[NDArray[Any], NDArray[Any]], tuple[float, float]],
 ) -> FoundSymmetry:
-    """From the groups inside each and the points' errors; ``factor`` is that of a variance."""
+    """The table and the largest group, from the groups inside each and the points' errors."""
     over, helps, harms = dict[str, str](), dict[str, float](), dict[str, float]()
     for name, smaller in inside.items():
         p = {}
         for k in (_NOTHING, *smaller):
-            p[k] = _one_sided((1 + margin) * losses[k], losses[name], factor)
+            p[k] = compare(losses[k], losses[name])
         largest = smaller.difference(*(inside[k] for k in smaller)) or {_NOTHING}
         helps[name], over[name] = max((p[k][0], k) for k in largest)
         harms[name] = min(1.0, len(p) * min(against for _, against in p.values()))
@@ -441,14 +468,45 @@ def _sizes(found: NDArray[Any], y: NDArray[Any], classifier: bool) -> NDArray[An
     return np.linalg.norm(errors.reshape(len(y), -1), axis=1)
 
 
-def _one_sided(parent: NDArray[Any], own: NDArray[Any], factor: float) -> tuple[float, float]:
-    """p-values of no gain, and of no loss, from two models' errors of the same points."""
-    d = parent - own
-    n, mean, variance = len(d), float(d.mean()), float(d.var(ddof=1))
-    se = float(np.sqrt(max(factor * variance, variance + 4 * own.mean() * abs(mean)) / n))
+def _one_sided(
+    parent: NDArray[Any], own: NDArray[Any], *, margin: float, n_train: float, n_outputs: int
+) -> tuple[float, float]:
+    """p-values of no gain, and of no loss, from two models' errors of the same points.
+
+    ``n_outputs`` is zero for errors of labels.
+    """
+    d = (1 + margin) * parent - own
+    mean = float(d.mean())
+    n = min(len(d), n_train)
+    se = float(np.sqrt(1.5 * d.var(ddof=1) / n))
     if not se:
         return float(mean <= 0), float(mean >= 0)
-    return float(stats.t.sf(mean / se, n - 1)), float(stats.t.cdf(mean / se, n - 1))
+    helps = float(stats.t.sf(mean / se, len(d) - 1))
+    harms = float(stats.t.cdf(mean / se, len(d) - 1))
+    if n_outputs:
+        helps = max(helps, _by_luck(parent, own, margin, n * n_outputs, n_outputs))
+    return helps, harms
+
+
+def _by_luck(
+    parent: NDArray[Any], own: NDArray[Any], margin: float, n: float, n_outputs: int
+) -> float:
+    """p-value of directions worth their noise that happened to be estimated as nearly nothing.
+
+    See the module; n counts the numbers learned from. A difference of norms of errors in t outputs
+    sees one t-th of the squares of differences.
+    """
+    variance = float(np.mean(np.square(own))) / n_outputs
+    if not variance:  # the group's model is exact
+        return 0.0
+    squares = n * float(np.mean(np.square(parent - own))) / variance
+    gained = 0.76 * n * float((parent.mean() / own.mean()) ** 2 - 1)
+    directions = max((gained + squares) / 2, 1e-3)
+    worth = directions + 0.76 * n * (1 - 1 / (1 + margin) ** 2)
+    if directions + worth < 1e4:
+        return float(stats.ncx2.cdf(squares, directions, worth))
+    spread = np.sqrt(2 * (directions + 2 * worth))
+    return float(stats.norm.cdf((squares - directions - worth) / spread))
 
 
 def _along(p: dict[str, float], inside: Mapping[str, set[str]]) -> dict[str, float]:

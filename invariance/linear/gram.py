@@ -191,7 +191,7 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
         warn_indefinite("kernel_ridge", size, "clipped" if clip else "kept")
     noise = certain_rounding(gram)
     # below rounding a factor would give what rounding makes of equal points
-    lost = lowest == 0 and ridges.min() < noise and not _exceeds(gram, noise)
+    lost = lowest == 0 and ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
     if (lowest == 0 or not clip) and not lost:
         safe = np.inf if lowest < 0 else rounding(gram)
         duals = solve_ridges(gram, centred, ridges, safe=safe)

@@ -155,6 +155,11 @@ def namespace(X: Any) -> Any:
     return _compat().array_namespace(X) if is_foreign(X) else np
 
 
+def detached(X: Any) -> Any:
+    """An array of another library without the history of its derivatives."""
+    return X.detach() if hasattr(X, "detach") else X
+
+
 def wants_gradient(X: Any) -> bool:
     """Whether derivatives with respect to an array of PyTorch are asked for."""
     if not _compat().is_torch_array(X):

@@ -23,12 +23,22 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 
 from ..core import parameters as kinds
-from ..core.arrays import check_array, check_arrays, is_foreign, is_plain, numpy_only
+from ..core.arrays import (
+    check_array,
+    check_arrays,
+    detached,
+    is_foreign,
+    is_plain,
+    like,
+    numpy_only,
+    on_host,
+)
 from ..core.kernel_matrix import takes_sets
 from ..core.parameters import check_parameters, plain, short, stores_parameters
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
+from ..orbits.numerics import REPAIR_FROM, centre_of, error_of, half_squares, needs_care, repair
 from ..orbits.way import SINGLE_ERROR, half_norms
 
 Array = NDArray[Any]
@@ -448,18 +458,25 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
     """v of all pairs of rows (see `Form`); of distances above zero by rounding alone, which outer
     functions cut off; zero on the diagonal for Y=None.
 
-    Single precision is left for double where it would change a kernel's values.
+    Single precision is left for double where it would change a kernel's values, and inner products
+    for differences (`orbits.numerics`).
     """
     other = X if Y is None else Y
     if not form.distance:
         return X @ other.T
     if xp is not np:
-        v = X @ other.T - half_norms(X)[:, None] - half_norms(other)[None, :]
-        if Y is None:
-            v = xp.where(xp.eye(v.shape[0], dtype=xp.bool, device=X.device), 0 * v[:1, :1], v)
-        return v
-    halves, others = np.einsum("nd,nd->n", X, X) / 2, np.einsum("nd,nd->n", other, other) / 2
+        return _distances_of_arrays(form, X, Y, xp)
+    halves = np.einsum("nd,nd->n", X, X) / 2
+    others = halves if Y is None else np.einsum("nd,nd->n", other, other) / 2
     largest = float(max(halves.max(initial=0), others.max(initial=0)))
+    careful = needs_care(form, largest)
+    centre = centre_of(form, other) if careful else None
+    if centre is not None:
+        X = X - centre
+        other = X if Y is None else Y - centre
+        halves = half_norms(X)
+        others = half_norms(other)
+        largest = float(max(halves.max(), others.max()))
     narrow = np.result_type(X, other) == np.float32
     if narrow and 2 * form.sensitivity * largest * np.finfo(np.float32).eps > SINGLE_ERROR:
         v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
@@ -469,8 +486,30 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         v = X @ other.T
         v -= halves[:, None]
         v -= others
+        if careful:
+            repair(form, v, X, other, halves, others)
     if Y is None:
         np.fill_diagonal(v, 0)
+    return v
+
+
+def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
+    """`products` of arrays of another library."""
+    other = X if Y is None else Y
+    points = on_host(detached(other))
+    largest = float(half_norms(points.astype(float)).max())
+    centre = centre_of(form, points) if needs_care(form, largest) else None
+    if centre is not None:
+        X = X - like(centre, X)
+        other = X if Y is None else Y - like(centre, Y)
+    halves, others = half_norms(X), half_norms(other)
+    worst = min(float(xp.max(detached(A))) for A in (halves, others))
+    if error_of(form, worst) > REPAIR_FROM:
+        v = half_squares(X, other)
+    else:
+        v = X @ other.T - halves[:, None] - others[None, :]
+    if Y is None:
+        v = xp.where(xp.eye(v.shape[0], dtype=xp.bool, device=X.device), 0 * v[:1, :1], v)
     return v
 
 

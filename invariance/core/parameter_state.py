@@ -24,6 +24,8 @@ _CONSTANTS = frozenset(
 )
 #: Bytes that are compared at a time, so that what they give stays in a processor's cache.
 _CHUNK = 2**20
+#: Bytes up to which an array is compared by a copy: that takes less than a call of NumPy.
+_SMALL = 2**13
 
 
 class ParameterState:
@@ -123,11 +125,8 @@ class ParameterState:
         self.objects.append(value)
         self.values.append(type(value))
         attributes = getattr(value, "__dict__", None)
-        if hasattr(value, "get_params"):
-            for name, part in (attributes or {}).items():
-                if name[0] != "_":
-                    self.values.append(name)
-                    self._add(part)
+        if attributes is not None and hasattr(value, "get_params"):
+            self._add_named({name: attributes[name] for name in attributes if name[0] != "_"})
             return
         numbers = _numbers(value)
         if numbers is not None:
@@ -137,9 +136,15 @@ class ParameterState:
         if attributes is None and not slots:
             self.values.append(value)  # nothing can be seen of it
         held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-        for name, part in (held | (attributes or {})).items():
-            self.values.append(name)
-            self._add(part)
+        self._add_named(held | (attributes or {}))
+
+    def _add_named(self, parts: dict[str, Any]) -> None:
+        self.values += parts
+        for part in parts.values():
+            if type(part) in _CONSTANTS:  # most are, at every call
+                self.values.append(part)
+            else:
+                self._add(part)
 
 
 def _content(cell: Any) -> Any:
@@ -188,6 +193,8 @@ def _same_array(one: NDArray[Any], two: NDArray[Any]) -> bool:
     """Whether two arrays hold the same bytes."""
     if one.dtype != two.dtype or one.shape != two.shape:
         return False
+    if one.nbytes <= _SMALL:
+        return one.tobytes() == two.tobytes()
     if one.flags.f_contiguous and two.flags.f_contiguous:
         one, two = one.T, two.T
     one, two = (np.ascontiguousarray(A).reshape(-1).view(np.uint8) for A in (one, two))

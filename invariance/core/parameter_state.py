@@ -90,7 +90,9 @@ class ParameterState:
             self._add_all(kind, 0, (value.__func__, value.__self__))
         elif kind is FunctionType:
             cells = [_content(cell) for cell in value.__closure__ or ()]
-            self._add_bound(value, [value.__code__, value.__defaults__, value.__kwdefaults__], cells)
+            self._add_bound(
+                value, [value.__code__, value.__defaults__, value.__kwdefaults__], cells
+            )
         elif isinstance(value, (bytearray, memoryview, array)):
             self._add_all(kind, 0, (bytes(value),))
         else:

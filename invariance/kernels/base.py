@@ -32,12 +32,13 @@ from ..core.arrays import (
     is_foreign,
     is_plain,
     like,
+    namespace,
     numpy_only,
     on_host,
 )
 from ..core.kernel_matrix import takes_sets
 from ..core.parameter_state import ParameterState
-from ..core.parameters import check_parameters, plain, short, stores_parameters
+from ..core.parameters import ParameterError, check_parameters, plain, short, stores_parameters
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
@@ -196,9 +197,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
         """A function (X, Y) -> mean, or largest value, of k(x, g y) over a whole group, at once.
 
-        None if there is none. `Average` asks only if `preserved_by` says yes: its mean over both
-        arguments' transformations is one over those of the second then, and only then. Kernels that are functions of inner products need none for
-        their largest value, and those that are exponentials of them none for their mean.
+        None if there is none. `Average` asks only if `preserved_by` says yes: only then is its mean
+        over both arguments' transformations one over those of the second. Kernels that are
+        functions of inner products need none for their largest value, and those that are
+        exponentials of them none for their mean.
         """
         return None
 
@@ -322,6 +324,24 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         if functions is None:
             return whole_derivatives(self, X)
         return of_products(OrbitProducts(X, None, base=self), functions)
+
+
+def root_of_diagonal(owner: str, values: Any, rounding: Any = 0.0) -> Any:
+    """Roots of k(x, x), by which ``normalize`` divides; refuses points that have none.
+
+    ``rounding``, of the values' shape or one number, is what sums that should be zero may give.
+    """
+    xp = namespace(values)
+    wrong = ~(values > rounding)
+    if bool(xp.any(wrong)):
+        first = int(xp.argmax(xp.astype(wrong, xp.int8) if xp is not np else wrong))
+        count = int(xp.sum(xp.astype(wrong, xp.int64) if xp is not np else wrong))
+        raise ParameterError(
+            f"{owner} needs K(x, x) above zero for normalize=True, but it is zero up to rounding, "
+            f"or no number, for {count} of {values.shape[0]} points, the first of them at {first}: "
+            "take normalize=False, leave these points out, or take another base kernel"
+        )
+    return xp.sqrt(values)
 
 
 def preserved(kernel: Any, group: Transformations) -> bool:

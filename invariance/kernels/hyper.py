@@ -57,8 +57,8 @@ class Hyperkernel(Kernel):
         if error > _LOST:
             warn(
                 f"Hyperkernel: the base kernel's values, up to {largest:.1e}, lose digits in "
-                f"distances, and values are wrong by about {min(error, 1.0):.0e}: centre the points, "
-                "or take a smaller gamma"
+                f"distances, and values are wrong by about {min(error, 1.0):.0e}: centre the "
+                "points, or take a smaller gamma"
             )
         values = -2 * gram
         values += left[:, None]

@@ -182,7 +182,7 @@ class OrbitProducts:
             xp, symmetric, results = problem.xp, False, None
             final, first = xp.float64, xp.astype(first, problem.target.dtype)
         else:
-            final = np.result_type(first, second if swap else self.Z)
+            final = np.result_type(X, self.Z)
             first = first.astype(problem.dtype, copy=False)
             dtype = np.result_type(final, problem.dtype) if reduction.extreme else final
             results = list(out)
@@ -549,7 +549,7 @@ class _Lossy:
                 return
         self._put(found, first, reduction, rows, columns)
 
-    def _decays(self, reduction: Reduction) -> bool:
+    def _decays(self, reduction: Any) -> bool:
         """Whether small values are those of points far from each other."""
         form = form_of(self.exact.base, image_shape(None, self.exact.base, self.exact.Z.shape[1]))
         decaying = form is not None and form.rate is not None and form.rate > 0

@@ -1,4 +1,4 @@
-"""What kernels remember between calls: the answer is that of a new kernel with the same parameters."""
+"""What kernels remember: the answer is that of a new kernel with the same parameters."""
 
 import copy
 import functools
@@ -102,7 +102,7 @@ class Weighted(K.Kernel):
 
 
 class Scaled(G.Transformations):
-    """Points times a weight, wherever it is held; the elements are listed once and kept by plans."""
+    """Points times weights, wherever these are held; plans keep the elements."""
 
     unitary = False
     linear = True
@@ -313,9 +313,7 @@ def test_a_kernel_that_only_passes_calls_on_is_told_what_it_loses():
 
 
 def test_a_group_that_only_passes_its_elements_on_is_told_what_it_loses():
-    with pytest.warns(
-        UserWarning, match=r"Tagged.*elements.*as_shifts = CyclicShifts\.as_shifts"
-    ):
+    with pytest.warns(UserWarning, match=r"Tagged.*elements.*as_shifts = CyclicShifts\.as_shifts"):
 
         class Tagged(G.CyclicShifts):
             def elements(self):

@@ -23,6 +23,11 @@ from .extras import need
 from .parameters import ParameterError, short
 
 _FLOATS = (np.float64, np.float32)
+#: What gradients pass through.
+_WITH_GRADIENT = (
+    "take what has one: Gaussian and the like, Average and BestFit of points that are not "
+    "transformed, OrbitFourier.transform"
+)
 
 
 def check_array(X: Any, *, input_name: str = "X", **how: Any) -> NDArray[Any]:
@@ -155,6 +160,11 @@ def namespace(X: Any) -> Any:
     return _compat().array_namespace(X) if is_foreign(X) else np
 
 
+def detached(X: Any) -> Any:
+    """An array of another library without the history of its derivatives."""
+    return X.detach() if hasattr(X, "detach") else X
+
+
 def wants_gradient(X: Any) -> bool:
     """Whether derivatives with respect to an array of PyTorch are asked for."""
     if not _compat().is_torch_array(X):
@@ -214,13 +224,19 @@ def numpy_only(owner: str, alternative: str, X: Any, Y: Any = None) -> NoReturn:
     how = {"torch": "{}.detach().cpu().numpy()"}
     foreign = {name: A for name, A in (("X", X), ("Y", Y)) if is_foreign(A)}
     ways = [how.get(_library(A), "numpy.asarray({})").format(k) for k, A in foreign.items()]
-    raise TypeError(f"{owner} takes NumPy arrays only; pass {' and '.join(ways)}, or {alternative}")
+    lost = any(wants_gradient(A) for A in foreign.values())
+    warned = f"; no gradient passes through these: to learn with respect to them, {alternative}"
+    said = warned if lost else f", or {alternative}"
+    raise TypeError(f"{owner} takes NumPy arrays only; pass {' and '.join(ways)}{said}")
 
 
 def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with NumPy") -> None:
     """Raise a ValueError where a gradient with respect to X is asked for and would be lost."""
     if wants_gradient(X):
-        raise ValueError(f"{owner} {reason} and has no gradient: pass X.detach()")
+        raise ValueError(
+            f"{owner} {reason} and has no gradient: for its values alone pass X.detach(), through "
+            f"which nothing is learned; to learn with respect to X {_WITH_GRADIENT}"
+        )
 
 
 def on_host(X: Any, owner: str = "on_host") -> NDArray[Any]:

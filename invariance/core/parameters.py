@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
+from math import inf
 from numbers import Integral, Real
 from operator import is_
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
@@ -254,6 +255,18 @@ def short(value: Any, length: int = 100) -> str:
     return text if len(text) <= length else f"{text[:half]}...{text[half + 3 - length :]}"
 
 
+def _beyond(value: Any) -> str:
+    """Why a finite number is none that may be computed with."""
+    if not isinstance(value, Real) or isinstance(value, _BOOLS) or value in (0, inf, -inf):
+        return ""
+    size: Any = abs(value)
+    if size > 1e150:
+        return ": magnitudes beyond 1e150 overflow when they are multiplied; rescale the data"
+    if 0 < size < 1e-300:
+        return ": magnitudes below 1e-300 overflow when they divide; rescale the data"
+    return ""
+
+
 def check_values(
     owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -268,7 +281,7 @@ def check_values(
     for name in filter(kinds.__contains__, values):
         kind, value = kinds[name], values[name]
         if not kind.accepts(value):
-            got = short(value)
+            got = short(value) + _beyond(value)
             if isinstance(value, type):
                 got += f"; make an instance of the class, {value.__name__}(...)"
             raise ParameterError(f"{owner} needs {name} to be {kind.words}, got {got}")

@@ -9,12 +9,15 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, namespace
+from ..core.arrays import detached, is_foreign, like, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
-from ..orbits import WeightedMean
+from ..orbits import Form, WeightedMean
+from ..orbits.numerics import centre_of
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import draw_frequencies, median_gamma
 
+#: Error of phases in single precision above which they are computed in double.
+_PHASE_ERROR = 1e-3
 #: Numbers of which cosines are taken at a time, and up to where a polynomial gives them.
 _BLOCK, _LARGE = 4096, 1e5
 #: sin(2 pi x) / x by powers of x^2, for |x| <= 1/4.
@@ -77,6 +80,9 @@ class OrbitFourier(OrbitFeatures):
     ----------
     templates_ : ndarray of shape (s, d), of X's type
     phases_ : ndarray of shape (s,)
+    centre_ : ndarray of shape (d,) or None
+        A point that the group fixes, from which x is taken if the points lie far from the origin:
+        products of features stay the same, and phases small.
     elements_, weights_ : the group elements acting (on ``side_``) and their weights
     side_ : {"first", "second"}
     gamma_ : float
@@ -105,9 +111,18 @@ class OrbitFourier(OrbitFeatures):
         self.gamma_ = self.gamma
         if isinstance(self.gamma_, str):
             self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
-        how = {"n_components": self.n_components, "n_features": seen.shape[1], "random_state": rng}
-        self.templates_ = draw_frequencies(self.kernel, self.gamma_, **how).astype(X.dtype)
+        frequencies = draw_frequencies(
+            self.kernel,
+            self.gamma_,
+            n_components=self.n_components,
+            n_features=seen.shape[1],
+            random_state=rng,
+        )
+        self.templates_ = frequencies.astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
+        # Far from the origin phases would be large numbers.
+        same = seen.shape[1] == X.shape[1]
+        self.centre_ = centre_of(Form(distance=True), X, self.group_) if same else None
         functions = [cosine] if self.form == "phase" else [cosine, sine]
         self._n_features_out = self.n_components * len(functions)
         factor = float(np.sqrt(2 / self._n_features_out))
@@ -118,6 +133,21 @@ class OrbitFourier(OrbitFeatures):
             offsets=self.phases_ if self.form == "phase" else None,
             keeps=WeightedMean(functions, factor=factor),
         )
+
+    def _reduced(self, X: Any) -> Any:
+        """Means of waves; in double precision if phases would be lost in single."""
+        if self.centre_ is not None:
+            X = X - like(self.centre_, X)
+        xp = namespace(X)
+        if X.dtype != xp.float32:
+            return super()._reduced(X)
+        lengths = np.sqrt(np.square(self.templates_, dtype=float).sum(axis=1))
+        seen = detached(X)
+        largest = max(float(xp.max(seen)), -float(xp.min(seen))) * X.shape[1] ** 0.5
+        if largest * float(np.median(lengths)) * np.finfo(np.float32).eps <= _PHASE_ERROR:
+            return super()._reduced(X)
+        found = super()._reduced(X.astype(float) if xp is np else xp.astype(X, xp.float64))
+        return found.astype(np.float32) if xp is np else xp.astype(found, xp.float32)
 
     def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
         """Some points as the group shows them: they set the bandwidth and the dimension."""

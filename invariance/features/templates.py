@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import log10, prod
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -170,25 +170,36 @@ def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -
     >>> median_gamma([[0.0], [1.0]])
     0.5
     """
-    points = check_array(X, estimator="median_gamma")
+    points = check_array(X, estimator="median_gamma").astype(float, copy=False)
     rng = check_random_state(random_state)
     if len(points) > _MOST:
         points = points[rng.choice(len(points), _MOST, replace=False)]
     if len(points) < 2:
         return 1.0
+    # In a unit of about the points' size, a power of two, no square overflows or vanishes.
+    reach = float(np.max(points.max(axis=0) / 2 - points.min(axis=0) / 2))
+    if reach == 0:
+        return 1.0
+    exponent = int(np.frexp(reach)[1])
+    points = np.ldexp(points, -exponent)
     if kernel == "laplacian":
         median = float(np.median(pdist(points, "cityblock")))
+        exponents = exponent
     else:
         median = 2 * _median_squared_distance(points)
+        exponents = 2 * exponent
     if median == 0:
         spread = float(np.ptp(points, axis=0).max())
         if spread > 0 and spread**2 < np.finfo(float).tiny:
             raise ValueError(f"X is too close, within {spread:.2g}: rescale X")
         return 1.0
-    gamma = 1 / median
-    if not 0 < gamma < np.inf:
-        raise ValueError(f"X is too {'far apart' if gamma == 0 else 'close'}: rescale X")
-    return gamma
+    size = -log10(median) - exponents * log10(2)
+    if not -300 <= size <= 150:
+        raise ValueError(
+            f"X is too {'far apart' if size < 0 else 'close'}: rescale X, as the median distance "
+            f"asks for a gamma of about 1e{size:+.0f}, beyond the range from 1e-300 to 1e+150"
+        )
+    return float(np.ldexp(1 / median, -exponents))
 
 
 def _median_squared_distance(X: NDArray) -> float:

@@ -6,6 +6,7 @@ slicing, sampling and blocking read the same for permutations, angles and matric
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -139,12 +140,26 @@ class Transformations(BaseEstimator, ABC):
             return all(getattr(base, n, None) is getattr(cls, n, None) for n in _ACTION)
 
         defaults = Transformations._unknown, Transformations.chain
+        lost = {}
         for name, default in vars(Transformations).items():
             if name in vars(cls) or default not in defaults:
                 continue
             owners = [b for b in cls.__bases__ if getattr(b, name, None) is getattr(cls, name)]
             if not any(map(acts_alike, owners)):
+                if getattr(cls, name) is not default:
+                    lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
                 setattr(cls, name, default)
+        changed = [name for name in _ACTION if name in vars(cls)]
+        if lost and changed:
+            name, owner = next(iter(lost.items()))
+            still = ", ".join(f"{n} = {base.__name__}.{n}" for n, base in lost.items())
+            warnings.warn(
+                f"{cls.__name__} defines {' and '.join(changed)}, so that {', '.join(lost)} of "
+                f"{owner.__name__} may not hold for it: kernels and features take its elements one "
+                f"by one, often ten times slower. What still holds has to be said in the class, as "
+                f"{still}; what does not as {name} = Transformations.{name}, without this warning",
+                stacklevel=2,
+            )
 
     @property
     def shape(self) -> tuple[int, ...] | None:

@@ -22,9 +22,9 @@ from ..core.arrays import is_foreign, namespace, numpy_only, on_host
 from ..core.config import block_bytes_of
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
-from ..orbits import OrbitProducts, Reduction, WeightedMean, row_blocks
+from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
 from ..orbits.way import in_tiles, joined, warn
-from .base import of_products, preserved, whole_derivatives
+from .base import of_products, preserved, root_of_diagonal, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -122,10 +122,19 @@ class Average(OrbitKernel):
 
         def own(A: Any) -> Any:
             blocks = (A[some, :] for some in row_blocks(A.shape[0], 1, 16))
-            return xp.sqrt(joined(xp, [diagonal(self._gram(a, None, plain=True)) for a in blocks]))
+            values = joined(xp, [diagonal(self._gram(a, None, plain=True)) for a in blocks])
+            return root_of_diagonal(type(self).__name__, values, self._rounding(A))
 
         left = own(X)
         return gram / left[:, None] / (left if Y is X else own(Y))
+
+    def _rounding(self, X: Any) -> Any:
+        """What a mean that is zero may come to where values of both signs are summed."""
+        form = form_of(self.base, (1, X.shape[1], 1))
+        if is_foreign(X) or (form is not None and form.distance):
+            return 0.0
+        sizes = np.abs(np.asarray(self.base.diag(X), dtype=float))
+        return 16 * float(np.finfo(X.dtype).eps) * sizes
 
     # -- which sums ------------------------------------------------------------------------------
 

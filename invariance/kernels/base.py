@@ -7,13 +7,15 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 
 from __future__ import annotations
 
+import threading
+import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
 from functools import partial
 from math import comb
-from operator import is_
 from typing import Annotated, Any, ClassVar
+from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,12 +25,24 @@ from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 
 from ..core import parameters as kinds
-from ..core.arrays import check_array, check_arrays, is_foreign, is_plain, numpy_only
+from ..core.arrays import (
+    check_array,
+    check_arrays,
+    detached,
+    is_foreign,
+    is_plain,
+    like,
+    namespace,
+    numpy_only,
+    on_host,
+)
 from ..core.kernel_matrix import takes_sets
-from ..core.parameters import check_parameters, plain, short, stores_parameters
+from ..core.parameter_state import ParameterState
+from ..core.parameters import ParameterError, check_parameters, plain, short, stores_parameters
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
+from ..orbits.numerics import REPAIR_FROM, centre_of, error_of, half_squares, needs_care, repair
 from ..orbits.way import SINGLE_ERROR, half_norms
 
 Array = NDArray[Any]
@@ -79,23 +93,23 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
     return bound, rows
 
 
-def parameters_of(estimator: Any) -> list[Any]:
-    """The parameters of an estimator and of those among them, which are named by their classes."""
-    found: list[Any] = []
-    queue = [estimator]
-    while queue:
-        part = queue.pop()
-        found.append(type(part))
-        for name, value in vars(part).items():
-            if name[0] == "_":
-                continue
-            if hasattr(value, "get_params"):
-                queue.append(value)
-            elif type(value) in (list, np.ndarray):  # which may be changed in place
-                found.append(repr(value) if type(value) is list else hash(value.tobytes()))
-            else:
-                found.append(value)
-    return found
+class _Call(threading.local):
+    """A call of a kernel, in which the parameters of each kernel are looked at once."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.looked_at: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.looked_at.clear()
+
+
+_call = _Call()
 
 
 class Kernel(BaseEstimator, GaussianProcessKernel):
@@ -114,12 +128,35 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     _tuned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Withdraw inherited forms where the class has values of its own."""
+        """Withdraw inherited forms where the class has values of its own, and warn of it."""
         super().__init_subclass__(**kwargs)
-        cls._form = vars(cls).get("inner_form", cls._form)
-        if {"_gram", "__call__"} & vars(cls).keys():
-            for name in {"inner_form", "closed_form"} - vars(cls).keys():
+        own = vars(cls)
+        cls._form = own.get("inner_form", cls._form)
+        changed = [name for name in ("__call__", "_gram") if name in own]
+        lost = {}
+        for name in ("inner_form", "closed_form") if changed else ():
+            if name not in own:
+                if getattr(cls, name) is not getattr(Kernel, name):
+                    lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
                 setattr(cls, name, getattr(Kernel, name))
+        if lost:
+            name, owner = next(iter(lost.items()))
+            still = ", ".join(f"{n} = {base.__name__}.{n}" for n, base in lost.items())
+            warnings.warn(
+                f"{cls.__name__} defines {' and '.join(changed)}, so that {' and '.join(lost)} of "
+                f"{owner.__name__} may not hold for it: kernels and features over groups evaluate "
+                f"it for each element, often ten times slower. If its values are those of "
+                f"{owner.__name__}, write {still} in the class; if not, {name} = Kernel.{name}",
+                stacklevel=2,
+            )
+        asked = cls.unitary_invariant or cls.preserved_by is not Kernel.preserved_by
+        if "closed_form" in own and own["closed_form"] is not Kernel.closed_form and not asked:
+            warnings.warn(
+                f"{cls.__name__} defines closed_form, but Average asks for it only if the kernel "
+                "is known to be preserved by the group: write unitary_invariant = True or define "
+                "preserved_by(group)",
+                stacklevel=2,
+            )
 
     def set_params(self, **params: Any) -> Any:
         """As scikit-learn's; NumPy's numbers, such as a Gaussian process sets, become Python's."""
@@ -160,8 +197,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
         """A function (X, Y) -> mean, or largest value, of k(x, g y) over a whole group, at once.
 
-        None where there is none. Kernels that are functions of inner products need none for
-        their largest value, and those that are exponentials of them none for their mean.
+        None if there is none. `Average` asks only if `preserved_by` says yes: only then is its mean
+        over both arguments' transformations one over those of the second. Kernels that are
+        functions of inner products need none for their largest value, and those that are
+        exponentials of them none for their mean.
         """
         return None
 
@@ -189,6 +228,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         ndarray of shape (n, m), float32 when both inputs are float32, else float64
             For arrays of another library an array of that library, on their device.
         """
+        with _call:
+            return self._called(X, Y, eval_gradient)
+
+    def _called(self, X: Any, Y: Any, eval_gradient: bool) -> Any:
         memory = self._memory()
         if is_foreign(X) or is_foreign(Y):
             xp = check_arrays(type(self).__name__, X, Y)
@@ -212,9 +255,9 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     def diag(self, X: ArrayLike) -> Array:
         """k(x_i, x_i) for each row, shape (n,)."""
-        self._memory()
-        kernel, (X,) = on_rows(self, X)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with _call, np.errstate(over="ignore", invalid="ignore"):
+            self._memory()
+            kernel, (X,) = on_rows(self, X)
             values: Array = kernel._diag(X)
         self._check_finite(values, X, None)
         return values
@@ -229,15 +272,22 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     def _memory(self) -> Any:
         """What is known of the kernel while its parameters are what they are: they are checked."""
-        now = parameters_of(self)
-        seen, memory = self.__dict__.get("_remembered", ((), dict[str, Any]()))
-        if len(now) != len(seen) or (not all(map(is_, now, seen)) and now != seen):
+        before, memory = self.__dict__.get("_remembered", (None, None))
+        seen = _call.looked_at.get(id(self))
+        if seen is not None and seen() is self:
+            return memory
+        now = ParameterState(self)
+        if before is None or not before.equals(now):
+            for part in now.objects:  # a group's parameters may have been changed in place
+                getattr(part, "__dict__", {}).pop("_checked", None)
             check_parameters(self)
             for part in self.__dict__.values():
                 if hasattr(part, "_memory"):
                     part._memory()
             memory = {"of sets": takes_sets(self)}
-            self.__dict__["_remembered"] = parameters_of(self), memory  # the check converts
+            self.__dict__["_remembered"] = ParameterState(self).kept(), memory  # checks convert
+        if _call.depth:
+            _call.looked_at[id(self)] = ref(self)
         return memory
 
     def __getstate__(self) -> dict[str, Any]:
@@ -274,6 +324,24 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         if functions is None:
             return whole_derivatives(self, X)
         return of_products(OrbitProducts(X, None, base=self), functions)
+
+
+def root_of_diagonal(owner: str, values: Any, rounding: Any = 0.0) -> Any:
+    """Roots of k(x, x), by which ``normalize`` divides; refuses points that have none.
+
+    ``rounding``, of the values' shape or one number, is what sums that should be zero may give.
+    """
+    xp = namespace(values)
+    wrong = ~(values > rounding)
+    if bool(xp.any(wrong)):
+        first = int(xp.argmax(xp.astype(wrong, xp.int8) if xp is not np else wrong))
+        count = int(xp.sum(xp.astype(wrong, xp.int64) if xp is not np else wrong))
+        raise ParameterError(
+            f"{owner} needs K(x, x) above zero for normalize=True, but it is zero up to rounding, "
+            f"or no number, for {count} of {values.shape[0]} points, the first of them at {first}: "
+            "take normalize=False, leave these points out, or take another base kernel"
+        )
+    return xp.sqrt(values)
 
 
 def preserved(kernel: Any, group: Transformations) -> bool:
@@ -448,18 +516,25 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
     """v of all pairs of rows (see `Form`); of distances above zero by rounding alone, which outer
     functions cut off; zero on the diagonal for Y=None.
 
-    Single precision is left for double where it would change a kernel's values.
+    Single precision is left for double where it would change a kernel's values, and inner products
+    for differences (`orbits.numerics`).
     """
     other = X if Y is None else Y
     if not form.distance:
         return X @ other.T
     if xp is not np:
-        v = X @ other.T - half_norms(X)[:, None] - half_norms(other)[None, :]
-        if Y is None:
-            v = xp.where(xp.eye(v.shape[0], dtype=xp.bool, device=X.device), 0 * v[:1, :1], v)
-        return v
-    halves, others = np.einsum("nd,nd->n", X, X) / 2, np.einsum("nd,nd->n", other, other) / 2
+        return _distances_of_arrays(form, X, Y, xp)
+    halves = np.einsum("nd,nd->n", X, X) / 2
+    others = halves if Y is None else np.einsum("nd,nd->n", other, other) / 2
     largest = float(max(halves.max(initial=0), others.max(initial=0)))
+    careful = needs_care(form, largest)
+    centre = centre_of(form, other) if careful else None
+    if centre is not None:
+        X = X - centre
+        other = X if Y is None else Y - centre
+        halves = half_norms(X)
+        others = half_norms(other)
+        largest = float(max(halves.max(), others.max()))
     narrow = np.result_type(X, other) == np.float32
     if narrow and 2 * form.sensitivity * largest * np.finfo(np.float32).eps > SINGLE_ERROR:
         v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
@@ -469,8 +544,30 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         v = X @ other.T
         v -= halves[:, None]
         v -= others
+        if careful:
+            repair(form, v, X, other, halves, others)
     if Y is None:
         np.fill_diagonal(v, 0)
+    return v
+
+
+def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
+    """`products` of arrays of another library."""
+    other = X if Y is None else Y
+    points = on_host(detached(other))
+    largest = float(half_norms(points.astype(float)).max())
+    centre = centre_of(form, points) if needs_care(form, largest) else None
+    if centre is not None:
+        X = X - like(centre, X)
+        other = X if Y is None else Y - like(centre, Y)
+    halves, others = half_norms(X), half_norms(other)
+    worst = min(float(xp.max(detached(A))) for A in (halves, others))
+    if error_of(form, worst) > REPAIR_FROM:
+        v = half_squares(X, other)
+    else:
+        v = X @ other.T - halves[:, None] - others[None, :]
+    if Y is None:
+        v = xp.where(xp.eye(v.shape[0], dtype=xp.bool, device=X.device), 0 * v[:1, :1], v)
     return v
 
 

@@ -118,7 +118,7 @@ class BestFit(OrbitKernel):
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         super()._check_finite(values, X, Y)
-        if Y is None and values.ndim == 2 and self.__dict__.pop("_in_process", False):
+        if Y is None and values.ndim == 2 and "_in_process" in self.__dict__:
             _warn_indefinite(values)
 
     def _gradient(self, X: Array) -> Array:

@@ -68,7 +68,8 @@ class CDF(Kernel):
         return float(s * inside), float(slope * one_up)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
-        return Form(partial(_of_distance, *self.coefficients(prod(shape))), distance=True)
+        outer = partial(_of_distance, *self.coefficients(prod(shape)))
+        return Form(outer, distance=True, reach=float(self.radius) ** 2)
 
 
 def _of_distance(constant: float, slope: float, values: Any, xp: Any) -> Any:

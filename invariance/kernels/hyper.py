@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
-from .base import BASE, Kernel, preserved
+from ..orbits import INNER, Form, form_of
+from ..orbits.way import warn
+from .base import BASE, Kernel, preserved, products
+
+#: Relative error by cancellation that is told.
+_LOST = 1e-3
 
 
 @stores_parameters
@@ -45,6 +50,16 @@ class Hyperkernel(Kernel):
         k_0(x_i, x_i) and k_0(z_j, z_j).
         """
         check_parameters(self)
+        largest = max(
+            float(np.max(A, initial=0.0)) for A in (left, left if right is None else right)
+        )
+        error = 4 * float(self.gamma) * largest * float(np.finfo(np.result_type(gram)).eps)
+        if error > _LOST:
+            warn(
+                f"Hyperkernel: the base kernel's values, up to {largest:.1e}, lose digits in "
+                f"distances, and values are wrong by about {min(error, 1.0):.0e}: centre the "
+                "points, or take a smaller gamma"
+            )
         values = -2 * gram
         values += left[:, None]
         values += left if right is None else right
@@ -53,6 +68,11 @@ class Hyperkernel(Kernel):
         return np.asarray(np.exp(values, out=values))
 
     def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
+        form = form_of(self.base, (1, X.shape[1], 1))
+        if form == INNER:  # embedded points are the points themselves
+            rate = 2 * self.gamma
+            straight = Form(distance=True, sensitivity=rate, rate=rate)
+            return np.asarray(np.exp(rate * np.minimum(products(straight, X, Y), 0)))
         gram = self.base(X, Y)
         if Y is None:
             return self.of_gram(gram, gram.diagonal())

@@ -85,6 +85,13 @@ class OrbitKernel(Kernel):
         how = {"times": times, "symmetric": symmetric and Y is None}
         return orbits.at(rows[-1]).explain(rows[0], reduction, **how)
 
+    def work_over_orbits(self, X: Array, Y: Array) -> float:
+        """Operations of the kernel matrix of points as rows, counted without a trial."""
+        self._of(X.shape[1])
+        orbits, reduction, times, _ = self._plan(X, Y)
+        way = orbits.at(Y).ways(X, reduction)[0]
+        return times * way.operations(len(X), len(Y))
+
     # -- a Gaussian process tunes the base kernel ------------------------------------------------
 
     @property

@@ -20,7 +20,7 @@ from ..groups import Transformations
 from ..orbits import Explanation
 from ..orbits.closed import matching_operations
 from ..orbits.way import mirror, rate, warn_long
-from .base import BASE, Kernel, on_rows, preserved
+from .base import BASE, Kernel, on_rows, preserved, root_of_diagonal
 
 Array = NDArray[Any]
 
@@ -37,6 +37,16 @@ def _operations(kernel: Any, X: Array, Y: Array) -> float:
     if hasattr(kernel, "operations"):
         return float(kernel.operations(X, Y))
     return sum(_operations(part, X, Y) for part in vars(kernel).values() if takes_sets(part))
+
+
+def _over_orbits(kernel: Any, X: Array, Y: Array) -> float:
+    """Operations that orbits of points take, in a kernel or in those that it is made of."""
+    if not len(X) or not len(Y):
+        return 0.0
+    if hasattr(kernel, "work_over_orbits"):
+        return float(kernel.work_over_orbits(X, Y))
+    parts = [part for part in vars(kernel).values() if hasattr(part, "diag")]
+    return sum(_over_orbits(part, X, Y) for part in parts)
 
 
 @stores_parameters
@@ -86,7 +96,8 @@ class _OfSets(Kernel):
         if takes_sets(self.base):
             return sum(_operations(self.base, ours[k].values, theirs[k].values) for k in both)
         pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
-        return float(2 * one.values.shape[1] + _VALUE) * pairs
+        reduced = sum(_over_orbits(self.base, ours[k].values, theirs[k].values) for k in both)
+        return float(2 * one.values.shape[1] + _VALUE) * pairs + reduced
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
         """Operations, memory and time of the kernel matrix, over all pairs of points."""
@@ -105,14 +116,23 @@ class _OfSets(Kernel):
         two = one if Y is None else self._points(Y)
         gram = self._between(one, two)
         if self.normalize:
-            left = gram.diagonal().copy() if Y is None else self._own(one)
-            right = left if Y is None else self._own(two)
-            gram /= np.sqrt(left)[:, None]
-            gram /= np.sqrt(right)
+            left = self._roots(one, gram.diagonal().copy() if Y is None else self._own(one))
+            right = left if Y is None else self._roots(two, self._own(two))
+            gram /= left[:, None]
+            gram /= right
         return gram
 
     def _diag(self, X: Array) -> Array:
         return np.ones(len(X), X.dtype) if self.normalize else self._own(self._points(X))
+
+    def _roots(self, sets: PointSets, values: Array) -> Array:
+        """Roots of the values of sets with themselves."""
+        rounding: Any = 0.0
+        if not self.base.is_stationary() and not takes_sets(self.base):
+            sizes = np.abs(np.asarray(self.base.diag(sets.values), dtype=float))
+            most = np.square(sets.sums() @ np.sqrt(sizes))
+            rounding = 16 * float(np.finfo(values.dtype).eps) * most
+        return np.asarray(root_of_diagonal(type(self).__name__, values, rounding))
 
     def _own(self, sets: PointSets) -> Array:
         """Values of sets with themselves, not normalised."""

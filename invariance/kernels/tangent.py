@@ -16,6 +16,7 @@ from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..orbits import row_blocks
+from ..orbits.numerics import near_origin
 from ..orbits.way import in_tiles
 from .base import as_points
 
@@ -124,6 +125,8 @@ class TangentDistance(BaseEstimator):
         """Distances of shape (n, m) between X of shape (n, d) and Y of shape (m, d), default X."""
         X = self._points(X)
         sides = (X, X if Y is None else self._points(Y))
+        # Distances are computed from inner products, tangents from the points themselves.
+        placed = near_origin(*sides)
         dtype = np.result_type(*sides)
         axes = self._axes(dtype)
         k, budget = len(self.vectors), block_bytes_of(self.block_bytes) / 4
@@ -138,12 +141,13 @@ class TangentDistance(BaseEstimator):
 
             Points are in their own units, powers of two of shape (n,).
             """
-            some, units = _in_units(sides[which][start:stop].astype(dtype, copy=False))
-            vectors = np.empty((1 + k, *some.shape), dtype)
-            vectors[0] = some
-            for few in row_blocks(len(some), 1, _AT_ONCE):
-                vectors[1:, few] = self._bases(some[few], axes).swapaxes(0, 1)
-            return vectors, np.einsum("knd,nd->kn", vectors, some).astype(float), units
+            images, _ = _in_units(sides[which][start:stop].astype(dtype, copy=False))
+            points, units = _in_units(placed[which][start:stop].astype(dtype, copy=False))
+            vectors = np.empty((1 + k, *points.shape), dtype)
+            vectors[0] = points
+            for few in row_blocks(len(images), 1, _AT_ONCE):
+                vectors[1:, few] = self._bases(images[few], axes).swapaxes(0, 1)
+            return vectors, np.einsum("knd,nd->kn", vectors, points).astype(float), units
 
         def tile(rows: slice, columns: slice) -> Array:
             parts = enumerate((rows, columns))

@@ -17,14 +17,24 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, like, namespace, numpy_only, on_cpu, on_host, wants_gradient
+from ..core.arrays import (
+    detached,
+    is_foreign,
+    like,
+    namespace,
+    numpy_only,
+    on_cpu,
+    on_host,
+    wants_gradient,
+)
 from ..core.config import block_bytes_of
 from ..groups import Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
 from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
 from .form import INNER, Form, form_of
-from .product import Evaluation, Product, QuarterTurned
+from .numerics import centre_of, lost, needs_care
+from .product import Differences, Evaluation, Product, QuarterTurned
 from .reductions import Extremes, Reduction
 from .shifts import Shifts
 from .way import (
@@ -62,6 +72,8 @@ _OUTRUN = 100.0
 #: Operations of which nobody is told in advance.
 _LONG_FROM = 1e11
 _CHEAPER = "n_transforms=..., single precision, or features (OrbitFourier, OrbitNystroem)"
+#: Coordinates whose squares overflow.
+_OVERFLOWS = 1e150
 #: Seconds of a call itself: its checks and its plan.
 _CALL = 2e-4
 #: Seconds of a trial that tells what a computation will cost, and its elements where they are many.
@@ -158,6 +170,10 @@ class OrbitProducts:
         """
         first, second, foreign = self._sides(X)
         swap = self.side == "first"
+        first, second, lossy = self._placed(first, second, reduction)
+        if lossy is not None and (foreign or lossy.everywhere):
+            found = lossy.exact.reduce(lossy.of(first), reduction, symmetric=symmetric)
+            return _oriented(found, swap, X if foreign else None, out)
         key, problem, offered = self._plan(first, second, reduction, foreign)
         way, kept = self._kept.get(key) or (self._ways(problem, offered, first, second)[0], None)
         if foreign and way.host_only:
@@ -169,7 +185,7 @@ class OrbitProducts:
             xp, symmetric, results = problem.xp, False, None
             final, first = xp.float64, xp.astype(first, problem.target.dtype)
         else:
-            final = np.result_type(first, second if swap else self.Z)
+            final = np.result_type(X, self.Z)
             first = first.astype(problem.dtype, copy=False)
             dtype = np.result_type(final, problem.dtype) if reduction.extreme else final
             results = list(out)
@@ -183,13 +199,11 @@ class OrbitProducts:
             most = 1.0 if self.weights is None else np.clip(self.weights, 0, None).sum()
             for part in found:
                 np.minimum(part, most, out=part)
+        if lossy is not None:
+            lossy.replace(found, first, reduction)
         for part in found if symmetric else ():
             mirror(part)
-        if swap and foreign:
-            found = [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in found]
-        elif swap:
-            found = [part.swapaxes(0, 1) for part in found]
-        return [xp.astype(part, X.dtype) for part in found] if foreign else found
+        return _oriented(found, swap, X if foreign else None)
 
     def _sides(self, X: Any) -> tuple[Any, Array, bool]:
         """First and second points, which are NumPy's, and whether pairs are another library's."""
@@ -198,6 +212,61 @@ class OrbitProducts:
             second = on_host(second, self.owner) if is_foreign(second) else second
             first = first if is_foreign(first) else like(first, X)
         return first, second, foreign
+
+    def _placed(
+        self, first: Any, second: Array, reduction: Reduction
+    ) -> tuple[Any, Array, _Lossy | None]:
+        """Points as squared distances are to be taken of: about a point that the group fixes.
+
+        With the pairs whose distances products would still get wrong, as a rule none.
+        """
+        form = self._form_for(first.shape[1], reduction)[0]
+        if form is None or not form.distance or not form.linear:
+            return first, second, None
+        largest = max(float(second.max()), -float(second.min()))
+        if largest > _OVERFLOWS or not needs_care(form, second.shape[1] * largest**2 / 2):
+            return first, second, None
+        centre = centre_of(form, second, None if type(self.group) is Trivial else self.group)
+        if centre is not None:
+            first, second = first - like(centre, first), second - centre
+        return first, second, self._lossy(form, first, second, reduction)
+
+    def _lossy(self, form: Form, first: Any, second: Array, reduction: Reduction) -> _Lossy | None:
+        """Pairs of centred points that lose digits; a warning if there is no other way to them."""
+        host = on_host(detached(first)) if is_foreign(first) else first
+        halves, others = (half_norms(A.astype(float)) for A in (host, second))
+        if not self.group.unitary:  # moved points may be as far away as those that they are near
+            others = np.full(len(second), halves.max())
+        rows, columns, error = lost(form, halves, others)
+        if not error:
+            return None
+        whole = len(rows) == len(halves) and len(columns) == len(others)
+        whole = whole and (error >= 1 or form.rate is None)
+        aligned = None
+        if self._countable():
+            exact = replace(self, Z=second, method="differences", side="second", keep=False)
+        elif reduction.extreme and self._aligns(first.shape[1]):
+            aligned = self.group.aligned
+            exact = replace(self, Z=aligned(second), group=None, side="second", keep=False)
+        else:
+            warn(
+                f"{self.owner}: points lie so far from the origin that squared distances lose "
+                f"digits, and values are wrong by about {min(error, 1.0):.0e}: {self.group!r} "
+                "fixes no point that could be subtracted; centre the data in a way that suits the "
+                "problem, or take a smaller gamma or n_transforms=..."
+            )
+            return None
+        return _Lossy(exact, rows, columns, error, whole, aligned)
+
+    def _countable(self) -> bool:
+        """Whether every element can be applied."""
+        return self.elements is not None or self.group.order <= ENUMERATION_LIMIT
+
+    def _aligns(self, d: int) -> bool:
+        """Whether the group has representatives of orbits that lie as near as orbits come."""
+        if self.elements is not None or not self.group.unitary:
+            return False
+        return self.group.aligned(np.zeros((0, d))) is not None
 
     def _loop(
         self,
@@ -283,9 +352,7 @@ class OrbitProducts:
     ) -> tuple[Any, Problem, list[Way]]:
         """What a problem depends on, the problem, and the ways to it."""
         d, kind = first.shape[1], reduction.kind
-        if (d, kind) not in self._forms:
-            self._forms[d, kind] = self._form(d, reduction)
-        form, shape, followed = self._forms[d, kind]
+        form, shape, followed = self._form_for(d, reduction)
         dtype, bound = self._dtype(form, first, second), block_bytes_of(self.block_bytes)
         target, xp = None, np
         where: Any = None
@@ -325,10 +392,21 @@ class OrbitProducts:
             # nothing else finds an extreme, over elements that cannot be listed.
             free = [way for way in ways if not way.host_only]
             ways = free if free or not reduction.extreme or order <= ENUMERATION_LIMIT else ways
-        if not ways or order < inf:
+        if self.method == "differences":
+            ways = [Differences(problem)]
+        elif not ways or order < inf:
             ways.append(Evaluation(problem) if form is None else Product(problem))
         self._plans[key] = problem, ways
         return key, problem, ways
+
+    def _form_for(
+        self, d: int, reduction: Reduction
+    ) -> tuple[Form | None, tuple[int, int, int], Reduction]:
+        """`_form`, made once."""
+        key = d, reduction.kind
+        if key not in self._forms:
+            self._forms[key] = self._form(d, reduction)
+        return self._forms[key]
 
     def _form(self, d: int, reduction: Any) -> tuple[Form | None, tuple[int, int, int], Reduction]:
         """The base kernel's form, the points' shape, and what has to be followed."""
@@ -340,10 +418,14 @@ class OrbitProducts:
             if form.turning_point is not None and not reduction.raw:
                 reduction = Extremes(smallest=True)
             form = form if form.monotone else None
+        if form is not None and self.method == "differences":
+            form = replace(form, distance=False, rate=None)
         return form, shape, reduction
 
     def _dtype(self, form: Form | None, first: Any, second: Array) -> np.dtype[Any]:
         """Of the inner products: single precision where that is asked for and will do."""
+        if self.method == "differences":
+            return np.dtype(np.float64)
         xp = np if isinstance(first, np.ndarray) else namespace(first)
         first = first.detach() if hasattr(first, "detach") else first
         narrow = first.dtype == xp.float32 and (xp is not np or second.dtype == np.float32)
@@ -351,7 +433,7 @@ class OrbitProducts:
             # Squared distances that overflow are refused: products may not show it.
             ends = xp.max(first), -xp.min(first), second.max(), -second.min()
             largest = max(map(float, ends))
-            if largest > 1e150:
+            if largest > _OVERFLOWS:
                 raise ValueError(
                     f"{self.owner}: the largest absolute feature of the points is {largest:g}, "
                     "and squared distances overflow: scale the points down"
@@ -378,6 +460,7 @@ class OrbitProducts:
     def ways(self, X: Any, reduction: Reduction) -> list[Way]:
         """The ways of `reduce` for points X; it takes the first one."""
         first, second, foreign = self._sides(X)
+        first, second, _ = self._placed(first, second, reduction)
         _, problem, offered = self._plan(first, second, reduction, foreign)
         return self._ways(problem, offered, first, second)
 
@@ -392,6 +475,10 @@ class OrbitProducts:
         ``times`` is how often it is done, ``symmetric`` as in `reduce`.
         """
         group, (first, second, _) = self.group, self._sides(X)
+        first, second, lossy = self._placed(first, second, reduction)
+        if lossy is not None and lossy.everywhere:
+            first = lossy.of(first)
+            return lossy.exact.explain(first, reduction, times=times, symmetric=symmetric)
         n, m = len(first), len(second)
         (way, *others) = self.ways(X, reduction)
         if self.elements is None and not others and 2**13 < group.order < inf:
@@ -443,6 +530,66 @@ def _itemsize(*points: Any) -> int:
     """Bytes of a number of what is computed from some points."""
     single = all(str(A.dtype).endswith("float32") for A in points)
     return 4 if single else 8
+
+
+@dataclass(frozen=True)
+class _Lossy:
+    """Pairs of far points, and what computes them from differences."""
+
+    exact: OrbitProducts
+    rows: Array
+    columns: Array
+    error: float  #: relative, of the values that products give
+    everywhere: bool  #: whether that is all pairs
+    aligned: Any  #: what makes representatives of orbits, if these are compared
+
+    def of(self, first: Any) -> Any:
+        """First points as `exact` takes them."""
+        return first if self.aligned is None else self.aligned(first, namespace(first))
+
+    def replace(self, found: list[Array], first: Array, reduction: Reduction) -> None:
+        """Values of pairs that lost digits, computed anew in place."""
+        rows, columns = self.rows, self.columns
+        first = self.of(first)
+        if self.error < 1 and self._decays(reduction):
+            # Values that are nothing are so whatever the rounding.
+            block = np.abs(found[0][np.ix_(rows, columns)])
+            i, j = np.nonzero(block > 1e-16)
+            if 4 * len(i) < block.size:
+                for column in np.unique(j):
+                    few = rows[i[j == column]]
+                    self._put(found, first, reduction, few, columns[column : column + 1])
+                return
+        self._put(found, first, reduction, rows, columns)
+
+    def _decays(self, reduction: Any) -> bool:
+        """Whether small values are those of points far from each other."""
+        form = form_of(self.exact.base, image_shape(None, self.exact.base, self.exact.Z.shape[1]))
+        decaying = form is not None and form.rate is not None and form.rate > 0
+        return decaying and (reduction.plain_mean or (reduction.extreme and not reduction.raw))
+
+    def _put(
+        self, found: list[Array], first: Array, reduction: Reduction, rows: Array, columns: Array
+    ) -> None:
+        parts = self.exact.at(self.exact.Z[columns]).reduce(first[rows], reduction)
+        for whole, part in zip(found, parts, strict=True):
+            whole[np.ix_(rows, columns)] = part
+
+
+def _oriented(
+    found: list[Any], swap: bool, like_array: Any = None, out: Sequence[Array] = ()
+) -> list[Any]:
+    """Results for first and second points, as those for X and the kept points; into ``out``."""
+    if like_array is not None:
+        xp = namespace(like_array)
+        if swap:
+            found = [xp.permute_dims(part, (1, 0, *range(2, part.ndim))) for part in found]
+        return [xp.astype(part, like_array.dtype) for part in found]
+    if swap:
+        found = [part.swapaxes(0, 1) for part in found]
+    for target, part in zip(out, found, strict=False):
+        target[...] = part
+    return list(out) or found
 
 
 def _tile(given: Any, rows: Any) -> None:

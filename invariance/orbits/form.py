@@ -33,7 +33,11 @@ class Form:
     distance: bool = False
     turning_point: float | None = None  #: phi falls below this value and rises above it
     monotone: bool = True  #: False where phi turns elsewhere
-    sensitivity: float = 0.0  #: relative error of the kernel for an error of one in a distance v
+    #: Relative error of the kernel for an error of one in a distance v. It says when single
+    #: precision will do, and when distances far from the origin have to be computed with care.
+    sensitivity: float = 0.0
+    #: Squared distance over which the kernel varies, if ``sensitivity`` does not say it.
+    reach: float | None = None
     rate: float | None = None  #: phi(v) = exp(rate v), where it is that
     n_channels: int | None = None  #: of lifted points; None: as many as the point has
     #: a and b: from images (n, height, width, channels) to (n, n_channels, height, width). b
@@ -75,7 +79,8 @@ def _(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
     if np.size(kernel.length_scale) > 1:
         return None
     outer = partial(_on_line, kernel=kernel, distance=True)
-    return Form(outer, distance=True, sensitivity=np.inf)
+    reach = float(np.square(kernel.length_scale).max())
+    return Form(outer, distance=True, sensitivity=np.inf, reach=reach)
 
 
 @form_of.register

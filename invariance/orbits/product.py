@@ -16,6 +16,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .numerics import half_squares
 from .reductions import Reduction
 from .way import (
     Problem,
@@ -192,6 +193,24 @@ class Evaluation(Product):
 
     def values(self, own: Any, matrix: Any, space: Workspace) -> Any:
         return self.problem.evaluate(own, matrix)
+
+
+class Differences(Product):
+    """Squared distances from differences, for points so far away that products lose digits.
+
+    The problem is one of a function of v = -|x - g z|^2 / 2, with nothing added to it.
+    """
+
+    name = "product, by differences"
+
+    def facing(self, support: Array, n: int) -> Way:
+        return self
+
+    def values(self, own: Any, matrix: Any, space: Workspace) -> Any:
+        return half_squares(own, matrix)
+
+    def operations(self, n: int, m: int) -> float:
+        return 10 * super().operations(n, m)  # measured: what differences take beside products
 
 
 class QuarterTurned(Product):

@@ -31,7 +31,7 @@ class VonMisesKernel(Kernel):
     eta : float
         Inverse bandwidth; a Gaussian process tunes it within ``eta_bounds``, unless "fixed".
     period : float
-    normalise : bool
+    normalize : bool
         Divide by k(x, x) = exp(eta d). The paper does not; its regularisation parameter is then
         larger by that factor.
 
@@ -42,7 +42,7 @@ class VonMisesKernel(Kernel):
     eta: Annotated[float, kinds.Number(above=0, most=1e10)] = 1.0
     period: Annotated[float, kinds.Number(1e-100, 1e100)] = 2.0
     _: KW_ONLY
-    normalise: Annotated[bool, kinds.Flag()] = True
+    normalize: Annotated[bool, kinds.Flag()] = True
     eta_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("eta",)
 
@@ -55,7 +55,7 @@ class VonMisesKernel(Kernel):
         return np.cos(angles), np.sin(angles)
 
     def _offset(self, d: int) -> float:
-        return float(self.eta) * d if self.normalise else 0.0
+        return float(self.eta) * d if self.normalize else 0.0
 
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         one = np.hstack(self._waves(X))

@@ -84,7 +84,7 @@ def error(predicted, Z):
 
 
 def von_mises(eta):
-    return spectral.VonMisesKernel(eta=eta, normalise=False)
+    return spectral.VonMisesKernel(eta=eta, normalize=False)
 
 
 def ridge_path(kernel, X, y, lambdas=LAMBDAS):
@@ -141,7 +141,7 @@ def errors_and_gaps(case, n, noise, eta):
     """Test errors and discrepancies over penalties and cutoffs, one seed, by method."""
     X, y, Z = draw(case, n, noise)
     path = ridge_path(von_mises(eta), X, y)
-    averaged = ridge_path(spectral.SignAveragedVonMises(eta=eta, normalise=False), X, y)
+    averaged = ridge_path(spectral.SignAveragedVonMises(eta=eta, normalize=False), X, y)
     gap = spectral.invariance_discrepancy(averaged.predict, group, Z, n_elements=FEW_ELEMENTS)
     found = {
         "krr": (error(path.predict(Z), Z), *change_under_flips(path, eta, Z)),

@@ -14,22 +14,22 @@ RNG = np.random.default_rng(0)
 X, Y = RNG.uniform(-1, 1, (6, 4)), RNG.uniform(-1, 1, (5, 4))
 
 
-@pytest.mark.parametrize("normalise", [True, False])
-def test_von_mises_is_its_formula(normalise):
-    kernel = S.VonMisesKernel(eta=0.7, normalise=normalise)
+@pytest.mark.parametrize("normalize", [True, False])
+def test_von_mises_is_its_formula(normalize):
+    kernel = S.VonMisesKernel(eta=0.7, normalize=normalize)
     expected = np.exp(0.7 * np.cos(np.pi * (X[:, None] - Y[None])).sum(axis=2))
-    expected /= np.exp(0.7 * 4) if normalise else 1.0
+    expected /= np.exp(0.7 * 4) if normalize else 1.0
     assert_allclose(kernel(X, Y), expected, rtol=1e-12)
     assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
 
 
 @given(st.integers(1, 5), st.floats(0.05, 5), st.booleans(), st.integers(0, 2**31))
 @settings(max_examples=30, deadline=None)
-def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalise, seed):
+def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
     rng = np.random.default_rng(seed)
     x, y = rng.uniform(-1, 1, (4, d)), rng.uniform(-1, 1, (3, d))
-    base = S.VonMisesKernel(eta=eta, normalise=normalise)
-    fast = S.SignAveragedVonMises(eta=eta, normalise=normalise)
+    base = S.VonMisesKernel(eta=eta, normalize=normalize)
+    fast = S.SignAveragedVonMises(eta=eta, normalize=normalize)
     plain = np.mean([base(moved, y) for moved in SignFlips(d).act(SignFlips(d).elements(), x)], 0)
     assert_allclose(fast(x, y), plain, rtol=1e-10)
     assert_allclose(Average(base, SignFlips(d), side="second")(x, y), plain, rtol=1e-10)

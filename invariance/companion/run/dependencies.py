@@ -58,7 +58,12 @@ _DESCRIPTORS = (
     types.MemberDescriptorType,
     types.GetSetDescriptorType,
 )
-_VIEWS: tuple[type, ...] = (types.MappingProxyType, type({}.keys()), type({}.values()), type({}.items()))
+_VIEWS: tuple[type, ...] = (
+    types.MappingProxyType,
+    type({}.keys()),
+    type({}.values()),
+    type({}.items()),
+)
 _PICKLING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
 # members of a class that say nothing of what it does, or where its text stands
 _APART = {

@@ -81,6 +81,9 @@ def centre_of(form: Form, points: Array, group: Any = None) -> Array | None:
     ndarray of shape (d,) and the points' type; None if there is no such point
     """
     sample = points[:: -(-len(points) // _SAMPLE)].astype(float)
+    # Squares of numbers up to one neither overflow nor vanish together.
+    _, exponent = np.frexp(np.abs(sample).max(initial=0))
+    sample = np.ldexp(sample, -exponent)
     sizes = np.einsum("nd,nd->n", sample, sample)
     if np.isnan(error_of(form, 0.0)):  # a cheaper look, for kernels that need it at every call
         mean = sample.mean(axis=0)
@@ -90,12 +93,12 @@ def centre_of(form: Form, points: Array, group: Any = None) -> Array | None:
     centre = np.median(sample, axis=0)
     if group is not None and centre.any():
         centre = fixed_part(group, centre)
-    centre = centre.astype(points.dtype)
-    if not centre.any():
+    rounded = np.ldexp(centre, exponent).astype(points.dtype)
+    if not rounded.any():
         return None
-    sample -= centre
+    sample -= np.ldexp(rounded.astype(float), -exponent)
     apart = np.median(np.einsum("nd,nd->n", sample, sample))
-    return centre if apart * _GAIN <= np.median(sizes) else None
+    return rounded if apart * _GAIN <= np.median(sizes) else None
 
 
 def near_origin(points: Array, *others: Array | None) -> list[Any]:

@@ -24,10 +24,10 @@ In 1,000 simulations each (the same script), with samples of 50 and of 150 point
 supported in 0 to 4.6 % if the parent has 1 to 30 directions more that are worth their noise, with
 errors of four distributions, and in 2.8 to 5.0 % if it exchanges features for others that are as
 good, for numbers and for labels (two standard errors: at most 1.4 %). Of 50 points, a gain of 5 %
-of the error is seen in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t test
-sees 34, 43 and 68 % of these, but also finds up to 25 % of gains that are none. What frees a model
-of one or two directions is hardly ever seen: of one direction, the best test with this size that
-there is finds 8 %.
+of the error is seen in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t
+test sees 34, 43 and 68 % of these, but also finds up to 25 % of gains that are not there. A model
+freed of one or two directions is hardly ever seen: for one direction, the best test of this size
+finds 8 %.
 
 Folds and points are the same for all models, so that differences are paired. A group is tested
 once all inside it have passed, at level 0.05 / w, w the most groups left of which none is inside

@@ -11,7 +11,7 @@ the errors :math:`\ell_i` of n points left out. A p-value is the larger of two.
   with Student's t at variance :math:`1.5\, s^2 / n`: points that are left out share their training
   points. (On folds n is the number of training points.)
 - That test alone passes fits that differ by little: if the parent has one direction more, which is
-  worth its noise, it says "supported" in 15 % of samples, whenever the direction happened to be
+  worth its noise, it says "supported" in 18 % of samples, whenever the direction happened to be
   estimated as nearly nothing. For regression the second p-value is of this hypothesis: the parent's
   fit has k directions more, and they are worth their noise. In least squares with Gaussian errors
   of variance :math:`\sigma^2` then :math:`U = n\, \overline{d^2} / \sigma^2` (at m = 0) has the
@@ -23,11 +23,11 @@ the errors :math:`\ell_i` of n points left out. A p-value is the larger of two.
 In 1,000 simulations each (the same script), with samples of 50 and of 150 points, a group is
 supported in 0 to 4.6 % if the parent has 1 to 30 directions more that are worth their noise, with
 errors of four distributions, and in 2.8 to 5.0 % if it exchanges features for others that are as
-good, for numbers and for labels (two standard errors: at most 1.4 %). Of 50 points, a gain of 5 % of
-the error is seen in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t test
-sees 34, 43 and 68 % of these, but also finds up to 25 % of gains that are none. What frees a model
-of one or two directions is hardly ever seen: of one direction, the best test with this size that
-there is finds 8 %.
+good, for numbers and for labels (two standard errors: at most 1.4 %). Of 50 points, a gain of 5 %
+of the error is seen in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t
+test sees 34, 43 and 68 % of these, but also finds up to 25 % of gains that are none. What frees a
+model of one or two directions is hardly ever seen: of one direction, the best test with this size
+that there is finds 8 %.
 
 Folds and points are the same for all models, so that differences are paired. A group is tested
 once all inside it have passed, at level 0.05 / w, w the most groups left of which none is inside

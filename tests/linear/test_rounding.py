@@ -227,8 +227,9 @@ def test_constant_targets_are_predicted(dtype):
 def test_features_that_free_columns_explain_but_for_rounding_have_no_coefficients():
     rng = np.random.default_rng(0)
     y = rng.standard_normal((20, 1))
-    features = np.array([0.3, -2.0, 7.0]) * (1 + 1e-16 * rng.standard_normal((20, 3)))
-    fit = fit_ridge(np.ones((20, 1)), features, y, np.ones(20), np.array([1e-30, 1e-3]))
+    units = rng.integers(-1, 2, (20, 3)) * np.finfo(float).eps
+    features = np.array([0.3, -2.0, 7.0]) * (1 + units)
+    fit = fit_ridge(np.ones((20, 1)), features, y, np.ones(20), np.array([1e-32]))
     assert np.abs(fit.coefficients[1:]).max() < 1e-6
     assert_allclose(fit.coefficients[0], y.mean())
 

@@ -11,7 +11,7 @@ the errors :math:`\ell_i` of n points left out. A p-value is the larger of two.
   with Student's t at variance :math:`1.5\, s^2 / n`: points that are left out share their training
   points. (On folds n is the number of training points.)
 - That test alone passes fits that differ by little: if the parent has one direction more, which is
-  worth its noise, it says "supported" in 15 % of samples, whenever the direction happened to be
+  worth its noise, it says "supported" in 18 % of samples, whenever the direction happened to be
   estimated as nearly nothing. For regression the second p-value is of this hypothesis: the parent's
   fit has k directions more, and they are worth their noise. In least squares with Gaussian errors
   of variance :math:`\sigma^2` then :math:`U = n\, \overline{d^2} / \sigma^2` (at m = 0) has the

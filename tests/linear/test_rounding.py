@@ -18,6 +18,7 @@ from invariance.linear import (
     kernel_ridge,
     rls_by_cholesky,
 )
+from invariance.linear.ridge import fit_ridge
 
 SHIFTS = CyclicShifts(10)
 ORBIT = np.eye(10)[np.arange(20) % 10]  # every point is a shift of every other
@@ -221,6 +222,16 @@ def test_constant_targets_are_predicted(dtype):
     for kernel in (None, Gaussian(0.1), "linear"):
         model = RLSRegressor(kernel=kernel).fit(X, np.full((30, 2), 7.0))
         assert_allclose(model.predict(X + 1), 7.0)
+
+
+def test_features_that_free_columns_explain_but_for_rounding_have_no_coefficients():
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal((20, 1))
+    units = rng.integers(-1, 2, (20, 3)) * np.finfo(float).eps
+    features = np.array([0.3, -2.0, 7.0]) * (1 + units)
+    fit = fit_ridge(np.ones((20, 1)), features, y, np.ones(20), np.array([1e-32]))
+    assert np.abs(fit.coefficients[1:]).max() < 1e-6
+    assert_allclose(fit.coefficients[0], y.mean())
 
 
 # ------------------------------------------------------------ directions lost in rounding

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import j0
 
 from ..core.arrays import is_foreign, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
@@ -52,9 +53,16 @@ class OrbitFourier(OrbitFeatures):
     group : Transformations or None for the trivial group
     n_components : int, number of templates s
     n_transforms : int or None
-        Number of elements r drawn from the group's density; None takes its quadrature rule: all
-        elements of a finite set with their weights, and for rotations by any angle the
-        trapezoidal rule.
+        Number of elements r drawn from the group's density, of which features are not exactly
+        invariant; None takes its quadrature rule: all elements of a finite set with their weights,
+        and of an infinite one as many nodes as ``tolerance`` asks for.
+    tolerance : float
+        By how much features of points of one orbit may differ over an infinite group, relative to
+        their norm. Nodes are added until they do not, on the points of `fit`, and again on points
+        of `transform` of which more moves; a warning tells by how much they differ if that would
+        take too many, or if the group was given too few. Turns of one frequency
+        (`PlaneRotations`, say) need no nodes. For images turned by interpolation it is 0.01 at
+        least.
     kernel : {"gaussian", "laplacian"}
     gamma : float or "median"
         Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`.
@@ -77,7 +85,8 @@ class OrbitFourier(OrbitFeatures):
     ----------
     templates_ : ndarray of shape (s, d), of X's type
     phases_ : ndarray of shape (s,)
-    elements_, weights_ : the group elements acting (on ``side_``) and their weights
+    elements_, weights_ : the group elements acting (on ``side_``) and their weights, None if none
+        are needed
     side_ : {"first", "second"}
     gamma_ : float
 
@@ -109,6 +118,7 @@ class OrbitFourier(OrbitFeatures):
         self.templates_ = draw_frequencies(self.kernel, self.gamma_, **how).astype(X.dtype)
         self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
         functions = [cosine] if self.form == "phase" else [cosine, sine]
+        over_turns = [_cosine_over_turns, _sine_over_turns][: len(functions)]
         self._n_features_out = self.n_components * len(functions)
         factor = float(np.sqrt(2 / self._n_features_out))
         self._prepare_on_side(
@@ -116,7 +126,7 @@ class OrbitFourier(OrbitFeatures):
             elements,
             preserved=self.group_ is not None and self.group_.unitary,
             offsets=self.phases_ if self.form == "phase" else None,
-            keeps=WeightedMean(functions, factor=factor),
+            keeps=WeightedMean(functions, factor=factor, over_turns=over_turns),
         )
 
     def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
@@ -163,3 +173,13 @@ def _wave(less: float, values: Any) -> Any:
 
 
 cosine, sine = partial(_wave, 0.0), partial(_wave, 0.25)
+
+
+def _cosine_over_turns(fixed: NDArray, radius: NDArray) -> NDArray:
+    """Mean of cos(fixed + radius cos t) over a full turn of t."""
+    return np.cos(fixed) * j0(radius)
+
+
+def _sine_over_turns(fixed: NDArray, radius: NDArray) -> NDArray:
+    """Mean of sin(fixed + radius cos t) over a full turn of t."""
+    return np.sin(fixed) * j0(radius)

@@ -54,7 +54,7 @@ class OrbitNystroem(OrbitFeatures):
         Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero, which leaves ``rank_``
         features. None is s machine epsilons of X's type; in single precision a smaller one, down to
         1e-9, keeps more of the kernel at features good to about three digits.
-    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
+    tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
@@ -78,6 +78,7 @@ class OrbitNystroem(OrbitFeatures):
     True
     """
 
+    _mixes_templates = True
     _: KW_ONLY
     kernel: Annotated[Kernel | str, kinds.OneOf("gaussian", "laplacian") | BASE] = "gaussian"
     gamma: Annotated[float | str, kinds.Positive() | kinds.OneOf("median")] = "median"

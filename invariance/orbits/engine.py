@@ -22,7 +22,7 @@ from ..core.config import block_bytes_of
 from ..groups import Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
-from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
+from .closed import Aligned, Exponential, Matched, OwnForm, Superposed, Turned
 from .form import INNER, Form, form_of
 from .product import Evaluation, Product, QuarterTurned
 from .reductions import Extremes, Reduction
@@ -48,7 +48,9 @@ from .way import (
 Array = NDArray[Any]
 
 #: Ways that some groups and kernels have; a product is always there.
-WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, QuarterTurned)
+WAYS = (
+    Aligned, Exponential, OwnForm, Matched, Superposed, Turned, Circle, Shifts, QuarterTurned,
+)  # fmt: skip
 
 #: Threads are not worth their while for fewer operations than these, about 20 ms.
 _THREADS_FROM = 4e8
@@ -320,6 +322,8 @@ class OrbitProducts:
             # nothing else finds an extreme, over elements that cannot be listed.
             free = [way for way in ways if not way.host_only]
             ways = free if free or not reduction.extreme or order <= ENUMERATION_LIMIT else ways
+        if order == inf:  # what needs no nodes is exact
+            ways = [way for way in ways if not way.by_elements] or ways
         if not ways or order < inf:
             ways.append(Evaluation(problem) if form is None else Product(problem))
         self._plans[key] = problem, ways
@@ -375,6 +379,15 @@ class OrbitProducts:
         first, second, foreign = self._sides(X)
         _, problem, offered = self._plan(first, second, reduction, foreign)
         return self._ways(problem, offered, first, second)
+
+    def is_exact(self, X: Any, reduction: Reduction) -> bool:
+        """Whether `reduce` goes over all elements of a finite set, or needs none of the group.
+
+        Otherwise some elements stand for an infinite group: see `enough_nodes`.
+        """
+        if self.group.order < inf:
+            return True
+        return self.elements is None and not self.ways(X, reduction)[0].by_elements
 
     # -- what it will cost -----------------------------------------------------------------------
 

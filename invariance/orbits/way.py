@@ -150,6 +150,7 @@ class Way(ABC):
 
     name: str
     host_only = False  #: whether arrays of other libraries are computed by NumPy
+    by_elements = True  #: whether it goes over elements, of an infinite group over nodes
     rows = 1024  #: first points at a time
     charge = 1.0  #: how many times as long as of a large product its operations take
 

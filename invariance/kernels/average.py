@@ -37,6 +37,8 @@ from .orbit import OrbitKernel
 Array = NDArray[Any]
 
 _MEAN = WeightedMean()
+#: What a mean of a kernel's values may lose, relative to these.
+_ROUNDING = 1e-12
 
 
 @stores_parameters
@@ -173,7 +175,8 @@ class Average(OrbitKernel):
         given = are_given(group)
         if not given and self._is_exact(X, Y):
             return group
-        one, two = fastest_pairs(group, X, Y, owner)
+        pairs = fastest_pairs(group, X, Y, owner)
+        one, two = pairs.one, pairs.two
         norms = np.stack([moving_norms(group, A, owner).max(axis=1) for A in (one, two)])
         if given and np.all(norms <= memory.get("norms", -1.0)):
             return group
@@ -181,14 +184,20 @@ class Average(OrbitKernel):
         def mean(group: Transformations) -> Array:
             orbits, one_side = self._sums_over(group)
             orbits = orbits.at(two)
-            if one_side:
-                return orbits.reduce(one, _MEAN)[0][..., None]
-            return _both_sides(orbits, one, False)[..., None]
+            return orbits.reduce(one, _MEAN)[0] if one_side else _both_sides(orbits, one, False)
 
         def most(rule: Transformations) -> float:
             return most_nodes(one.shape[1], squared=not self._sums_over(rule)[1])
 
-        rule = enough_nodes(group, mean, tolerance=self.tolerance, most=most)
+        plain = np.abs(getattr(self.base, "_gram", self.base)(one, two))
+        rounding = _ROUNDING * float(plain[: pairs.n_given[0], : pairs.n_given[1]].max())
+        rule = enough_nodes(
+            group,
+            mean,
+            tolerance=self.tolerance,
+            most=most,
+            change=lambda values, exact: pairs.change(values, exact, rounding),
+        )
         # once, also while a Gaussian process is tuned
         told = memory.get("told") or self.__dict__.get("_told")
         if rule.error > self.tolerance and not (given and told):

@@ -222,7 +222,7 @@ class _OverOne(_Closed):
             yield norm, (moved, terms, weights[chosen])
 
     def _moved_back(self, X: Array, after: list[WeightedSet]) -> Iterator[tuple[float, Array]]:
-        """First points, moved back by all elements of the parts after, and the elements' weights."""
+        """First points moved back by all elements of the parts after, each with its weight."""
         if not after:
             yield 1.0, X
             return

@@ -31,7 +31,9 @@ _STEEP = 4
 #: a turn together with half turns: they are compared with so many times as many nodes.
 _ALIKE, _OTHER = 1e-10, 7
 #: Nodes at which refinement ends, and numbers of moved points, since more would take seconds.
-_MOST_NODES, _MOST_WORK = 2**15, 2e7
+_MOST_NODES, _MOST_WORK = 2**14, 2e7
+#: Errors at partners are not held to values fainter than this, relative to their own.
+_FAINT = 1e-8
 #: Bytes of the squares of points that are looked at.
 _BLOCK_BYTES = 2**22
 
@@ -60,6 +62,7 @@ def enough_nodes(
     *,
     tolerance: float,
     most: Callable[[Transformations], float],
+    change: Callable[[Array, Array], float] | None = None,
 ) -> Rule:
     """A rule whose means agree with those of a finer one.
 
@@ -74,16 +77,19 @@ def enough_nodes(
         By how much vectors of k numbers may change, relative to the longest of them.
     most : callable
         Nodes at which doubling ends, for a rule.
+    change : callable or None
+        The relative change between two arrays of means; None is `departure`.
     """
+    change = departure if change is None else change
 
     def unlike(factor: int, values: Array) -> float:
         """How much a much finer rule changes means that seem to stay as they are."""
         finest = group.refined(_OTHER * factor)
-        return departure(values, mean(finest)) if finest.order <= most(finest) else 0.0
+        return change(values, mean(finest)) if finest.order <= most(finest) else 0.0
 
     if are_given(group):
         values = mean(group)
-        error = departure(values, mean(group.refined(2)))
+        error = change(values, mean(group.refined(2)))
         if error <= _ALIKE:
             error = max(error, unlike(1, values))
         return Rule(group, error)
@@ -96,10 +102,10 @@ def enough_nodes(
         factor = _next(factor) if steep else 2 * factor
         finer = group.refined(factor)
         finer_values = mean(finer)
-        error = departure(values, finer_values)
+        error = change(values, finer_values)
         if error <= min(_ALIKE, tolerance):
             error = max(error, unlike(factor, finer_values))
-        if error <= tolerance or finer.order > most(finer):
+        if error <= tolerance or finer.order > (2 if steep else 1) * most(finer):
             return Rule(rule, error)
         rule = finer
         values = finer_values
@@ -159,7 +165,31 @@ def fastest(group: Transformations, points: Any, owner: str, n_points: int = _PO
     return plain(points, owner)[chosen[np.sort(first)]].astype(float)
 
 
-def fastest_pairs(group: Transformations, X: Any, Y: Any, owner: str) -> tuple[Array, Array]:
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs of points that need most nodes: the first ones of either side are given points.
+
+    The others are partners, which `fastest_pairs` makes.
+    """
+
+    one: Array
+    two: Array
+    n_given: tuple[int, int]
+
+    def change(self, values: Array, exact: Array, rounding: float) -> float:
+        """The largest change of a kernel matrix of these, relative to its largest value.
+
+        That is one of given points; ``rounding`` is what may be lost of it in any case.
+        """
+        given = tuple(slice(n) for n in self.n_given)
+        errors = np.abs(values - exact)
+        sizes = np.abs(exact)
+        size = max(sizes[given].max(), rounding, np.finfo(float).tiny)
+        among_all = errors.max() / max(size, _FAINT * sizes.max())
+        return float(max(errors[given].max() / size, among_all))
+
+
+def fastest_pairs(group: Transformations, X: Any, Y: Any, owner: str) -> Pairs:
     """The points of X and of Y of which most moves, and partners of the first ones.
 
     A partner is the point itself with what moves as long as that of the other side is: no pair of
@@ -167,20 +197,20 @@ def fastest_pairs(group: Transformations, X: Any, Y: Any, owner: str) -> tuple[A
     """
     one = fastest(group, X, owner)
     if Y is X:
-        return one, one
+        return Pairs(one, one, (len(one), len(one)))
     two = fastest(group, Y, owner)
-    most = [float(moving_norms(group, A, owner)[0].max(initial=0.0)) for A in (one, two)]
     rates = group.moving(one.shape[1])
     moves = np.ones(one.shape[1], dtype=bool) if rates is None else rates.any(axis=0)
+    longest = [float(moving_norms(group, A, owner)[0].max(initial=0.0)) for A in (one, two)]
 
-    def scaled(points: Array, share: float) -> Array:
-        return np.where(moves, share * points, points)
+    def partners(points: Array, own: float, other: float) -> Array:
+        share = min(1.0, other / max(own, np.finfo(float).tiny))
+        return np.where(moves, share * points[:_PARTNERS], points[:_PARTNERS])
 
-    shares = [min(1.0, b / max(a, np.finfo(float).tiny)) for a, b in (most, most[::-1])]
-    partners = scaled(one[:_PARTNERS], shares[0])
-    return (
-        np.concatenate([one, scaled(two[:_PARTNERS], shares[1])]),
-        np.concatenate([two, partners]),
+    return Pairs(
+        np.concatenate([one, partners(two, *longest[::-1])]),
+        np.concatenate([two, partners(one, *longest)]),
+        (len(one), len(two)),
     )
 
 

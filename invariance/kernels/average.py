@@ -111,7 +111,8 @@ class Average(OrbitKernel):
         elif is_foreign(X):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         else:
-            way, n, m = orbits.ways(X, _MEAN)[0], len(X), len(other)
+            way = orbits.ways(self._as_they_meet(orbits, X), _MEAN)[0]
+            n, m = len(X), len(other)
             orbits.announce(len(orbits.elements) * way.operations(n, m), way, n, m)
             gram = _both_sides(orbits, X, same)
         return self._normalized(gram, X, other) if self.normalize > plain else gram
@@ -232,6 +233,11 @@ class Average(OrbitKernel):
         orbits, one_side = self._sums(X, Y)
         times = 1 if one_side else len(orbits.elements)
         return orbits, _MEAN, times, one_side and self.side == "auto"
+
+    def _as_they_meet(self, orbits: OrbitProducts, X: Array) -> Array:
+        if orbits.elements is None or orbits.group.keeps_shape or self.side in ("first", "second"):
+            return X
+        return np.reshape(orbits.group.act(orbits.elements[:1], X), (len(X), -1))
 
     def _gradient(self, X: Array) -> Array:
         orbits, one_side = self._sums(X, X)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, like, namespace, numpy_only, on_cpu, on_host, wants_gradient
 from ..core.config import block_bytes_of
+from ..core.parameters import ParameterError
 from ..groups import Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
@@ -222,6 +223,8 @@ class OrbitProducts:
             terms = own if terms is None else terms + own
         operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
         if key is not None:  # no trial
+            if isinstance(way, Product):
+                _ = way.set.rule  # too many elements are refused before a time is announced
             self.announce(operations, way, n, m)
         small = operations < _THREADS_FROM
         order = None if symmetric or results is None or kept else way.order(X)
@@ -302,6 +305,7 @@ class OrbitProducts:
                 numpy_only(type(self.base).__name__, remedy, first, second)
             if foreign:
                 evaluate = partial(self.base._gram_arrays, xp)
+        self._check_width(d, second.shape[1])
         sets = [WeightedSet(self.group, self.elements, self.weights)]
         # The base kernel's own form of the reduction over the whole group, where it has one.
         closed = None
@@ -328,6 +332,19 @@ class OrbitProducts:
             ways.append(Evaluation(problem) if form is None else Product(problem))
         self._plans[key] = problem, ways
         return key, problem, ways
+
+    def _check_width(self, d: int, n_moved: int) -> None:
+        """Refuse a group that makes points of another length than those that they meet."""
+        if self.group.keeps_shape:
+            return
+        elements = self.group.sample(1, 0) if self.elements is None else self.elements[:1]
+        width = self.group.act(elements, np.zeros((1, n_moved))).size
+        if width != d:
+            raise ParameterError(
+                f"{self.owner}: {self.group!r} makes {width} numbers of {n_moved}, and points of "
+                f"{d} meet them untransformed: take maps to {d} numbers, or Average (side='both') "
+                "or OrbitFourier (side='first'), which compare transformed points alone"
+            )
 
     def _form(self, d: int, reduction: Any) -> tuple[Form | None, tuple[int, int, int], Reduction]:
         """The base kernel's form, the points' shape, and what has to be followed."""

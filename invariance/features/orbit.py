@@ -277,8 +277,9 @@ class OrbitFeatures(FeatureMap, ABC):
         if not group.unitary:
             tolerance = max(tolerance, _INTERPOLATED)
         rule = enough_nodes(group, mean, tolerance=tolerance / 2, most=lambda rule: most)
-        self._warned = 2 * rule.error > tolerance
-        if self._warned:
+        coarse = 2 * rule.error > tolerance
+        self._warned = coarse and are_given(group)
+        if coarse:
             remedy = "a smaller gamma, or accept it"
             if are_given(group):
                 remedy = "n_nodes=None (degree=None), or accept it"
@@ -292,23 +293,23 @@ class OrbitFeatures(FeatureMap, ABC):
     def _orbits_for(self, X: Any) -> OrbitProducts:
         """The fitted orbits, or such over more nodes, if points X need more than those of `fit`."""
         group = self.group_
-        beyond: Any = X
-        if self._reach is not None:
-            norms = moving_norms(group, X, type(self).__name__)
-            outside = (norms > _SLACK * self._reach[:, None]).any(axis=0)
-            if not outside.any():
+        if self._reach is None:  # no nodes, unless gradients are wanted
+            if not is_foreign(X) or self._orbits.is_exact(X, self._keeps):
                 return self._orbits
-            beyond = plain(X, type(self).__name__)[outside]
-        elif not is_foreign(X) or self._orbits.is_exact(X, self._keeps):
+            return self._over_nodes(self._enough_nodes(X).group)
+        norms = moving_norms(group, X, type(self).__name__)
+        outside = (norms > _SLACK * self._reach[:, None]).any(axis=0)
+        if not outside.any() or self._warned:
             return self._orbits
+        rule = self._enough_nodes(plain(X, type(self).__name__)[outside]).group
         if are_given(group):
-            if not self._warned:
-                self._enough_nodes(beyond)
-                self._reach = np.maximum(self._reach, norms.max(axis=1))
+            self._reach = np.maximum(self._reach, norms.max(axis=1))
             return self._orbits
-        rule = self._enough_nodes(beyond).group
-        if self._reach is not None and rule.order <= self._orbits.group.order:
+        if rule.order <= self._orbits.group.order:
             return self._orbits
+        return self._over_nodes(rule)
+
+    def _over_nodes(self, rule: Any) -> OrbitProducts:
         if rule.order not in self._finer:
             self._finer[rule.order] = self._orbits_over(rule)
         return self._finer[rule.order]

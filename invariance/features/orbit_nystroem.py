@@ -97,8 +97,9 @@ class OrbitNystroem(OrbitFeatures):
         self.kernel_: Kernel = self._kernel(candidates, rng)
         self.landmarks_ = self._landmarks(candidates, rng)
         known = self.group_ is not None and preserved(self.kernel_, self.group_)
-        how = {"keeps": WeightedMean(), "base": self.kernel_}
-        self._prepare_on_side(self.landmarks_, elements, preserved=known, **how)
+        self._prepare_on_side(
+            self.landmarks_, elements, WeightedMean(), preserved=known, base=self.kernel_
+        )
         if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:

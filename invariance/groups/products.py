@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY
 from functools import reduce
 from itertools import pairwise
 from math import inf, prod
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,7 @@ from .base import GROUP, FiniteGroup, Transformations
 
 #: Numbers that may be computed to find out whether two groups commute.
 _TRIAL = 10**6
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
 
 
@@ -46,6 +47,12 @@ def _spanning(part: Any) -> NDArray[Any]:
     """Generators, or where there are none such as of rotations, elements drawn at random."""
     found: NDArray[Any] = part.generators() if hasattr(part, "generators") else part.sample(6, 0)
     return found
+
+
+def _if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
+    """A decorator: the method is there if a condition on the object holds."""
+    decorate: Callable[[_Method], _Method] = available_if(condition)
+    return decorate
 
 
 def _parts_have(*names: str) -> Callable[[Any], bool]:
@@ -356,7 +363,7 @@ class Composition(_Parts):
 
     # A group if its parts commute: elements are then multiplied part by part.
 
-    @available_if(_parts_commute("generators"))
+    @_if(_parts_commute("generators"))
     def generators(self) -> NDArray[Any]:
         """Generators of each part, with the identity of the other part."""
         one, two = self._parts()
@@ -364,18 +371,18 @@ class Composition(_Parts):
             [_pairs(one.generators(), two.identity()), _pairs(one.identity(), two.generators())]
         )
 
-    @available_if(_parts_have("identity"))
+    @_if(_parts_have("identity"))
     def identity(self) -> NDArray[Any]:
         """The identity as a batch of one element."""
         return _beside([part.identity() for part in self._parts()])
 
-    @available_if(_parts_commute("compose"))
+    @_if(_parts_commute("compose"))
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         """Elementwise products, part by part."""
         pairs = zip(self._parts(), *map(self.split, _matched(first, second)), strict=True)
         return _beside([part.compose(a, b) for part, a, b in pairs])
 
-    @available_if(_parts_commute("inverse"))
+    @_if(_parts_commute("inverse"))
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Elementwise inverses, part by part."""
         pairs = zip(self._parts(), self.split(elements), strict=True)
@@ -508,7 +515,7 @@ class OnPoints(Transformations):
         """The columns of a row of ``size`` numbers that move, shape (points, coordinates)."""
         n_coordinates = int(self.n_coordinates or size)
         starts = np.arange(0, size, n_coordinates)
-        return starts[:, None] + np.array(self._moved(n_coordinates))
+        return np.asarray(starts[:, None] + np.array(self._moved(n_coordinates)))
 
     def moving(self, size: int) -> NDArray[Any] | None:
         columns = self._columns(size)
@@ -568,33 +575,34 @@ class OnPoints(Transformations):
 
     @property
     def one_sided(self) -> bool:
-        return self._inner().one_sided
+        return bool(self._inner().one_sided)
 
     @property
     def order(self) -> int | float:
-        return self._inner().order
+        order: int | float = self._inner().order
+        return order
 
     def _inner(self) -> Any:
         """The group, once the parameters are known to be right."""
         self._check()
         return self.group
 
-    @available_if(_group_has("generators"))
+    @_if(_group_has("generators"))
     def generators(self) -> NDArray[Any]:
         """The group's generators."""
         return np.asarray(self._inner().generators())
 
-    @available_if(_group_has("identity"))
+    @_if(_group_has("identity"))
     def identity(self) -> NDArray[Any]:
         """The group's identity, a batch of one element."""
         return np.asarray(self._inner().identity())
 
-    @available_if(_group_has("compose"))
+    @_if(_group_has("compose"))
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         """Elementwise products, as the group composes them."""
         return np.asarray(self._inner().compose(first, second))
 
-    @available_if(_group_has("inverse"))
+    @_if(_group_has("inverse"))
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Elementwise inverses, as the group inverts them."""
         return np.asarray(self._inner().inverse(elements))

@@ -190,8 +190,11 @@ class Average(OrbitKernel):
         def most(rule: Transformations) -> float:
             return most_nodes(one.shape[1], squared=not self._sums_over(rule)[1])
 
-        plain = np.abs(getattr(self.base, "_gram", self.base)(one, two))
-        rounding = _ROUNDING * float(plain[: pairs.n_given[0], : pairs.n_given[1]].max())
+        element = (group if given else group.refined(1)).quadrature()[0][:1]
+        moved = [np.reshape(group.act(element, A), (len(A), -1)) for A in (one, two)]
+        base: Any = getattr(self.base, "_gram", self.base)
+        n_one, n_two = pairs.n_given
+        rounding = _ROUNDING * float(np.abs(base(moved[0][:n_one], moved[1][:n_two])).max())
         rule = enough_nodes(
             group,
             mean,

@@ -223,8 +223,6 @@ class OrbitProducts:
             terms = own if terms is None else terms + own
         operations, pieces = way.operations(n, m), 1 if kept else way.pieces(m)
         if key is not None:  # no trial
-            if isinstance(way, Product):
-                _ = way.set.rule  # too many elements are refused before a time is announced
             self.announce(operations, way, n, m)
         small = operations < _THREADS_FROM
         order = None if symmetric or results is None or kept else way.order(X)
@@ -458,6 +456,7 @@ class OrbitProducts:
     def announce(self, operations: float, way: Way, n: int, m: int) -> None:
         """Warn before minutes of work."""
         if operations > _LONG_FROM:
+            way.check()  # what will be refused is not announced
             what = f"{self.owner}: {n} x {m} pairs"
             warn_long(operations / rate(way.problem.dtype.name), what, _CHEAPER)
 

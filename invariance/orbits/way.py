@@ -166,6 +166,10 @@ class Way(ABC):
         """This way for n first points whose features outside the support, shape (d,), are zero."""
         return self
 
+    def check(self) -> None:
+        """Refuse elements that are too many to go through."""
+        return
+
     def order(self, X: Array) -> Array | None:
         """In which order first points are taken, where it matters."""
         return None

@@ -43,7 +43,7 @@ class MaxFilter(OrbitFeatures):
     Attributes
     ----------
     templates_ : ndarray of shape (m, d)
-    elements_ : the group elements drawn, shape (r, ...); None without ``n_transforms``
+    elements_ : the group elements drawn, or the nodes chosen, shape (r, ...); None if neither
 
     Examples
     --------

@@ -246,12 +246,10 @@ SETS = [
 
 ROWS = r"OrbitFourier expects points as rows of shape \(n, d\), got shape \(20, 4, 4\); use X.resha"
 SORTED = G.SortedNoise(4, triangle=True)
-UNEQUAL = G.Rotations((4, 4), density=G.VonMises(1.0))
 FEATURES = [
     (partial(F.GroupCDF(templates=np.full((100, 4), 3.0)).fit, P4), "= 36, not below"),
     (partial(F.GroupCDF(templates=np.ones((3, 4))).fit, P4), "shape"),
     (partial(F.GroupCDF(G.CyclicShifts(5)).fit, P4), "acts on arrays of shape"),
-    (partial(F.GroupCDF(UNEQUAL, 3).fit, P16), "weighs its elements unequally"),
     (lambda: F.draw_templates("gaussian", 3, n_features=10_000, epsilon=-0.2), "raise epsilon"),
     (partial(F.MaxFilter(None, 5, templates=X).fit, P6), r"templates .* \(5, 6\), got \(3, 4\)"),
     (partial(F.OrbitFourier().fit, P16.reshape(20, 4, 4)), ROWS),

@@ -282,6 +282,8 @@ def check_values(
         kind, value = kinds[name], values[name]
         if not kind.accepts(value):
             got = short(value) + _beyond(value)
+            if isinstance(value, bool | np.bool_):
+                got += ", a bool"
             if isinstance(value, type):
                 got += f"; make an instance of the class, {value.__name__}(...)"
             raise ParameterError(f"{owner} needs {name} to be {kind.words}, got {got}")

@@ -38,7 +38,7 @@ class GroupCDF(OrbitFeatures):
 
     Parameters
     ----------
-    group, n_transforms : as in `OrbitFourier`, where the group's rule weighs its elements equally
+    group, n_transforms : as in `OrbitFourier`
     n_components : int, number of templates m
     n_bins : int
         n; there are 2 n + 1 thresholds per template, m (2 n + 1) features, template by template.
@@ -52,7 +52,9 @@ class GroupCDF(OrbitFeatures):
         Half-width of the threshold range. "bound" is the paper's R (1 + epsilon), with R the
         largest norm seen at fit; it covers every projection but in d dimensions these spread over
         R / sqrt(d) only. "data" takes the 99.9 % quantile of their size on the training points.
-    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
+    tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
+        Shares of nodes converge slowly, hence the larger tolerance; over turns of one frequency
+        (`PlaneRotations`, say) they are lengths of arcs, without nodes.
 
     Attributes
     ----------
@@ -72,6 +74,7 @@ class GroupCDF(OrbitFeatures):
     """
 
     _: KW_ONLY
+    tolerance: Annotated[float, kinds.Positive()] = 0.01
     n_bins: Annotated[int, kinds.Whole(1)] = 25
     templates: Annotated[str | ArrayLike, kinds.OneOf("gaussian", "sphere") | kinds.Array(2)] = (
         "gaussian"
@@ -88,9 +91,7 @@ class GroupCDF(OrbitFeatures):
         drawn = draw_templates(self.templates, self.n_components, epsilon=bound, **how)
         self.templates_ = drawn.astype(X.dtype)
         rejected = np.isnan(self.templates_[:, :1])
-        self.elements_, weights = self._draw_transforms(rng)
-        if np.ptp(weights) > 0:
-            raise ParameterError(f"{self.group!r} weighs its elements unequally: give n_transforms")
+        self.elements_, _ = self._draw_transforms(rng)
         self._n_features_out = self.n_components * (2 * self.n_bins + 1)
         check_memory("GroupCDF", 8 * self._n_features_out, n_bins=self.n_bins)
         templates = np.where(rejected, 0, self.templates_)
@@ -105,8 +106,7 @@ class GroupCDF(OrbitFeatures):
         self._factors = np.where(rejected, 0, scales)
         # In units of a bin, so that thresholds are whole numbers.
         in_bins = templates * X.dtype.type(self.n_bins / self.s_)
-        elements = None if self.n_transforms is None else self.elements_
-        self._prepare(in_bins, elements, Histogram(self.n_bins, self.n_bins))
+        self._prepare(in_bins, Histogram(self.n_bins, self.n_bins))
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
         if self.s == "bound":

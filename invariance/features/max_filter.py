@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.parameters import Array, OneOf, stores_parameters
+from ..core.parameters import Array, OneOf, Positive, stores_parameters
 from ..orbits import Extremes
 from .orbit import OrbitFeatures
 from .templates import draw_templates
@@ -36,12 +36,14 @@ class MaxFilter(OrbitFeatures):
     n_components : int, number of templates m
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
-    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
+    tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
+        Rotations of the plane and of space have closed forms; between nodes of other infinite
+        groups the largest value is missed by little.
 
     Attributes
     ----------
     templates_ : ndarray of shape (m, d)
-    elements_ : the group elements drawn, shape (r, ...); None without ``n_transforms``
+    elements_ : the group elements drawn, or the nodes chosen, shape (r, ...); None if neither
 
     Examples
     --------
@@ -54,6 +56,7 @@ class MaxFilter(OrbitFeatures):
     """
 
     _: KW_ONLY
+    tolerance: Annotated[float, Positive()] = 1e-3
     templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
@@ -63,4 +66,4 @@ class MaxFilter(OrbitFeatures):
         if self.n_transforms is not None and self.group_ is not None:
             self.elements_ = self.group_.sample(self.n_transforms, rng)
         self._n_features_out = self.n_components
-        self._prepare(self.templates_, self.elements_, Extremes())
+        self._prepare(self.templates_, Extremes())

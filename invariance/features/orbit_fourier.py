@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import j0
 
 from ..core.arrays import detached, is_foreign, like, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
-from ..orbits import Form, WeightedMean
+from ..orbits import Form, OrbitProducts, WeightedMean
 from ..orbits.numerics import centre_of
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import draw_frequencies, median_gamma
@@ -55,9 +56,16 @@ class OrbitFourier(OrbitFeatures):
     group : Transformations or None for the trivial group
     n_components : int, number of templates s
     n_transforms : int or None
-        Number of elements r drawn from the group's density; None takes its quadrature rule: all
-        elements of a finite set with their weights, and for rotations by any angle the
-        trapezoidal rule.
+        Number of elements r drawn from the group's density, of which features are not exactly
+        invariant; None takes its quadrature rule: all elements of a finite set with their weights,
+        and of an infinite one as many nodes as ``tolerance`` asks for.
+    tolerance : float
+        By how much features of points of one orbit may differ over an infinite group, relative to
+        their norm. Nodes are added until they do not, on the points of `fit`, and again on points
+        of `transform` of which more moves; a warning tells by how much they differ if that would
+        take too many, or if the group was given too few. Turns of one frequency
+        (`PlaneRotations`, say) need no nodes. For images turned by interpolation it is 0.01 at
+        least.
     kernel : {"gaussian", "laplacian"}
     gamma : float or "median"
         Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`.
@@ -83,7 +91,8 @@ class OrbitFourier(OrbitFeatures):
     centre_ : ndarray of shape (d,) or None
         A point that the group fixes, from which x is taken if the points lie far from the origin:
         products of features stay the same, and phases small.
-    elements_, weights_ : the group elements acting (on ``side_``) and their weights
+    elements_, weights_ : the group elements acting (on ``side_``) and their weights, None if none
+        are needed
     side_ : {"first", "second"}
     gamma_ : float
 
@@ -124,6 +133,7 @@ class OrbitFourier(OrbitFeatures):
         same = seen.shape[1] == X.shape[1]
         self.centre_ = centre_of(Form(distance=True), X, self.group_) if same else None
         functions = [cosine] if self.form == "phase" else [cosine, sine]
+        over_turns = [_cosine_over_turns, _sine_over_turns][: len(functions)]
         self._n_features_out = self.n_components * len(functions)
         factor = float(np.sqrt(2 / self._n_features_out))
         self._prepare_on_side(
@@ -131,22 +141,22 @@ class OrbitFourier(OrbitFeatures):
             elements,
             preserved=self.group_ is not None and self.group_.unitary,
             offsets=self.phases_ if self.form == "phase" else None,
-            keeps=WeightedMean(functions, factor=factor),
+            keeps=WeightedMean(functions, factor=factor, over_turns=over_turns),
         )
 
-    def _reduced(self, X: Any) -> Any:
+    def _reduced(self, orbits: OrbitProducts, X: Any) -> Any:
         """Means of waves; in double precision if phases would be lost in single."""
         if self.centre_ is not None:
             X = X - like(self.centre_, X)
         xp = namespace(X)
         if X.dtype != xp.float32:
-            return super()._reduced(X)
+            return super()._reduced(orbits, X)
         lengths = np.sqrt(np.square(self.templates_, dtype=float).sum(axis=1))
         seen = detached(X)
         largest = max(float(xp.max(seen)), -float(xp.min(seen))) * X.shape[1] ** 0.5
         if largest * float(np.median(lengths)) * np.finfo(np.float32).eps <= _PHASE_ERROR:
-            return super()._reduced(X)
-        found = super()._reduced(X.astype(float) if xp is np else xp.astype(X, xp.float64))
+            return super()._reduced(orbits, X)
+        found = super()._reduced(orbits, X.astype(float) if xp is np else xp.astype(X, xp.float64))
         return found.astype(np.float32) if xp is np else xp.astype(found, xp.float32)
 
     def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
@@ -193,3 +203,13 @@ def _wave(less: float, values: Any) -> Any:
 
 
 cosine, sine = partial(_wave, 0.0), partial(_wave, 0.25)
+
+
+def _cosine_over_turns(fixed: NDArray, radius: NDArray) -> NDArray:
+    """Mean of cos(fixed + radius cos t) over a full turn of t."""
+    return np.cos(fixed) * j0(radius)
+
+
+def _sine_over_turns(fixed: NDArray, radius: NDArray) -> NDArray:
+    """Mean of sin(fixed + radius cos t) over a full turn of t."""
+    return np.sin(fixed) * j0(radius)

@@ -56,7 +56,7 @@ class OrbitNystroem(OrbitFeatures):
         Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero, which leaves ``rank_``
         features. None is s machine epsilons of X's type; in single precision a smaller one, down to
         1e-9, keeps more of the kernel at features good to about three digits.
-    block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
+    tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
@@ -80,6 +80,7 @@ class OrbitNystroem(OrbitFeatures):
     True
     """
 
+    _mixes_templates = True
     _: KW_ONLY
     kernel: Annotated[Kernel | str, kinds.OneOf("gaussian", "laplacian") | BASE] = "gaussian"
     gamma: Annotated[float | str, kinds.Positive() | kinds.OneOf("median")] = "median"
@@ -98,8 +99,9 @@ class OrbitNystroem(OrbitFeatures):
         self.kernel_: Kernel = self._kernel(candidates, rng)
         self.landmarks_ = self._landmarks(candidates, rng)
         known = self.group_ is not None and preserved(self.kernel_, self.group_)
-        how = {"keeps": WeightedMean(), "base": self.kernel_}
-        self._prepare_on_side(self.landmarks_, elements, preserved=known, **how)
+        self._prepare_on_side(
+            self.landmarks_, elements, WeightedMean(), preserved=known, base=self.kernel_
+        )
         if self.side_ == "first" and self.group_ is not None and elements is not None:
             width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
             if width != self.landmarks_.shape[1]:

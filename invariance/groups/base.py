@@ -71,13 +71,19 @@ class Transformations(BaseEstimator, ABC):
     ``aligned(X, xp)``                    points with max_g <x, g z> = <aligned(x), aligned(z)>
     ``as_assignment()``                   block length b: all orders of blocks of b coordinates
     ``largest_inner(A, B)``               max_g <a, g b>, shape (n, m)
+    ``as_turn(A, B)``                     c, and complex z, of shape (n, m), with <a, g b> = c +
+                                          Re(z exp(i t)) for an angle t that is uniform
     ``mean_powers(A, B, degree)``         E_g <a, g b>^k for k = 0, ..., degree
     ``log_mean_exponential(A, B, xp)``    log E_g exp <a, g b>, for Gaussian kernels
     ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
     ``relative_rule()``                   elements h and weights w of one sum for a double mean,
                                           sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z)
     ``refined(factor)``                   of an infinite set, a finite one with ``factor`` times
-                                          as many nodes as its quadrature rule
+                                          as many nodes as its quadrature rule; of a rule that
+                                          stands for an infinite set, a finer one
+    ``moving(size)``                      how fast each of ``size`` coordinates of a point moves
+                                          (0: not at all), shape (k, size), for `refined`: points
+                                          that are large where it is fast need many nodes
     ``moves_points(size)``                which of ``size`` coordinates of each point in a row move
     ====================================  =========================================================
 
@@ -129,8 +135,8 @@ class Transformations(BaseEstimator, ABC):
         return None
 
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
-    mean_powers = log_mean_exponential = log_mean_laplacian = _unknown
-    relative_rule = refined = moves_points = _unknown
+    mean_powers = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
+    relative_rule = refined = moving = moves_points = _unknown
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited abilities where the class acts otherwise than their owner."""
@@ -230,7 +236,7 @@ class Transformations(BaseEstimator, ABC):
         listed = self._listed()
         if listed is None:
             endless = "infinitely many elements and cannot be listed"
-            raise TypeError(f"{self!r} has {endless}; {self._remedy}")
+            raise ParameterError(f"{self!r} has {endless}; {self._remedy}")
         return listed
 
     def weights(self) -> Array | None:
@@ -255,14 +261,16 @@ class Transformations(BaseEstimator, ABC):
         """Elements (r, ...), and weights (r,) that sum to one, whose mean replaces the measure's.
 
         All elements of a finite set. Rotations have a rule, which ``refined`` refines; another
-        infinite set has none (TypeError) and can only be sampled.
+        infinite set has none (ParameterError) and can only be sampled.
         """
         self._check()
-        finer: Transformations | None = self.refined(1) if self._listed() is None else None
-        if finer is not None:
-            return finer.quadrature()
+        rule: Transformations | None = self.refined(1) if self._listed() is None else None
+        if rule is not None and self.order == inf:
+            return rule.quadrature()
         elements, weights = self.elements(), self.weights()
-        return elements, np.full(len(elements), 1 / len(elements)) if weights is None else weights
+        if weights is None:
+            weights = np.full(len(elements), 1 / len(elements))
+        return elements, weights
 
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""
@@ -378,8 +386,10 @@ class Transformations(BaseEstimator, ABC):
             return
         if order > ENUMERATION_LIMIT:
             count = f"about 10^{log10(order):.0f}" if 1e15 < order < inf else f"{order:,}"
+            if order == inf:
+                count = "infinitely many"
             most = f"more than the {ENUMERATION_LIMIT} that elements() lists"
-            raise ValueError(f"{self!r} has {count} elements, {most}; {self._remedy}")
+            raise ParameterError(f"{self!r} has {count} elements, {most}; {self._remedy}")
 
 
 class Group(Transformations):

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.transform import Rotation
 
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
-from .base import Group
+from .base import Group, Transformations
 from .densities import DENSITY, Density, Uniform, nodes_for, normalised, wrapped
 
 Floats: TypeAlias = NDArray[Any]
@@ -124,6 +124,21 @@ class CircleAction(_Angles):
             n = nodes_for(self.density, 4 * int(self.as_circle().max(initial=0)) + 1)
         return type(self)(self.frequencies, self.density, n_nodes=factor * n)
 
+    def moving(self, size: int) -> Floats:
+        """The frequencies, and their roots, which the average of a Gaussian kernel depends on."""
+        frequencies = self.as_circle().astype(float)
+        return np.stack([frequencies, np.sqrt(frequencies)])[: 1 + (frequencies.max(initial=0) > 1)]
+
+    def as_turn(self, A: Floats, B: Floats) -> tuple[Floats, Floats] | None:
+        """The whole circle, turned by one frequency alone, with a uniform angle."""
+        frequencies = self.as_circle()
+        turned = np.flatnonzero(frequencies)
+        one_frequency = len(turned) and np.ptp(frequencies[turned]) == 0
+        if self.n_nodes is not None or self.density is not None or not one_frequency:
+            return None
+        fixed = np.flatnonzero(frequencies == 0)
+        return A[:, fixed] @ B[:, fixed].T, _complex_inner(A[:, turned], B[:, turned])
+
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return (self.density or Uniform()).sample(n_samples, rng)
 
@@ -151,6 +166,16 @@ class CircleAction(_Angles):
         return moved
 
 
+def _complex_inner(A: Floats, B: Floats) -> Floats:
+    """Complex inner products of rows of plane points, each read as a complex number.
+
+    Turning the points of b by an angle t, <a, b> becomes the real part of this times exp(i t).
+    """
+    one = A[:, ::2] + 1j * A[:, 1::2]
+    two = B[:, ::2] + 1j * B[:, 1::2]
+    return np.asarray(one.conj() @ two.T)
+
+
 class ContinuousGroup(Group):
     """Rotations that turn all points of a row alike, or a finite rule of them.
 
@@ -170,6 +195,13 @@ class ContinuousGroup(Group):
 
     def moves_points(self, size: int) -> list[int] | None:
         return None if size % self._size or not size else list(range(size))
+
+    def moving(self, size: int) -> Floats:
+        return np.ones((1, size))
+
+    def on_each(self, n_points: int) -> Transformations:
+        """The same on rows of exactly so many points: rows of any number turn together anyway."""
+        return self._on_points(self, self._size, n_points=n_points)
 
     def _points(self, X: Floats) -> Floats:
         """X of shape (n, d) as points (n, d / size, size)."""
@@ -229,6 +261,7 @@ class Rotations3D(ContinuousGroup):
     """
 
     _size = 3
+    moving = ContinuousGroup.moving
     moves_points = ContinuousGroup.moves_points
     degree: Annotated[int | None, Whole(0, 200) | None] = None
 
@@ -300,7 +333,8 @@ class PlaneRotations(_Angles, ContinuousGroup):
     Parameters
     ----------
     n_nodes : int or None
-        Replace the group by that many equal turns; None keeps it whole, and averages choose.
+        Replace the group by that many equal turns; None keeps it whole, and averages choose a
+        number, or look once whether a given one will do.
 
     Examples
     --------
@@ -310,22 +344,29 @@ class PlaneRotations(_Angles, ContinuousGroup):
     """
 
     _size = 2
+    moving = ContinuousGroup.moving
     moves_points = ContinuousGroup.moves_points
     n_nodes: Annotated[int | None, Whole(1, 2**20) | None] = None
 
     def _listed(self) -> Floats | None:
         return None if self.n_nodes is None else _equal_turns(self.n_nodes)
 
-    def refined(self, factor: int) -> PlaneRotations | None:
+    def refined(self, factor: int) -> PlaneRotations:
         self._check()
-        return PlaneRotations(8 * factor) if self.n_nodes is None else None
+        n = 8 if self.n_nodes is None else self.n_nodes
+        return PlaneRotations(min(2**20, factor * n))
+
+    def as_turn(self, A: Floats, B: Floats) -> tuple[Floats, Floats] | None:
+        if self.n_nodes is not None:
+            return None
+        one = self._points(A).reshape(A.shape)
+        two = self._points(B).reshape(B.shape)
+        return np.zeros((len(A), len(B)), np.result_type(A, B)), _complex_inner(one, two)
 
     def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
         """The modulus of the inner product of the points as complex numbers."""
-        if self.n_nodes is not None:
-            return None
-        one, two = (self._points(M) @ np.array([1, 1j]) for M in (A, B))
-        return np.asarray(np.abs(one.conj() @ two.T))
+        turn = self.as_turn(A, B)
+        return None if turn is None else np.abs(turn[1])
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))

@@ -6,21 +6,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from functools import reduce
 from itertools import pairwise
-from math import prod
-from typing import Annotated, Any
+from math import inf, prod
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
 
 from ..core.parameters import Array, Each, Has, ParameterError, Whole, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations
 
 #: Numbers that may be computed to find out whether two groups commute.
 _TRIAL = 10**6
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 _FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
 
 
@@ -45,6 +47,27 @@ def _spanning(part: Any) -> NDArray[Any]:
     """Generators, or where there are none such as of rotations, elements drawn at random."""
     found: NDArray[Any] = part.generators() if hasattr(part, "generators") else part.sample(6, 0)
     return found
+
+
+def _if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
+    """A decorator: the method is there if a condition on the object holds."""
+    decorate: Callable[[_Method], _Method] = available_if(condition)
+    return decorate
+
+
+def _parts_have(*names: str) -> Callable[[Any], bool]:
+    """Whether the parts of a composition all have these methods."""
+    return lambda self: all(hasattr(part, name) for part in self._parts() for name in names)
+
+
+def _group_has(name: str) -> Callable[[Any], bool]:
+    """Whether the group of points has a method."""
+    return lambda self: hasattr(self._inner(), name)
+
+
+def _parts_commute(name: str) -> Callable[[Any], bool]:
+    """Whether the parts of a composition have a method, and make a group."""
+    return lambda self: _parts_have(name, "identity")(self) and self.is_group
 
 
 def _of_all(name: str) -> Any:
@@ -310,11 +333,60 @@ class Composition(_Parts):
         return all(part.symmetric for part in self._parts()) and self.is_group
 
     def refined(self, factor: int) -> Composition | None:
-        """Both parts refined, where they are infinite."""
-        one, two = (part.refined(factor) for part in self._parts())
+        """Infinite parts refined; where all parts are finite, those that are rules."""
+        finer = [part.refined(factor) for part in self._parts()]
+        infinite = [
+            rule is not None and part.order == inf
+            for rule, part in zip(finer, self._parts(), strict=True)
+        ]
+        if any(infinite):  # nodes that were given stay
+            finer = [rule if is_one else None for rule, is_one in zip(finer, infinite, strict=True)]
+        one, two = finer
         if one is None and two is None:
             return None
         return Composition(self.first if one is None else one, self.second if two is None else two)
+
+    def moving(self, size: int) -> NDArray[Any] | None:
+        """What moves by the parts that are refined, together and one by one."""
+        rates = []
+        for part in self._parts():
+            if part.refined(1) is None:
+                continue
+            rate = part.moving(size)
+            if rate is None or rate.shape[1] != size:  # after a projection, say
+                return None
+            rates.append(rate)
+        if len(rates) < 2:
+            return rates[0] if rates else None
+        together = np.sqrt(sum(np.square(rate[0]) for rate in rates))
+        return np.concatenate([together[None], *rates])
+
+    # A group if its parts commute: elements are then multiplied part by part.
+
+    @_if(_parts_commute("generators"))
+    def generators(self) -> NDArray[Any]:
+        """Generators of each part, with the identity of the other part."""
+        one, two = self._parts()
+        return np.concatenate(
+            [_pairs(one.generators(), two.identity()), _pairs(one.identity(), two.generators())]
+        )
+
+    @_if(_parts_have("identity"))
+    def identity(self) -> NDArray[Any]:
+        """The identity as a batch of one element."""
+        return _beside([part.identity() for part in self._parts()])
+
+    @_if(_parts_commute("compose"))
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        """Elementwise products, part by part."""
+        pairs = zip(self._parts(), *map(self.split, _matched(first, second)), strict=True)
+        return _beside([part.compose(a, b) for part, a, b in pairs])
+
+    @_if(_parts_commute("inverse"))
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        """Elementwise inverses, part by part."""
+        pairs = zip(self._parts(), self.split(elements), strict=True)
+        return _beside([part.inverse(element) for part, element in pairs])
 
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, as long as points keep their shape on the way."""
@@ -347,7 +419,7 @@ class Composition(_Parts):
 
     def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """All pairs of the parts' rules, and products of their weights."""
-        if np.isfinite(self.order):
+        if self.order < inf:
             return super().quadrature()
         (one, weights), (two, others) = self.first.quadrature(), self.second.quadrature()
         return _pairs(one, two), np.outer(weights, others).ravel()
@@ -426,9 +498,135 @@ class OnPoints(Transformations):
     def moves_points(self, size: int) -> list[int] | None:
         return self._moved(size) if size == self.n_coordinates else None
 
+    def _on(self, group: Transformations) -> OnPoints:
+        """Another group on the same coordinates of points."""
+        return OnPoints(**self.get_params(deep=False) | {"group": group})
+
     def refined(self, factor: int) -> OnPoints | None:
         finer = self.group.refined(factor)
-        return finer and OnPoints(**self.get_params(deep=False) | {"group": finer})
+        return None if finer is None else self._on(finer)
+
+    def chain(self) -> list[Transformations]:
+        """The group's parts, each on the same coordinates of points."""
+        parts = self.group.chain()
+        return [self] if len(parts) < 2 else [self._on(part) for part in parts]
+
+    def _columns(self, size: int) -> NDArray[Any]:
+        """The columns of a row of ``size`` numbers that move, shape (points, coordinates)."""
+        n_coordinates = int(self.n_coordinates or size)
+        starts = np.arange(0, size, n_coordinates)
+        return np.asarray(starts[:, None] + np.array(self._moved(n_coordinates)))
+
+    def moving(self, size: int) -> NDArray[Any] | None:
+        columns = self._columns(size)
+        inner = self.group.moving(columns.shape[1])
+        if inner is None:
+            return None
+        rates = np.zeros((len(inner), size))
+        rates[:, columns] = inner[:, None]
+        return rates
+
+    def _inner_on_points(self, A: NDArray[Any], B: NDArray[Any], inner: Any) -> Any:
+        """What ``inner`` gives for the coordinates that move, and inner products of the others.
+
+        A group of rows of any length takes all points of a row at once.
+        """
+        columns = self._columns(A.shape[1])
+        if self.group.n_features is None:
+            columns = columns.reshape(1, -1)
+        fixed = np.setdiff1d(np.arange(A.shape[1]), columns)
+        found = [inner(A[:, point], B[:, point]) for point in columns]
+        return found, A[:, fixed] @ B[:, fixed].T
+
+    def as_turn(self, A: NDArray[Any], B: NDArray[Any]) -> tuple[Any, Any] | None:
+        turns, fixed = self._inner_on_points(A, B, self.group.as_turn)
+        if any(turn is None for turn in turns):
+            return None
+        return fixed + sum(c for c, _ in turns), sum(z for _, z in turns)
+
+    def largest_inner(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any] | None:
+        """The group's, of the coordinates that move; None if it takes points one by one."""
+        largest, fixed = self._inner_on_points(A, B, self.group.largest_inner)
+        if len(largest) != 1 or largest[0] is None:
+            return None
+        return np.asarray(largest[0] + fixed)
+
+    # Elements, measure and properties are the group's.
+
+    @property
+    def unitary(self) -> bool:  # type: ignore[override]
+        return bool(self._inner().unitary)
+
+    @property
+    def linear(self) -> bool:  # type: ignore[override]
+        return bool(self._inner().linear)
+
+    @property
+    def preserves_l1(self) -> bool:  # type: ignore[override]
+        return bool(self._inner().preserves_l1)
+
+    @property
+    def is_group(self) -> bool:  # type: ignore[override]
+        return bool(self._inner().is_group)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return bool(self._inner().symmetric)
+
+    @property
+    def one_sided(self) -> bool:
+        return bool(self._inner().one_sided)
+
+    @property
+    def order(self) -> int | float:
+        order: int | float = self._inner().order
+        return order
+
+    def _inner(self) -> Any:
+        """The group, once the parameters are known to be right."""
+        self._check()
+        return self.group
+
+    @_if(_group_has("generators"))
+    def generators(self) -> NDArray[Any]:
+        """The group's generators."""
+        return np.asarray(self._inner().generators())
+
+    @_if(_group_has("identity"))
+    def identity(self) -> NDArray[Any]:
+        """The group's identity, a batch of one element."""
+        return np.asarray(self._inner().identity())
+
+    @_if(_group_has("compose"))
+    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+        """Elementwise products, as the group composes them."""
+        return np.asarray(self._inner().compose(first, second))
+
+    @_if(_group_has("inverse"))
+    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+        """Elementwise inverses, as the group inverts them."""
+        return np.asarray(self._inner().inverse(elements))
+
+    def elements(self) -> NDArray[Any]:
+        """All elements of the group."""
+        return np.asarray(self._inner().elements())
+
+    def weights(self) -> NDArray[Any] | None:
+        """Probabilities of the group's elements, or ``None`` for equal ones."""
+        weights: NDArray[Any] | None = self._inner().weights()
+        return weights
+
+    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Elements and weights of the group's rule."""
+        rule: tuple[NDArray[Any], NDArray[Any]] = self._inner().quadrature()
+        return rule
+
+    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        rule: tuple[NDArray[Any], NDArray[Any]] | None = self._inner().relative_rule()
+        return rule
+
+    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+        return np.asarray(self._inner()._check_elements(elements))
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         n_coordinates = int(self.n_coordinates or X.shape[1])
@@ -444,19 +642,6 @@ class OnPoints(Transformations):
         result[places] = self.group.act(elements, points[there][:, moved])
         return result.reshape(len(elements), *X.shape)
 
-
-def _of_group(name: str) -> Any:
-    """What the ``group`` says or does, once the parameters are known to be right."""
-    return property(lambda self: self._check() or getattr(self.group, name))
-
-
-# Elements, measure and properties are the group's.
-for _name in (
-    *("unitary", "linear", "preserves_l1", "is_group", "symmetric", "one_sided", "order"),
-    *("generators", "identity", "compose", "inverse", "elements", "weights", "quadrature"),
-    *("relative_rule", "_check_elements"),
-):
-    setattr(OnPoints, _name, _of_group(_name))
 
 Transformations._composition = Composition
 Transformations._on_points = OnPoints

@@ -12,17 +12,24 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import cache, lru_cache
-from math import inf
 from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, namespace, numpy_only, on_host
+from ..core.arrays import is_foreign, namespace, numpy_only
 from ..core.config import block_bytes_of
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
+from ..orbits.nodes import (
+    are_given,
+    enough_nodes,
+    fastest_pairs,
+    has_nodes,
+    most_nodes,
+    moving_norms,
+)
 from ..orbits.way import in_tiles, joined, warn
 from .base import of_products, preserved, root_of_diagonal, whole_derivatives
 from .orbit import OrbitKernel
@@ -30,9 +37,8 @@ from .orbit import OrbitKernel
 Array = NDArray[Any]
 
 _MEAN = WeightedMean()
-
-#: Nodes at which doubling ends, and features of moved points, where more would take seconds.
-_MOST_NODES, _MOST_WORK = 2**14, 2e7
+#: What a mean of a kernel's values may lose, relative to these.
+_ROUNDING = 1e-12
 
 
 @stores_parameters
@@ -60,9 +66,10 @@ class Average(OrbitKernel):
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
         Liu et al. 2022, section 2.3); "auto" is "both".
     tolerance : float
-        For an infinite group: nodes are doubled until the kernel of the largest points changes by
-        no more than this, relative to its largest value, or a warning tells the error. Nodes that
-        the group was given are kept, and looked at once.
+        For an infinite group: nodes are doubled until the kernel of the points of which most moves
+        changes by no more than this, relative to its largest value, or a warning tells the error.
+        Nodes that the group was given are kept, and looked at once. Gaussian kernels over turns of
+        one frequency (`PlaneRotations`, say) need no nodes.
     normalize : bool
         Divide by sqrt(K(x, x) K(z, z)): points whose orbits are spread out count as others do.
     block_bytes : int or None, bound on temporary arrays; None is the configured one
@@ -104,7 +111,8 @@ class Average(OrbitKernel):
         elif is_foreign(X):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         else:
-            way, n, m = orbits.ways(X, _MEAN)[0], len(X), len(other)
+            way = orbits.ways(self._as_they_meet(orbits, X), _MEAN)[0]
+            n, m = len(X), len(other)
             orbits.announce(len(orbits.elements) * way.operations(n, m), way, n, m)
             gram = _both_sides(orbits, X, same)
         return self._normalized(gram, X, other) if self.normalize > plain else gram
@@ -141,13 +149,15 @@ class Average(OrbitKernel):
     def _sums(self, X: Any, Y: Any) -> tuple[OrbitProducts, bool]:
         """The orbits to reduce over, of any second points, and whether one sum does."""
         memory = self._of(X.shape[1])
-        if "exact" not in memory:
-            memory["exact"] = self.n_transforms is not None or self.group.refined(1) is None
-            memory["sums"] = None
-        group = self.group if memory["exact"] else self._enough_nodes(X, Y, memory)
+        group = self.group
+        if "nodes" not in memory:
+            memory["nodes"] = self.n_transforms is None and has_nodes(group)
+        if memory["nodes"]:
+            group = self._enough_nodes(X, Y, memory)
         if group is not self.group:
             return self._sums_over(group)
-        memory["sums"] = memory["sums"] or self._sums_over(group)
+        if "sums" not in memory:
+            memory["sums"] = self._sums_over(group)
         sums: tuple[OrbitProducts, bool] = memory["sums"]
         return sums
 
@@ -166,17 +176,19 @@ class Average(OrbitKernel):
         return self._orbits(elements=elements, weights=weights, group=group), False
 
     def _enough_nodes(self, X: Any, Y: Any, memory: dict[str, Any]) -> Transformations:
-        """A finite rule of an infinite group whose mean agrees with that of twice as many nodes.
+        """A finite rule of an infinite group, or the group if its mean needs no nodes.
 
-        It is looked at for the six largest points, whose values vary most. A group that is itself a
-        rule is kept, and looked at again for larger points than before; a warning tells, once,
-        where it is too coarse.
+        Nodes that were given are kept, and looked at again for points of which more moves than
+        before; a warning tells, once, if they are too coarse.
         """
-        group = self.group
-        given, owner = group.order != inf, type(self).__name__
-        one, two = (_largest(A, owner) for A in (X, Y))
-        norms = [float(np.square(A).sum(axis=1).max()) for A in (one, two)]
-        if given and all(np.less_equal(norms, memory.get("norms", -1.0))):
+        group, owner = self.group, type(self).__name__
+        given = are_given(group)
+        if not given and self._is_exact(X, Y):
+            return group
+        pairs = fastest_pairs(group, X, Y, owner)
+        one, two = pairs.one, pairs.two
+        norms = np.stack([moving_norms(group, A, owner).max(axis=1) for A in (one, two)])
+        if given and np.all(norms <= memory.get("norms", -1.0)):
             return group
 
         def mean(group: Transformations) -> Array:
@@ -184,34 +196,48 @@ class Average(OrbitKernel):
             orbits = orbits.at(two)
             return orbits.reduce(one, _MEAN)[0] if one_side else _both_sides(orbits, one, False)
 
-        finer = group.refined(1)
-        most = min(_MOST_NODES, _MOST_WORK / (12 * one.shape[1]))
-        if not self._sums_over(finer)[1]:
-            most = min(most, (1000 * _MOST_WORK / (72 * one.shape[1])) ** 0.5)
-        factor, gram = 1, mean(finer)
-        while True:
-            chosen = group if given else finer
-            factor *= 2
-            finer = group.refined(factor)
-            before, gram = gram, mean(finer)
-            error = float(np.abs(gram - before).max())
-            error /= max(float(np.abs(gram).max()), float(np.finfo(float).tiny))
-            if error <= self.tolerance or given or finer.order > most:
-                break
+        def most(rule: Transformations) -> float:
+            return most_nodes(one.shape[1], squared=not self._sums_over(rule)[1])
+
+        element = (group if given else group.refined(1)).quadrature()[0][:1]
+        moved = [np.reshape(group.act(element, A), (len(A), -1)) for A in (one, two)]
+        base: Any = getattr(self.base, "_gram", self.base)
+        n_one, n_two = pairs.n_given
+        rounding = _ROUNDING * float(np.abs(base(moved[0][:n_one], moved[1][:n_two])).max())
+        rule = enough_nodes(
+            group,
+            mean,
+            tolerance=self.tolerance,
+            most=most,
+            change=lambda values, exact: pairs.change(values, exact, rounding),
+        )
         # once, also while a Gaussian process is tuned
         told = memory.get("told") or self.__dict__.get("_told")
-        if error > self.tolerance and not (given and told):
+        if rule.error > self.tolerance and not (given and told):
             mend = "a smaller gamma or degree, or a wider density"
             if given:
-                mend = f"n_nodes=None (degree=None), or accept it by tolerance={2 * error:.0e}"
+                accepted = f"tolerance={2 * rule.error:.0e}"
+                mend = f"n_nodes=None (degree=None), or accept it by {accepted}"
             warn(
-                f"{owner}: {chosen.order} nodes leave a relative error of about {error:.1e}, and "
-                f"eigenvalues may be negative by as much, unless side='both'; take {mend}"
+                f"{owner}: {rule.group.order} nodes leave a relative error of about "
+                f"{rule.error:.1e}, and eigenvalues may be negative by as much, unless "
+                f"side='both'; take {mend}"
             )
             self.__dict__["_told"] = given and "_in_process" in self.__dict__
         if given:
-            memory["norms"], memory["told"] = norms, error > self.tolerance
-        return chosen
+            memory["norms"], memory["told"] = norms, rule.error > self.tolerance
+        return rule.group
+
+    def _is_exact(self, X: Any, Y: Any) -> bool:
+        """Whether the mean over the infinite group is known without nodes."""
+        if self.side == "both" or not (self.side != "auto" or preserved(self.base, self.group)):
+            return False
+        if self.side == "auto" and not self.group.one_sided:
+            return False
+        return self._orbits(side=self._side()).at(Y).is_exact(X, _MEAN)
+
+    def _side(self) -> str:
+        return "first" if self.side == "first" else "second"
 
     # -- what else is asked ----------------------------------------------------------------------
 
@@ -219,6 +245,11 @@ class Average(OrbitKernel):
         orbits, one_side = self._sums(X, Y)
         times = 1 if one_side else len(orbits.elements)
         return orbits, _MEAN, times, one_side and self.side == "auto"
+
+    def _as_they_meet(self, orbits: OrbitProducts, X: Array) -> Array:
+        if orbits.elements is None or orbits.group.keeps_shape or self.side in ("first", "second"):
+            return X
+        return np.reshape(orbits.group.act(orbits.elements[:1], X), (len(X), -1))
 
     def _gradient(self, X: Array) -> Array:
         orbits, one_side = self._sums(X, X)
@@ -258,11 +289,3 @@ def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
         return np.tensordot(weights.astype(part.dtype), part.reshape(r, -1, part.shape[1]), axes=1)
 
     return in_tiles(tile, (n, m), sides, dtype, symmetric=same)
-
-
-def _largest(A: Any, owner: str) -> Array:
-    """The six points of largest norm."""
-    if is_foreign(A):
-        A = on_host(A.detach() if hasattr(A, "detach") else A, owner)
-    largest: Array = A[np.argsort(np.einsum("nd,nd->n", A, A))[-6:]].astype(float)
-    return largest

@@ -45,7 +45,8 @@ class BestFit(OrbitKernel):
     ----------
     base : Kernel
     group : Transformations
-        Any finite set, all rotations of the plane or of space, or any set with ``n_transforms``.
+        Any finite set; all rotations of the plane or of space, alone or with finite sets before and
+        after them (``.then``, ``.times``); or any set with ``n_transforms``.
     side : {"second", "first"}, which argument is transformed
     n_transforms : int or None, draw so many elements from the group's measure instead of taking all
     method : {"auto", "definition"}, "definition" evaluates the base kernel for every transformation
@@ -80,17 +81,14 @@ class BestFit(OrbitKernel):
             order = self.group.order
             if order == 0:
                 raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
-            if order == inf and not self._superposes(n_features):
+            if order == inf and not self._knows_largest(n_features):
                 self.group.elements()  # which says that there are infinitely many
 
-    def _superposes(self, n_features: int) -> bool:
-        """Whether the largest value over an infinite group is one at the largest inner product."""
-        if self.method == "definition":
-            return False
-        form = form_of(self.base, image_shape(self.group, self.base, n_features))
-        none = np.zeros((2, 0, n_features))
-        rises = form is not None and form.linear and form.monotone
-        return rises and self.group.largest_inner(*none) is not None
+    def _knows_largest(self, n_features: int) -> bool:
+        """Whether the largest value over an infinite group is known without its elements."""
+        point = np.zeros((1, n_features))
+        orbits = self._orbits(side=self.side, method=self.method).at(point)
+        return orbits.is_exact(point, _LARGEST)
 
     def _over(self, d: int) -> tuple[OrbitProducts, bool]:
         """The orbits, of any second points, and whether Gram matrices are known to be symmetric."""

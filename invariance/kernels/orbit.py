@@ -83,7 +83,12 @@ class OrbitKernel(Kernel):
         orbits: OrbitProducts
         orbits, reduction, times, symmetric = kernel._plan(rows[0], rows[-1])
         how = {"times": times, "symmetric": symmetric and Y is None}
-        return orbits.at(rows[-1]).explain(rows[0], reduction, **how)
+        first = kernel._as_they_meet(orbits, rows[0])
+        return orbits.at(rows[-1]).explain(first, reduction, **how)
+
+    def _as_they_meet(self, orbits: OrbitProducts, X: Array) -> Array:
+        """First points of the shape in which they meet transformed second ones."""
+        return X
 
     def work_over_orbits(self, X: Array, Y: Array) -> float:
         """Operations of the kernel matrix of points as rows, counted without a trial."""

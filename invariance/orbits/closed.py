@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from math import inf, prod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
+from scipy.special import i0e
 
+from ..groups import Transformations
+from ..groups.base import ENUMERATION_LIMIT
 from .reductions import Reduction
-from .way import Problem, Run, Way, largest_norm
+from .way import Problem, Run, Way, WeightedSet, largest_norm, row_blocks, together
 
 Array = NDArray[Any]
 
 
 class _Closed(Way):
     name = "closed form"
+    by_elements = False
 
     def prepared_bytes(self, m: int) -> float:
         return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
@@ -153,21 +158,195 @@ class Matched(_Extremes):
         return self.problem.reduction.n_outputs * matching_operations(n * m, n * m * k * k)
 
 
-class Superposed(_Extremes):
+class _OverOne(_Closed):
+    """One infinite part of a composition without its elements, over all elements of the others.
+
+    For parts a before it and b after it, <x, b g a z> = <b^-1 x, g a z>: second points are moved by
+    all a, first points by the inverses of all b.
+    """
+
+    host_only = True
+
+    def __init__(
+        self,
+        problem: Problem,
+        before: list[WeightedSet],
+        group: Transformations,
+        after: list[WeightedSet],
+    ):
+        super().__init__(problem)
+        self.before = together(before)
+        self.group = group
+        self.after = after
+        self.n_before = 1 if self.before is None else int(prod(part.order for part in before))
+        self.n_after = int(prod(part.order for part in after))
+
+    @classmethod
+    def knows(cls, group: Transformations, size: int) -> bool:
+        """Whether the group has what this way needs, for points of a size."""
+        raise NotImplementedError
+
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        split = None
+        if problem.linear and all(part.whole for part in problem.sets):
+            split = one_infinite([part.group for part in problem.sets])
+        if split is None or not cls.knows(problem.sets[split].group, problem.lifted_size):
+            return None
+        before, after = problem.sets[:split], problem.sets[split + 1 :]
+        return cls(problem, before, problem.sets[split].group, after)
+
+    def _bytes(self, m: int) -> float:
+        """Bytes of m second points, moved by one element."""
+        return 3.0 * self.problem.dtype.itemsize * self.problem.lifted_size * m
+
+    def prepared_bytes(self, m: int) -> float:
+        return self.n_before * self._bytes(m)
+
+    def pieces(self, m: int) -> int:
+        return -(-m // max(1, int(self.problem.block_bytes / 2 // self._bytes(1))))
+
+    def row_bytes(self, width: int) -> float:
+        return super().row_bytes(width * (4 + 2 * sum(self.problem.reduction.tail)))
+
+    def prepare(self, Y: Array, offsets: Array | None, run: Run) -> Iterator[tuple[float, Any]]:
+        if self.before is None:
+            yield largest_norm(Y), (Y[None], self.problem.column_terms(Y[None], offsets), [1.0])
+            return
+        elements, weights = self.before.rule
+        step = max(1, int(self.problem.block_bytes / 2 // self._bytes(len(Y))))
+        for chosen in row_blocks(len(elements), 1, step):
+            moved = self.before.group.act(elements[chosen], Y).reshape(-1, *Y.shape)
+            terms = self.problem.column_terms(moved, offsets)
+            norm = largest_norm(moved.reshape(-1, Y.shape[1]))
+            yield norm, (moved, terms, weights[chosen])
+
+    def _moved_back(self, X: Array, after: list[WeightedSet]) -> Iterator[tuple[float, Array]]:
+        """First points moved back by all elements of the parts after, each with its weight."""
+        if not after:
+            yield 1.0, X
+            return
+        elements, weights = after[-1].rule
+        group: Any = after[-1].group
+        for element, weight in zip(group.inverse(elements), weights, strict=True):
+            moved = group.act(element[None], X)[0]
+            for share, points in self._moved_back(moved, after[:-1]):
+                yield float(weight) * share, points
+
+    def block(self, X: Any, prepared: Any, terms: Any, reduction: Reduction) -> list[Any]:
+        moved, others, weights = prepared
+        results: list[Any] = []
+        for share, own in self._moved_back(X, self.after):
+            for i, (points, weight) in enumerate(zip(moved, weights, strict=True)):
+                extra = None if others is None else others[i]
+                parts = self.values(own, points, (terms, extra), reduction, share * weight)
+                if results:
+                    pairs = enumerate(zip(results, parts, strict=True))
+                    parts = [reduction.merge(out, part, i) for i, (out, part) in pairs]
+                results = parts
+        return results
+
+    @abstractmethod
+    def values(
+        self, X: Array, Y: Array, terms: Any, reduction: Reduction, weight: float
+    ) -> list[Any]:
+        """The reduction over the infinite part, with a weight, for all pairs.
+
+        ``terms`` are added to the inner products with each first, and with each second point.
+        """
+
+
+class Superposed(_OverOne):
     """Extremes that the group knows for a pair of points, such as over all rotations."""
 
     name = "alignment"
-    asks = "largest_inner", 2
+
+    @classmethod
+    def knows(cls, group: Transformations, size: int) -> bool:
+        none = np.zeros((0, size))
+        return group.largest_inner(none, none) is not None
+
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        return super().offers(problem) if problem.reduction.extreme else None
 
     def row_bytes(self, width: int) -> float:
-        return super().row_bytes(8 * width)  # moments and their singular values
+        return super().row_bytes(4 * width)  # moments and their singular values
 
-    def largest(self, own: Any, moved: Any) -> Any:
-        return np.asarray(self.problem.sets[0].group.largest_inner(own, moved))
+    def values(
+        self, X: Array, Y: Array, terms: Any, reduction: Reduction, weight: float
+    ) -> list[Any]:
+        parts = [np.asarray(self.group.largest_inner(X, Y))]
+        if reduction.n_outputs > 1:
+            parts.append(-np.asarray(self.group.largest_inner(X, -Y)))
+        for part in parts:
+            self.add(part, *terms)
+        return parts
 
     def operations(self, n: int, m: int) -> float:
         # Measured: what singular values of a small matrix cost.
-        return self.problem.reduction.n_outputs * n * m * (6.0 * self.problem.lifted_size + 2e5)
+        pairs = float(n) * m * self.n_before * self.n_after
+        return self.problem.reduction.n_outputs * pairs * (6.0 * self.problem.lifted_size + 2e5)
+
+
+class Turned(_OverOne):
+    """Reductions over turns of one frequency: <x, g z> is then a cosine of a uniform angle."""
+
+    def __init__(self, problem: Problem, *parts: Any):
+        super().__init__(problem, *parts)
+        if problem.reduction.extreme:
+            self.name = Superposed.name
+
+    @classmethod
+    def knows(cls, group: Transformations, size: int) -> bool:
+        none = np.zeros((0, size))
+        return group.as_turn(none, none) is not None
+
+    @classmethod
+    def offers(cls, problem: Problem) -> Self | None:
+        reduction = problem.reduction
+        known = problem.folded or (
+            reduction.knows_turns and (reduction.extreme or not problem.outer)
+        )
+        return super().offers(problem) if known else None
+
+    def values(
+        self, X: Array, Y: Array, terms: Any, reduction: Reduction, weight: float
+    ) -> list[Any]:
+        turn = self.group.as_turn(X, Y)
+        assert turn is not None
+        fixed, radius = turn[0], np.abs(turn[1])
+        self.add(fixed, *terms)
+        if not self.problem.folded:
+            parts = reduction.of_turns(fixed, radius, weight)
+        else:  # the mean of exp(r cos t) is I_0(r) = exp(r) i0e(r)
+            rate = self.problem.form.rate
+            radius *= abs(rate)
+            parts = [weight * np.exp(rate * fixed + radius) * i0e(radius)]
+        return [part.astype(X.dtype, copy=False) for part in parts]
+
+    def operations(self, n: int, m: int) -> float:
+        # Measured: Bessel functions, and an arccosine for each threshold.
+        pairs = float(n) * m * self.n_before * self.n_after
+        each = 100.0 if self.problem.reduction.extreme else 500.0
+        return pairs * (
+            4.0 * self.problem.lifted_size + each * max(1, sum(self.problem.reduction.tail))
+        )
+
+
+def one_infinite(parts: Sequence[Transformations]) -> int | None:
+    """The place of the only infinite one of some parts, if the others can be gone through.
+
+    Those after it (later in the list) have to be undone on the other point: unitary, and with
+    inverses.
+    """
+    places = [i for i, part in enumerate(parts) if part.order == inf]
+    if len(places) != 1:
+        return None
+    (place,) = places
+    listed = prod(part.order for part in parts if part.order < inf) <= ENUMERATION_LIMIT
+    undone = all(part.unitary and hasattr(part, "inverse") for part in parts[place + 1 :])
+    return place if listed and undone else None
 
 
 def matching_operations(n_pairs: float, n_blocks: float) -> float:

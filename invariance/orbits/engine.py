@@ -28,10 +28,11 @@ from ..core.arrays import (
     wants_gradient,
 )
 from ..core.config import block_bytes_of
+from ..core.parameters import ParameterError
 from ..groups import Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
-from .closed import Aligned, Exponential, Matched, OwnForm, Superposed
+from .closed import Aligned, Exponential, Matched, OwnForm, Superposed, Turned
 from .form import INNER, Form, form_of
 from .numerics import centre_of, lost, needs_care
 from .product import Differences, Evaluation, Product, QuarterTurned
@@ -61,7 +62,9 @@ from .way import (
 Array = NDArray[Any]
 
 #: Ways that some groups and kernels have; a product is always there.
-WAYS = (Aligned, Exponential, OwnForm, Matched, Superposed, Circle, Shifts, QuarterTurned)
+WAYS = (
+    Aligned, Exponential, OwnForm, Matched, Superposed, Turned, Circle, Shifts, QuarterTurned,
+)  # fmt: skip
 
 #: Threads are not worth their while for fewer operations than these, about 20 ms.
 _THREADS_FROM = 4e8
@@ -372,6 +375,7 @@ class OrbitProducts:
                 numpy_only(type(self.base).__name__, remedy, first, second)
             if foreign:
                 evaluate = partial(self.base._gram_arrays, xp)
+        self._check_width(d, second.shape[1])
         sets = [WeightedSet(self.group, self.elements, self.weights)]
         # The base kernel's own form of the reduction over the whole group, where it has one.
         closed = None
@@ -392,6 +396,8 @@ class OrbitProducts:
             # nothing else finds an extreme, over elements that cannot be listed.
             free = [way for way in ways if not way.host_only]
             ways = free if free or not reduction.extreme or order <= ENUMERATION_LIMIT else ways
+        if order == inf:  # what needs no nodes is exact
+            ways = [way for way in ways if not way.by_elements] or ways
         if self.method == "differences":
             ways = [Differences(problem)]
         elif not ways or order < inf:
@@ -407,6 +413,19 @@ class OrbitProducts:
         if key not in self._forms:
             self._forms[key] = self._form(d, reduction)
         return self._forms[key]
+
+    def _check_width(self, d: int, n_moved: int) -> None:
+        """Refuse a group that makes points of another length than those that they meet."""
+        if self.group.keeps_shape:
+            return
+        elements = self.group.sample(1, 0) if self.elements is None else self.elements[:1]
+        width = self.group.act(elements, np.zeros((1, n_moved))).size
+        if width != d:
+            raise ParameterError(
+                f"{self.owner}: {self.group!r} makes {width} numbers of {n_moved}, and points of "
+                f"{d} meet them untransformed: take maps to {d} numbers, or Average (side='both') "
+                "or OrbitFourier (side='first'), which compare transformed points alone"
+            )
 
     def _form(self, d: int, reduction: Any) -> tuple[Form | None, tuple[int, int, int], Reduction]:
         """The base kernel's form, the points' shape, and what has to be followed."""
@@ -463,6 +482,15 @@ class OrbitProducts:
         first, second, _ = self._placed(first, second, reduction)
         _, problem, offered = self._plan(first, second, reduction, foreign)
         return self._ways(problem, offered, first, second)
+
+    def is_exact(self, X: Any, reduction: Reduction) -> bool:
+        """Whether `reduce` goes over all elements of a finite set, or needs none of the group.
+
+        Otherwise some elements stand for an infinite group: see `enough_nodes`.
+        """
+        if self.group.order < inf:
+            return True
+        return self.elements is None and not self.ways(X, reduction)[0].by_elements
 
     # -- what it will cost -----------------------------------------------------------------------
 
@@ -522,6 +550,7 @@ class OrbitProducts:
     def announce(self, operations: float, way: Way, n: int, m: int) -> None:
         """Warn before minutes of work."""
         if operations > _LONG_FROM:
+            way.check()  # what will be refused is not announced
             what = f"{self.owner}: {n} x {m} pairs"
             warn_long(operations / rate(way.problem.dtype.name), what, _CHEAPER)
 

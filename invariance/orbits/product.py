@@ -56,6 +56,9 @@ class Product(Way):
         if problem.target is not None:  # whole blocks, as a device likes it
             self.rows = self.columns = 2**40
 
+    def check(self) -> None:
+        _ = self.set.rule
+
     @cached_property
     def n_elements(self) -> int:
         order = prod(part.order for part in self.problem.sets)

@@ -36,6 +36,8 @@ class Reduction(ABC):
     cost: float = 10.0  #: floating-point operations' worth of work for one value
     tail: tuple[int, ...] = ()  #: shape of what is kept of a pair
     kind: tuple[Any, ...] = ()  #: what of a reduction the computation of the values depends on
+    #: Whether `of_turns` knows what the reduction gives for a full turn.
+    knows_turns: bool = False
 
     def tolerance(self, n_features: int, dtype: Any) -> float:
         """Rounding of an inner product, relative to both norms, that must not change the result.
@@ -47,6 +49,10 @@ class Reduction(ABC):
     @abstractmethod
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
+
+    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+        """Reduce fixed + radius cos t over a full turn of t that has a weight; of pairs (p, q)."""
+        raise NotImplementedError(f"{type(self).__name__} does not know turns")
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         """What `out` and the elements of `part` give together, in place for NumPy."""
@@ -66,15 +72,28 @@ class WeightedMean(Reduction):
         identity alone.
     raw : bool, whether the functions take the form's own value v rather than the kernel's
     factor : float, by which means are multiplied
+    over_turns : sequence of callables, or None
+        ``f(fixed, radius)``, the mean of each function of fixed + radius cos t over a full turn of
+        t; None if it is not known.
     """
 
     def __init__(
-        self, functions: Sequence[Function] | None = None, *, raw: bool = False, factor: float = 1.0
+        self,
+        functions: Sequence[Function] | None = None,
+        *,
+        raw: bool = False,
+        factor: float = 1.0,
+        over_turns: Sequence[Callable[[Any, Any], Any]] | None = None,
     ):
         self.functions, self.raw, self.factor = functions, raw, factor
+        self.over_turns = over_turns
+        self.knows_turns = over_turns is not None
         self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
-        self.kind = "mean", self.n_outputs, self.plain_mean
+        self.kind = "mean", self.n_outputs, self.plain_mean, self.knows_turns
+
+    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+        return [self.factor * weight * mean(fixed, radius) for mean in self.over_turns or ()]
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
         values = values if self.raw or outer is None else outer(values, xp)
@@ -119,6 +138,7 @@ class Extremes(Reduction):
     """
 
     extreme = True
+    knows_turns = True
     cost = 1.0
 
     def __init__(self, *, smallest: bool = False, raw: bool = False):
@@ -133,6 +153,9 @@ class Extremes(Reduction):
             part = reduce(values, axis=0) if a > 1 else values[0, ...]
             found.append(reduce(part, axis=1) if b > 1 else part[:, 0, :])
         return found
+
+    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+        return [fixed + radius, fixed - radius][: self.n_outputs]
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         either = xp.minimum if which else xp.maximum
@@ -180,6 +203,8 @@ class Histogram(Reduction):
     output has shape (n, m, 2 n + 1). Inner products that exceed a threshold by no more than their
     rounding (`tolerance`) count as equal to it.
     """
+
+    knows_turns = True
 
     def __init__(self, n_bins: int, half_width: float):
         self.n_bins, self.half_width = n_bins, half_width
@@ -237,6 +262,17 @@ class Histogram(Reduction):
         _accumulate(counted)
         shares = np.multiply(counted[:, : 2 * n + 1], weights.flat[0], dtype=dtype)
         return [shares.reshape(p, q, -1)]
+
+    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+        """The share of a circle on which a cosine is at most a threshold is an arc."""
+        shares = np.empty((*fixed.shape, *self.tail), fixed.dtype)
+        turns = radius > 0
+        scale = np.where(turns, radius, 1)
+        for k in range(-self.n_bins, self.n_bins + 1):
+            above = k * self.half_width / self.n_bins - fixed
+            arc = 1 - np.arccos(np.clip(above / scale, -1, 1)) / np.pi
+            shares[..., k + self.n_bins] = weight * np.where(turns, arc, above >= 0)
+        return [shares]
 
 
 def _accumulate(counts: NDArray[Any]) -> None:

@@ -169,6 +169,7 @@ class Way(ABC):
 
     name: str
     host_only = False  #: whether arrays of other libraries are computed by NumPy
+    by_elements = True  #: whether it goes over elements, of an infinite group over nodes
     rows = 1024  #: first points at a time
     charge = 1.0  #: how many times as long as of a large product its operations take
 
@@ -183,6 +184,10 @@ class Way(ABC):
     def facing(self, support: Array, n: int) -> Way:
         """This way for n first points whose features outside the support, shape (d,), are zero."""
         return self
+
+    def check(self) -> None:
+        """Refuse elements that are too many to go through."""
+        return
 
     def order(self, X: Array) -> Array | None:
         """In which order first points are taken, where it matters."""

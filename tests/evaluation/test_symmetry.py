@@ -250,8 +250,10 @@ def test_groups_inside_others_are_found():
     named = {"all": G.Permutations(30), "few": few, "-": G.Negation(), "signs": G.SignFlips(30)}
     inside = _inside(named, (30,), None)
     assert inside == {"few": set(), "-": set(), "all": {"few"}, "signs": {"-"}}
+    rotations = {"space": G.Rotations3D(), "axis": G.CircleAction([1, 1, 0])}
+    assert _inside(rotations, (3,), None) == {"axis": set(), "space": {"axis"}}
     with pytest.raises(ValueError, match="cannot be found, say it with parents"):
-        _inside({"space": G.Rotations3D(), "axis": G.CircleAction([1, 1, 0])}, (3,), None)
+        _inside({"screw": G.CircleAction([1, 1, 2, 2]), "-": G.Negation()}, (4,), None)
     told = {"space": ["axis"], "axis": ["quarter"]}
     groups = dict.fromkeys(["space", "axis", "quarter"])
     assert _inside(groups, (3,), told)["space"] == {"axis", "quarter"}

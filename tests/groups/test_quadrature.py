@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
+from sklearn.base import clone
 
 from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import (
@@ -69,9 +70,17 @@ def test_a_projection_has_the_rule_of_what_it_projects():
 
 
 def test_features_average_over_the_rule():
+    """Of images by interpolation, as over many times as many angles, to one per cent."""
     X = blobs(4)
-    assert len(OrbitFourier(Rotations(SHAPE), 7, gamma=0.1, random_state=0).fit(X).elements_) == 48
-    assert len(GroupCDF(Rotations(SHAPE), 3, random_state=0).fit(X).elements_) == 48
+    many = Rotations(SHAPE, degrees=np.arange(1500) * 0.24)
+    for method in (
+        OrbitFourier(Rotations(SHAPE), 7, gamma=0.1, random_state=0),
+        GroupCDF(Rotations(SHAPE), 3, random_state=0),
+    ):
+        found = method.fit_transform(X)
+        assert 48 <= len(method.elements_) < 500
+        exact = clone(method).set_params(group=many).fit_transform(X)
+        assert np.linalg.norm(found - exact) < 0.01 * np.linalg.norm(exact)
 
 
 # -- rotations of the plane and of space -----------------------------------------------------------

@@ -67,7 +67,7 @@ def test_given_nodes_are_looked_at_once_and_again_where_something_changes():
 
     class Circle(G.CircleAction):
         def refined(self, factor):
-            doubled.extend([factor] * (factor > 1))
+            doubled.extend([factor] * (factor == 2))
             return super().refined(factor)
 
     X = np.random.default_rng(0).standard_normal((6, 5))

@@ -1,0 +1,249 @@
+"""Compositions with rules and with infinite parts: kernels, features, explanations, spectra."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance import groups as G
+from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
+from invariance.spectral import SpectralAveraging, Sphere
+
+X, Y = np.random.default_rng(0).standard_normal((2, 6, 12))
+SHIFTS = G.CyclicShifts(4, block=3)
+CIRCLE = G.CircleAction([0, 1, 1, 0, 2, 2, 0, 0, 0, 1, 1, 0], n_nodes=8)
+
+
+def every_value(base, group, one, two):
+    """The base kernel's values for all elements of a finite set, shape (elements, n, m)."""
+    moved = group.act(group.elements(), two)
+    return np.stack([base(one, points.reshape(len(two), -1)) for points in moved])
+
+
+FINITE = [
+    G.Rotations3D(2).then(G.Negation()),
+    G.Negation().then(G.Rotations3D(2)),
+    CIRCLE.then(G.SignFlips(3).on_columns([0, 3, 6])),
+    G.PlaneRotations(5).then(G.PlaneRotations(3).on_columns([0, 1])),
+    G.Rotations3D(1).then(SHIFTS).then(G.Negation()),
+    G.Rotations3D(1).on_each(4).then(G.Negation()),
+    G.OnPoints(G.Rotations3D(1).then(G.Negation()), 3),
+    G.Rotations((3, 4), degrees=[0, 90], density=G.VonMises(1.0)).then(G.Negation()),
+]
+
+
+@pytest.mark.parametrize("group", FINITE, ids=lambda group: repr(group)[:60])
+def test_finite_rules_compose_as_what_they_list(group):
+    elements, weights = group.quadrature()
+    assert len(elements) == group.order and abs(weights.sum() - 1) < 1e-12
+    listed = group.weights()
+    assert_allclose(
+        weights, np.full(len(elements), 1 / len(elements)) if listed is None else listed
+    )
+    values = every_value(Gaussian(0.1), group, X, Y)
+    assert_allclose(BestFit(Gaussian(0.1), group)(X, Y), values.max(axis=0), atol=1e-12)
+    second = Average(Gaussian(0.1), group, side="second", tolerance=10.0)
+    assert_allclose(second(X, Y), np.einsum("r,rnm->nm", weights, values), atol=1e-12)
+    assert second.explain(X, Y).operations > 0
+    moved = group.act(elements, X).reshape(len(elements), len(X), -1)
+    cosines = OrbitFourier(group, 5, gamma=0.1, side="first", tolerance=10.0, random_state=0).fit(X)
+    expected = np.cos(moved @ cosines.templates_.T + cosines.phases_)
+    assert_allclose(
+        cosines.transform(X), np.sqrt(2 / 5) * np.einsum("r,rnm->nm", weights, expected), atol=1e-12
+    )
+    for features in (OrbitNystroem(group, 4, random_state=0), GroupCDF(group, 4, random_state=0)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert features.fit_transform(X).shape[0] == 6 and features.explain(X).operations > 0
+
+
+# -- the best of infinite parts, over the elements of the finite ones ------------------------------
+
+ROTATIONS = G.Rotations3D()
+BEST = [
+    SHIFTS.then(ROTATIONS),
+    ROTATIONS.then(SHIFTS),
+    ROTATIONS.then(G.Negation()),
+    SHIFTS.times(ROTATIONS),
+    SHIFTS.times(ROTATIONS.on_each(4)),
+    ROTATIONS.on_each(4).times(SHIFTS),
+    SHIFTS.times(G.OnPoints(ROTATIONS, 3)),
+    G.SignFlips(2).on_columns([0, 4]).then(ROTATIONS).then(G.SignFlips(2).on_columns([1, 5])),
+    ROTATIONS.then(G.SignFlips(2).on_columns([1, 5])).then(SHIFTS),
+    ROTATIONS.on_columns([0, 4, 8]).then(G.Negation()),
+    G.OnPoints(ROTATIONS.then(G.Negation()), 3),
+    G.Translations((4, 3), 1, boundary="zero").then(ROTATIONS),
+    G.PlaneRotations().then(G.SignFlips(2).on_columns([0, 3])),
+    G.SignFlips(2).on_columns([0, 3]).then(G.PlaneRotations().on_columns([5, 1])),
+    G.OnPoints(G.CircleAction([0, 3, 3]), 3).then(G.Negation()),
+]
+
+
+def largest_inner_products(group, one, two):
+    """Over the elements of the finite parts, by the infinite part's definition: an optimiser."""
+    from scipy.optimize import minimize
+    from scipy.spatial.transform import Rotation
+
+    chain = group.chain()
+    infinite = next(part for part in chain if part.order == np.inf)
+    in_space = "Rotations3D" in repr(infinite)
+    parts = [None if part is infinite else part.elements() for part in chain]
+    rng = np.random.default_rng(0)
+
+    def element(parameters):
+        if in_space:
+            return Rotation.from_rotvec(parameters).as_matrix()[None]
+        return parameters
+
+    def moved(parameters, choice, z):
+        for part, elements, i in zip(chain, parts, choice, strict=True):
+            chosen = element(parameters) if elements is None else elements[i : i + 1]
+            z = part.act(chosen, z)[0]
+        return z
+
+    best = -np.inf
+    for choice in np.ndindex(*[1 if elements is None else len(elements) for elements in parts]):
+        starts = rng.uniform(-np.pi, np.pi, (4, 3 if in_space else 1))
+        for start in starts:
+            found = minimize(lambda p, c=choice: -float((one @ moved(p, c, two).T)[0, 0]), start)
+            best = max(best, -found.fun)
+    return best
+
+
+@pytest.mark.parametrize("group", BEST, ids=lambda group: repr(group)[:60])
+def test_the_best_over_a_composition_is_the_best_over_its_listed_part(group):
+    due = largest_inner_products(group, X[:1], Y[:1])
+    kernel = BestFit(Linear(), group)
+    assert_allclose(kernel(X[:1], Y[:1])[0, 0], due, rtol=1e-6)
+    squares = np.square(X[0]).sum() + np.square(Y[0]).sum()
+    if group.unitary:
+        distance = BestFit(Gaussian(0.1), group)(X[:1], Y[:1])[0, 0]
+        assert_allclose(distance, np.exp(-0.1 * (squares - 2 * due)), rtol=1e-6)
+        cubes = BestFit(Polynomial(3, 0.1, coef0=0.0), group)(X[:1], Y[:1])[0, 0]
+        assert_allclose(cubes, (0.1 * due) ** 3, rtol=1e-6)
+    # no element does better, and points of one orbit fit perfectly
+    values = (X[:1] @ group.act(group.sample(3000, 0), Y[:1])[:, 0].T).max()
+    assert values <= kernel(X[:1], Y[:1])[0, 0] + 1e-9
+    assert BestFit(Linear(), group, side="first")(Y[:1], X[:1])[0, 0] == pytest.approx(
+        due, rel=1e-6
+    )
+    found = kernel.explain(X, Y)
+    assert found.way == "alignment"
+    blocks = BestFit(Linear(), group, block_bytes=3000)(X, Y)
+    assert_allclose(blocks, kernel(X, Y), rtol=1e-10)
+    templates = MaxFilter(group, 6, templates=Y).fit(X)
+    assert_allclose(templates.transform(X), kernel(X, Y), rtol=1e-10)
+
+
+def test_a_composition_too_large_to_list_is_refused_with_the_remedy():
+    group = G.Permutations(30, block=3).then(ROTATIONS)
+    for method in (BestFit(Gaussian(0.1), group), BestFit(Laplacian(0.1), ROTATIONS)):
+        with pytest.raises(ValueError, match="lists|cannot be listed") as error:
+            method(np.ones((2, 90)))
+        assert "n_transforms" in str(error.value)
+
+
+def test_on_each_of_what_moves_whole_rows_is_the_same_on_that_many_points():
+    group = ROTATIONS.on_each(4)
+    assert group.n_features == 12
+    elements = ROTATIONS.sample(5, 0)
+    assert_allclose(group.act(elements, X), ROTATIONS.act(elements, X))
+    with pytest.raises(ValueError, match="acts on arrays of shape"):
+        group.act(elements, X[:, :9])
+
+
+# -- what they are as groups -----------------------------------------------------------------------
+
+
+def test_compositions_that_are_groups_multiply():
+    group = G.CyclicShifts(4).times(G.Negation())
+    assert len(group.generators()) == 2
+    G.check_group(group)
+    elements = group.elements()
+    points = X[:, :4]
+    for one in elements:
+        for other in elements:
+            product = group.compose(one[None], other[None])
+            applied = group.act(one[None], group.act(other[None], points)[0])
+            assert_allclose(group.act(product, points), applied)
+        assert_allclose(
+            group.act(group.inverse(one[None]), group.act(one[None], points)[0])[0], points
+        )
+    assert not hasattr(G.CyclicShifts(4).then(G.SignFlips(4)), "compose")
+
+
+def test_spectral_averaging_over_a_direct_product():
+    group = G.CyclicShifts(4).times(G.Negation())
+    points = Sphere(4).sample(80, 0)
+    model = SpectralAveraging(Sphere(4), group, degree=3).fit(points, points[:, 0] ** 2)
+    for element in group.elements():
+        assert_allclose(model.predict(group.act(element[None], points)[0]), model.predict(points))
+
+
+def test_methods_of_groups_on_points_have_names_signatures_and_words():
+    for name in (
+        "elements",
+        "compose",
+        "inverse",
+        "generators",
+        "identity",
+        "weights",
+        "quadrature",
+    ):
+        method = getattr(G.OnPoints, name)
+        assert inspect.getdoc(method)
+        assert next(iter(inspect.signature(method).parameters)) == "self"
+    assert list(inspect.signature(G.OnPoints.compose).parameters) == ["self", "first", "second"]
+    assert not hasattr(G.OnPoints(G.PlaneRotations(), 2), "generators")
+    assert hasattr(G.OnPoints(G.CyclicShifts(2), 2), "generators")
+
+
+# -- refusals --------------------------------------------------------------------------------------
+
+PROJECTION = G.LinearMaps(np.random.default_rng(0).standard_normal((2, 2, 12)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: BestFit(Gaussian(0.1), PROJECTION)(X),
+        lambda: BestFit(Gaussian(0.1), PROJECTION).explain(X),
+        lambda: BestFit(Laplacian(0.1), PROJECTION)(X),
+        lambda: Average(Gaussian(0.1), PROJECTION, side="second")(X),
+        lambda: BestFit(Gaussian(0.1), SHIFTS.then(PROJECTION))(X),
+        lambda: GroupCDF(PROJECTION, 3).fit(X).transform(X),
+        lambda: MaxFilter(PROJECTION, 3).fit(X).transform(X),
+    ],
+)
+def test_maps_to_another_dimension_are_refused_by_name(call):
+    with pytest.raises(ValueError, match=r"makes 2 numbers of 12.*side='both'"):
+        call()
+
+
+def test_maps_to_another_dimension_where_both_points_are_moved():
+    first, second = (PROJECTION.act(PROJECTION.elements(), Z) for Z in (X, Y))
+    expected = np.mean([[Gaussian(0.1)(a, b) for b in second] for a in first], axis=(0, 1))
+    kernel = Average(Gaussian(0.1), PROJECTION)
+    assert_allclose(kernel(X, Y), expected)
+    assert kernel.explain(X, Y).operations > 0
+    features = OrbitFourier(PROJECTION, 3, random_state=0).fit(X)
+    assert features.templates_.shape == (3, 2)
+
+
+def test_no_time_is_announced_for_what_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        group = G.SignedPermutations(40)
+        for kernel in (Average(Gaussian(0.1), group), BestFit(Polynomial(2, -0.2), group)):
+            with pytest.raises(ValueError, match="more than the 1000000 that elements"):
+                kernel(np.ones((7, 40)))
+        with pytest.raises(ValueError, match="infinitely many elements .* n_transforms"):
+            Average(Gaussian(0.1), G.Affine((3, 4), G.Normal(0.2)))(X)
+
+
+def test_a_bool_is_named_where_a_number_is_due():
+    with pytest.raises(ValueError, match="a finite number > 0, got True, a bool"):
+        Gaussian(True)(X)

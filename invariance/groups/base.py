@@ -159,7 +159,7 @@ class Transformations(BaseEstimator, ABC):
                 f"{owner.__name__} may not hold for it: kernels and features take its elements one "
                 f"by one, often ten times slower. What still holds has to be said in the class, as "
                 f"{still}; what does not, to go without this warning, as {none}",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     @property

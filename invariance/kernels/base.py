@@ -148,7 +148,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                 f"{owner.__name__} may not hold for it: kernels and features over groups evaluate "
                 f"it for each element, often ten times slower. If its values are those of "
                 f"{owner.__name__}, write {still} in the class; if not, {none}",
-                stacklevel=2,
+                stacklevel=3,
             )
         asked = cls.unitary_invariant or cls.preserved_by is not Kernel.preserved_by
         if "closed_form" in own and own["closed_form"] is not Kernel.closed_form and not asked:
@@ -156,7 +156,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                 f"{cls.__name__} defines closed_form, but Average asks for it only if the kernel "
                 "is known to be preserved by the group: write unitary_invariant = True or define "
                 "preserved_by(group)",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def set_params(self, **params: Any) -> Any:

@@ -157,14 +157,15 @@ class Transformations(BaseEstimator, ABC):
                 setattr(cls, name, default)
         changed = [name for name in _ACTION if name in vars(cls)]
         if lost and changed:
-            name, owner = next(iter(lost.items()))
+            owner = next(iter(lost.values()))
+            none = ", ".join(f"{n} = Transformations.{n}" for n in lost)
             still = ", ".join(f"{n} = {base.__name__}.{n}" for n, base in lost.items())
             warnings.warn(
                 f"{cls.__name__} defines {' and '.join(changed)}, so that {', '.join(lost)} of "
                 f"{owner.__name__} may not hold for it: kernels and features take its elements one "
                 f"by one, often ten times slower. What still holds has to be said in the class, as "
-                f"{still}; what does not as {name} = Transformations.{name}, without this warning",
-                stacklevel=2,
+                f"{still}; what does not, to go without this warning, as {none}",
+                stacklevel=3,
             )
 
     @property

@@ -140,14 +140,15 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                     lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
                 setattr(cls, name, getattr(Kernel, name))
         if lost:
-            name, owner = next(iter(lost.items()))
+            owner = next(iter(lost.values()))
+            none = ", ".join(f"{n} = Kernel.{n}" for n in lost)
             still = ", ".join(f"{n} = {base.__name__}.{n}" for n, base in lost.items())
             warnings.warn(
                 f"{cls.__name__} defines {' and '.join(changed)}, so that {' and '.join(lost)} of "
                 f"{owner.__name__} may not hold for it: kernels and features over groups evaluate "
                 f"it for each element, often ten times slower. If its values are those of "
-                f"{owner.__name__}, write {still} in the class; if not, {name} = Kernel.{name}",
-                stacklevel=2,
+                f"{owner.__name__}, write {still} in the class; if not, {none}",
+                stacklevel=3,
             )
         asked = cls.unitary_invariant or cls.preserved_by is not Kernel.preserved_by
         if "closed_form" in own and own["closed_form"] is not Kernel.closed_form and not asked:
@@ -155,7 +156,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                 f"{cls.__name__} defines closed_form, but Average asks for it only if the kernel "
                 "is known to be preserved by the group: write unitary_invariant = True or define "
                 "preserved_by(group)",
-                stacklevel=2,
+                stacklevel=3,
             )
 
     def set_params(self, **params: Any) -> Any:

@@ -229,7 +229,7 @@ class OrbitProducts:
         largest = max(float(second.max()), -float(second.min()))
         if largest > _OVERFLOWS or not needs_care(form, second.shape[1] * largest**2 / 2):
             return first, second, None
-        centre = centre_of(form, second, None if type(self.group) is Trivial else self.group)
+        centre = centre_of(form, second, self.group)
         if centre is not None:
             first, second = first - like(centre, first), second - centre
         return first, second, self._lossy(form, first, second, reduction)

@@ -102,6 +102,8 @@ class Counted(Permutations):
     """Permutations that count the vectors that they transform."""
 
     moved = 0
+    # Only what is transformed is counted here, so that no closed form may stand in for it.
+    aligned = as_assignment = mean_powers = Permutations.largest_inner
 
     def _act(self, elements, X):
         Counted.moved += len(elements) * len(X)

@@ -11,6 +11,7 @@ __version__ = version("invariance")
 #: Imported when first asked for, so that ``import invariance; invariance.kernels`` works and what
 #: is not used costs nothing.
 _SUBPACKAGES = (
+    "beyond",
     "datasets",
     "evaluation",
     "features",

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from invariance import beyond
 from invariance import groups as G
 from invariance import kernels as K
+from invariance.beyond import DilatedCDF, MaxFilter
 from invariance.core.arrays import on_host
-from invariance.features import DilatedCDF, GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 
 TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
 #: Types, each with and without blocks and a device away from NumPy, in two of four combinations.
@@ -289,7 +291,7 @@ def test_an_extreme_has_the_gradient_at_the_element_that_attains_it(torch, name,
     assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("group", [G.Permutations(30, block=2), G.Rotations3D()], ids=repr)
+@pytest.mark.parametrize("group", [G.Permutations(30, block=2), beyond.Rotations3D()], ids=repr)
 def test_extremes_over_elements_that_cannot_be_listed_refuse_a_gradient(torch, group):
     points = RNG.standard_normal((3, 60))
     given = torch.tensor(points, requires_grad=True)

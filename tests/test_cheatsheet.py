@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from invariance import features, groups, kernels, spectral
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier
+from invariance import beyond, features, groups, kernels, spectral
+from invariance.beyond import MaxFilter
+from invariance.features import GroupCDF, OrbitFourier
 from invariance.kernels import Average, BestFit, Gaussian
 
 SHEET = (Path(__file__).parents[1] / "notebooks/pages/cheatsheet.md").read_text(encoding="utf-8")
@@ -40,7 +41,7 @@ REFUSALS = {
 def _names() -> dict:
     rng = np.random.default_rng(0)
     names = {"np": np, "n": 3}
-    for package in (features, groups, kernels, spectral):
+    for package in (beyond, features, groups, kernels, spectral):
         names |= {name: getattr(package, name) for name in package.__all__}
     positions = rng.standard_normal((4, 5, 3))
     distances = np.linalg.norm(positions[:, :, None] - positions[:, None], axis=3)

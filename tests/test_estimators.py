@@ -11,9 +11,10 @@ from sklearn.linear_model import Ridge
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from invariance import beyond
 from invariance import features as F
 from invariance import linear as L
-from invariance.evaluation import Augmented
+from invariance.beyond import Augmented
 from invariance.groups import Negation, Transformations
 from invariance.kernels import Gaussian, GramTransformer, Polynomial
 from invariance.spectral import SpectralAveraging
@@ -37,20 +38,20 @@ ESTIMATORS = [
     Augmented(Ridge(), Identity()),
     F.BlockPCA(),
     L.BlockRidgeClassifier(alpha=1e-3, block_rows=7),
-    F.DilatedCDF(n_features=168, random_state=0),
+    beyond.DilatedCDF(n_features=168, random_state=0),
     GramTransformer(Gaussian(0.1), repair="flip"),
     GramTransformer("precomputed"),
     F.GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
-    F.LogMel(),
-    F.MaxFilter(Negation(), 5, templates="sphere", random_state=0),
+    beyond.LogMel(),
+    beyond.MaxFilter(Negation(), 5, templates="sphere", random_state=0),
     L.NormInfinityClassifier(loss="hinge", bound=10.0),
     F.OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
     F.OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
-    F.PatchPooling(),
+    beyond.PatchPooling(),
     L.RLSClassifier([0.1], Gaussian(0.1), class_weight="balanced"),
     L.RLSRegressor([1e-3], Gaussian(0.1)),
-    F.Scattering(n_scales=1, orientations=2),
-    F.SetFeatures(n_coordinates=1),
+    beyond.Scattering(n_scales=1, orientations=2),
+    beyond.SetFeatures(n_coordinates=1),
     SpectralAveraging(),
 ]
 
@@ -101,9 +102,9 @@ def test_scikit_learns_contract_of_default_constructors(estimator, check):
 
 
 def test_sets_say_through_tags_what_they_take():
-    assert get_tags(F.SetFeatures()).input_tags.three_d_array
-    assert not get_tags(F.SetFeatures()).input_tags.two_d_array
-    assert get_tags(F.SetFeatures(n_coordinates=2)).input_tags.two_d_array
+    assert get_tags(beyond.SetFeatures()).input_tags.three_d_array
+    assert not get_tags(beyond.SetFeatures()).input_tags.two_d_array
+    assert get_tags(beyond.SetFeatures(n_coordinates=2)).input_tags.two_d_array
 
 
 def test_every_estimator_is_checked():

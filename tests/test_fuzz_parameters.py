@@ -35,7 +35,7 @@ PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "datasets")
 #: What is no object to build or function to call, is given by others, or needs downloads.
 LEFT_OUT = {
     "groups.Grid",
-    "groups.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed shares its parameters
+    "beyond.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed shares its parameters
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
     *("linear.CholeskyRLS", "linear.solve_ridges"),  # numerics, unchecked
     *("linear.gram_times", "linear.solve_by_gradients"),
@@ -69,7 +69,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.Rotations": {"degrees": [0, 90, 30]},
     "groups.Affine": {"rotation": groups.VonMises(9.0)},
     "groups.DirectProduct": {"factors": [SHIFTS, groups.SignFlips(2)]},
-    "groups.Wreath": {"inner": groups.Permutations(2), "outer": groups.CyclicShifts(2)},
+    "beyond.Wreath": {"inner": groups.Permutations(2), "outer": groups.CyclicShifts(2)},
     "groups.GeneratedPermutations": {"permutations": [[1, 2, 0, 3]]},
     "groups.LinearMaps": {"matrices": RNG.standard_normal((3, 2, 4))},
     "groups.OrthogonalMatrices": {"matrices": [[[0.0, -1.0], [1.0, 0.0]]]},
@@ -78,28 +78,28 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "groups.Uniform": {"low": -1.0, "high": 1.0},
     **{f"groups.{name}_coulomb": COULOMB for name in ("check", "sort")},
     **{f"groups.coulomb_{name}": COULOMB for name in ("eigenvalues", "triangle")},
-    "groups.mel_frequencies": {"low": 100.0, "high": 4000.0},
+    "beyond.mel_frequencies": {"low": 100.0, "high": 4000.0},
     "kernels.Locality": {"window": 3},
     "kernels.BestFit": {"group": groups.Translations((6, 6), 1)},
     "kernels.Average": {"n_transforms": 3},
     **{f"kernels.{name}": {"n_coordinates": 2} for name in ("SetKernel", "MatchingKernel")},
-    "features.SetFeatures": {"n_coordinates": 2},
-    "features.pad_sets": {"sets": [X[:3], X[3:6]]},
-    "features.unpad_sets": {"X": X.reshape(4, 2, 4)},
-    "features.patch_sets": {"images": IMAGES, "size": 3},
-    "features.atom_environments": {"positions": X[None, :, :3], "charges": Y[None] + 1},
+    "beyond.SetFeatures": {"n_coordinates": 2},
+    "beyond.pad_sets": {"sets": [X[:3], X[3:6]]},
+    "beyond.unpad_sets": {"X": X.reshape(4, 2, 4)},
+    "beyond.patch_sets": {"images": IMAGES, "size": 3},
+    "beyond.atom_environments": {"positions": X[None, :, :3], "charges": Y[None] + 1},
     "features.AngularBasis": {"shape": (8, 8)},
-    "features.DilatedCDF": {"n_features": 84},
-    "features.graph_nodes": {"A": np.ones((8, 8)) - np.eye(8), "X": X},
+    "beyond.DilatedCDF": {"n_features": 84},
+    "beyond.graph_nodes": {"A": np.ones((8, 8)) - np.eye(8), "X": X},
     "features.BlockPCA": {"block": 2, "n_components": 2},
-    "features.PatchPooling": {"size": 3},
-    "features.Scattering": {"shape": (8, 8)},
+    "beyond.PatchPooling": {"size": 3},
+    "beyond.Scattering": {"shape": (8, 8)},
     "features.OrbitNystroem": {"n_transforms": 3},
     "features.draw_frequencies": {"kernel": "gaussian"},
     "features.draw_templates": {"kind": "gaussian"},
     "features.draw_windowed_templates": {"width": 2.0},
     "linear.margin_loss": {"margins": [0.5, -1.0]},
-    "spectral.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
+    "beyond.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},
     "spectral.project": {"coefficients": np.ones(spectral.Sphere(4, 2).n_functions_)},
@@ -208,12 +208,12 @@ def _right(what: str, value: Any, shape: tuple[int | None, ...] | None = None) -
 def _points(thing: Any, name: str) -> np.ndarray:
     """A few points that an object can take."""
     rng, n = np.random.default_rng(0), getattr(thing, "n_features", None)
-    if name in ("features.AngularBasis", "features.Scattering"):
+    if name in ("features.AngularBasis", "beyond.Scattering"):
         return rng.random((4, 64))
     if name in ("groups.SortedNoise", "groups.AtomPermutations"):
         side = round(n**0.5)
         return np.array([x + x.T for x in rng.standard_normal((4, side, side))]).reshape(4, n)
-    known = {"features.LogMel": (3, 400), "groups.Rotations3D": (8, 12)}
+    known = {"beyond.LogMel": (3, 400), "beyond.Rotations3D": (8, 12)}
     if name in known:
         return rng.standard_normal(known[name])
     shape, group = getattr(thing, "shape", None), getattr(thing, "group", None)
@@ -233,9 +233,9 @@ def _points(thing: Any, name: str) -> np.ndarray:
 
 def use(name: str, thing: Any) -> None:
     """Do with an object what it is for, and look at the result."""
-    if name in ("spectral.Circle", "spectral.Torus", "spectral.Product", "spectral.Sphere"):
+    if name in ("spectral.Circle", "spectral.Torus", "beyond.Product", "spectral.Sphere"):
         size = thing.n_functions_  # looks at the parameters before points are made of them
-        width = {"spectral.Circle": 1, "spectral.Product": 2}.get(name, 0) or thing.n_features
+        width = {"spectral.Circle": 1, "beyond.Product": 2}.get(name, 0) or thing.n_features
         width = width if isinstance(width, int) and width is not True and width > 0 else 4
         points = _points(thing, name)[:, :1].repeat(width, axis=1)
         if name == "spectral.Sphere":

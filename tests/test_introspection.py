@@ -6,6 +6,7 @@ import time
 import numpy as np
 import pytest
 
+from invariance import beyond
 from invariance import spectral as S
 
 from .test_estimators import ESTIMATORS
@@ -43,7 +44,13 @@ def test_estimators_list_their_names_before_and_after_fit(estimator):
     check_names(estimator.fit(X, np.arange(12) % 2))
 
 
-BASES = [S.Sphere(3), S.Torus(2), S.Circle(), S.Product([S.Torus(2)] * 2), S.Product([S.Circle()])]
+BASES = [
+    S.Sphere(3),
+    S.Torus(2),
+    S.Circle(),
+    beyond.Product([S.Torus(2)] * 2),
+    beyond.Product([S.Circle()]),
+]
 
 
 @pytest.mark.parametrize("basis", BASES, ids=repr)
@@ -66,7 +73,7 @@ def test_names_are_listed_without_computing_what_they_hold(basis):
 
 
 @pytest.mark.parametrize(
-    "wrong", [S.Sphere("x"), S.Torus(-1), S.Product([1, 2]), S.Circle(degree="y")]
+    "wrong", [S.Sphere("x"), S.Torus(-1), beyond.Product([1, 2]), S.Circle(degree="y")]
 )
 def test_names_are_listed_of_what_has_wrong_parameters(wrong):
     """They are checked when the object is used, and completion uses nothing."""

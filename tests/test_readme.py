@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_digits
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-from invariance import evaluation, features, groups, kernels, linear, spectral
+from invariance import beyond, evaluation, features, groups, kernels, linear, spectral
 from invariance.groups import CyclicShifts
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
@@ -77,7 +77,7 @@ PROBLEMS = [(words, code) for words, code, points in ROWS if "`" not in points[:
 
 def _names() -> dict:
     rng, names = np.random.default_rng(0), {"np": np, "n": 4}
-    for package in (evaluation, features, groups, kernels, linear, spectral):
+    for package in (beyond, evaluation, features, groups, kernels, linear, spectral):
         names |= {name: getattr(package, name) for name in package.__all__}
     R = rng.standard_normal((4, 5, 3))
     apart = np.linalg.norm(R[:, :, None] - R[:, None], axis=3) + np.eye(5)

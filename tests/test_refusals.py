@@ -10,13 +10,14 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import ortho_group
 from sklearn.decomposition import PCA
 
+from invariance import beyond
 from invariance import datasets as D
 from invariance import features as F
 from invariance import groups as G
 from invariance import kernels as K
 from invariance import linear as L
 from invariance import spectral as S
-from invariance.evaluation import find_symmetry, separation_report
+from invariance.beyond import find_symmetry, separation_report
 from invariance.evaluation.means import mean_se
 from invariance.evaluation.rates import fit_rate
 from invariance.theory import mroueh2015 as theory
@@ -28,12 +29,12 @@ P3, P4, P6, P16 = (RNG.standard_normal((20, d)) for d in (3, 4, 6, 16))
 SYMMETRIC = np.array([(x.reshape(4, 4) + x.reshape(4, 4).T).ravel() for x in P16])
 LABELS, GAUSS, MASKED = np.arange(20) % 2, K.Gaussian(0.5), np.ma.masked_less(np.eye(9), 0.5)
 EIGHT, SET = np.arange(8.0).reshape(2, 2, 2), np.ones((2, 2, 2))
-TEAMS = F.pad_sets([[RNG.standard_normal((m, 2)) for m in (2, 3)]] * 2)
+TEAMS = beyond.pad_sets([[RNG.standard_normal((m, 2)) for m in (2, 3)]] * 2)
 ATOMS, CHARGES = RNG.standard_normal((2, 3, 3)), np.array([[8, 1, 1], [6, 8, 1]])
 GRAM, CROOKED = GAUSS(P3), GAUSS(P3) + 0.02 * np.eye(20, k=4)
 INDEFINITE = GRAM - 0.3 * np.eye(20)
 SPHERE, BALL, TORI = S.Sphere(3).sample(20, random_state=0), S.Sphere(3, 2), S.Torus(2, degree=4)
-TWO_TORI = S.Product([S.Torus(2)] * 2, degree=10)
+TWO_TORI = beyond.Product([S.Torus(2)] * 2, degree=10)
 
 
 def refused(take, cases):
@@ -78,7 +79,7 @@ ELEMENTS = [
     (G.Translations((6, 6), 1), [[True, False]], IMAGES),
     (G.Rotations((6, 6)), [np.inf], IMAGES),
     (G.Affine((6, 6)), [[[1.0, 0, 0], [0, 0, 0]]], IMAGES),
-    (G.SpectrogramPitchSpeed((6, 6)), [[0, np.nan]], IMAGES),
+    (beyond.SpectrogramPitchSpeed((6, 6)), [[0, np.nan]], IMAGES),
     (G.SortedNoise(2), [[np.nan, 0.0]], [[1.0, 0, 0, 1]]),
     (G.SignFlips(3), [[1 + 1j, 2, 3]], X[:, :3]),
 ]
@@ -137,22 +138,22 @@ GROUPS = [
     (G.Affine((8, 8), maps=[]).elements, "at least one"),
     (G.CircleAction([1, 1], G.Normal(0.01, 1.0), n_nodes=2).weights, "positive weight: n_nodes=2"),
     (G.Rotations((8, 8), degrees=[90], density=G.Normal(1e-3)).weights, "positive weight"),
-    (G.Wreath(G.Permutations(2), G.SignFlips(2)).elements, "more than permute"),
-    (G.Wreath(G.Negation(), G.Permutations(2)).elements, "fixed number"),
+    (beyond.Wreath(G.Permutations(2), G.SignFlips(2)).elements, "more than permute"),
+    (beyond.Wreath(G.Negation(), G.Permutations(2)).elements, "fixed number"),
     (lambda: G.Negation().on_each(3), "any length"),
     (lambda: G.Permutations(3).on_columns([4, 0, 2]).act([[1, 2, 3]], X), "rows have 4"),
     (lambda: G.CyclicShifts(4).then(G.LinearMaps(EYE[None])).act(FIVE, X), "shapes .* both must"),
     (partial(LONGER.act, FIVE, np.ones((1, 24))), r"on_each\(n_points\) .* act on longer ones"),
     (lambda: G.CyclicShifts(6).times(G.Permutations(6)), r"element \[6, 1, 2, 3, 4, 5\] of Cyc"),
-    (lambda: G.Rotations3D().times(G.OrthogonalMatrices([EYE[[1, 2, 0]]])), "commute"),
+    (lambda: beyond.Rotations3D().times(G.OrthogonalMatrices([EYE[[1, 2, 0]]])), "commute"),
     (lambda: G.Translations((4, 4), 1).times(G.Negation()), "two groups"),
     (lambda: G.OnPoints(G.CyclicShifts(3), 3).act([[1, 2, 3]], X[:1]), "rows of points of 3 coord"),
-    (G.PitchSpeed((80,), speeds=[0]).elements, "speeds .* > 0"),
-    (G.PitchSpeed((80,), cents=[]).elements, "at least one"),
-    (lambda: G.PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
-    (lambda: G.PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
-    (lambda: G.PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
-    (lambda: G.SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
+    (beyond.PitchSpeed((80,), speeds=[0]).elements, "speeds .* > 0"),
+    (beyond.PitchSpeed((80,), cents=[]).elements, "at least one"),
+    (lambda: beyond.PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
+    (lambda: beyond.PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),
+    (lambda: beyond.PitchSpeed((80,)).act([[0, 1.0]], np.zeros((1, 81))), "81"),
+    (lambda: beyond.SpectrogramPitchSpeed((8, 9), low=5e3).act([[0, 1]], np.zeros((1, 72))), "low"),
 ]
 POINTS = [
     ({"n_coordinates": 2}, "moves 3 coordinates"),
@@ -184,16 +185,16 @@ KERNELS = [
     (K.BestFit(K.Locality((3, 2), 3), G.Translations((2, 3), max_shift=1)), "must agree"),
     (K.BestFit(K.Locality((2, 3), 9), G.CyclicTranslations((2, 3))), "no larger than their i"),
     (K.BestFit(K.Linear(), G.Rotations((2, 3))), "infinitely many"),
-    (lambda _: K.BestFit(K.Linear(), G.Rotations3D())(P4), "multiple of 3"),
+    (lambda _: K.BestFit(K.Linear(), beyond.Rotations3D())(P4), "multiple of 3"),
     (partial(K.Linear(), Y=P3), "6 features and Y has 3"),
     (partial(GAUSS, Y=P6, eval_gradient=True), "for Y=None"),
     (K.Gaussian(gamma_bounds=(-1, 2)), "gamma_bounds to be 'fixed' or a sequence"),
-    (K.OverlapFit(GAUSS, G.Permutations(6)), "needs shifts of a grid"),
-    (K.OverlapFit(K.Laplacian(), G.Translations(6, max_shift=1)), "needs a base that grows"),
-    (K.OverlapFit(K.Polynomial(2), G.Translations(6, max_shift=1)), "needs a base that grows"),
-    (K.TangentDistance((2, 3), ("shear",)), "vectors to be .*got .'shear'"),
-    (K.TangentDistance((8, 9)), "have 72 pixels, but X has 6"),
-    (K.TangentDistance((1, 6)), r"two pixels each.*got \(1, 6\)"),
+    (beyond.OverlapFit(GAUSS, G.Permutations(6)), "needs shifts of a grid"),
+    (beyond.OverlapFit(K.Laplacian(), G.Translations(6, max_shift=1)), "needs a base that grows"),
+    (beyond.OverlapFit(K.Polynomial(2), G.Translations(6, max_shift=1)), "needs a base that grows"),
+    (beyond.TangentDistance((2, 3), ("shear",)), "vectors to be .*got .'shear'"),
+    (beyond.TangentDistance((8, 9)), "have 72 pixels, but X has 6"),
+    (beyond.TangentDistance((1, 6)), r"two pixels each.*got \(1, 6\)"),
     (K.gershgorin_margin, "a Gram matrix is square"),
     (K.largest_definite, "a Gram matrix is square"),
     (PRECOMPUTED().fit, "a Gram matrix is square"),
@@ -212,34 +213,52 @@ LOCAL = [
     ({"shape": (5, 6), "window": 3}, "have 30 pixels, but X has 36"),
 ]
 SETS = [
-    (partial(K.SetKernel(GAUSS), P4), "n_coordinates=d"),
-    (partial(K.SetKernel(GAUSS), "abc"), "of pad_sets"),
-    (partial(K.MatchingKernel(GAUSS), np.full((2, 2, 2), np.nan)), "set 0 has no points"),
-    (partial(K.SetKernel(GAUSS), np.where(EIGHT == 5, np.nan, 1)), "1 of point 0 of set 1 is na"),
-    (partial(K.MatchingKernel(GAUSS), np.where(EIGHT == 5, np.inf, 1)), "1 of point 0 of set 1"),
-    (partial(K.SetKernel(GAUSS, n_coordinates=3), X), r"\(n, largest, 3\) .* \(3, 4\)"),
-    (partial(K.SetKernel(GAUSS, weighted=True), -SET), "must be >= 0"),
-    (partial(K.SetKernel(GAUSS, labelled=True), SET[..., :1]), "leave none to compare"),
-    (partial(K.SetKernel(GAUSS), SET, ATOMS), r"points of \[2, 3\] coordinates"),
-    (partial(K.SetKernel(K.SetKernel(GAUSS)), TEAMS, TEAMS[..., :1]), "do not compare"),
-    (partial(F.SetFeatures(F.SetFeatures(), labelled=True).fit, TEAMS), "not of sets"),
-    (partial(F.SetFeatures().fit(SET).transform, ATOMS), "fitted to points of 2 numbers"),
-    (partial(F.SetFeatures().fit(SET).transform, np.nan * SET), "set 0 has no points"),
-    *((partial(F.pad_sets, bad), "pad_sets needs") for bad in ([], [P3[:0]], [P3, P4], [["a"]])),
-    (partial(F.pad_sets, [[[np.nan]]]), "pad_sets needs"),
-    (partial(F.patch_sets, np.ones((3, 60)), (5, 5), size=3), "patch_sets: images of shape"),
-    (partial(F.patch_sets, np.ones((3, 60)), (5, 6, 2), size=6), "patch_sets: images of shape"),
-    (partial(F.atom_environments, ATOMS, CHARGES[:, :2]), "charges need shape"),
-    (partial(F.atom_environments, ATOMS, CHARGES * [[1], [0]]), "molecule 1 has charges that are"),
-    (partial(F.atom_environments, ATOMS[:1], 0 * CHARGES[:1]), "molecule 0 has charges that are"),
-    (partial(F.atom_environments, 0 * ATOMS, CHARGES), "in molecule 0 of 2"),
-    (partial(F.atom_environments, ATOMS, CHARGES, elements=[1, 6]), r"hold \[8\], not in"),
-    (partial(F.graph_nodes, [[0, 1], [0, 0]]), "symmetric"),
-    (partial(F.graph_nodes, [[0, -1], [-1, 0]]), "negative"),
-    (partial(F.graph_nodes, [[0, 1, 1], [1, 0, 0]]), "square"),
-    (partial(F.graph_nodes, [[0, np.nan], [np.nan, 0]]), "finite"),
-    (partial(F.graph_nodes, np.eye(2), [[1.0]]), "one row of attributes for each of 2"),
-    (partial(F.graph_nodes, [np.eye(2)], [[[1.0], [1.0]]] * 2), "2 graphs"),
+    (partial(beyond.SetKernel(GAUSS), P4), "n_coordinates=d"),
+    (partial(beyond.SetKernel(GAUSS), "abc"), "of pad_sets"),
+    (partial(beyond.MatchingKernel(GAUSS), np.full((2, 2, 2), np.nan)), "set 0 has no points"),
+    (
+        partial(beyond.SetKernel(GAUSS), np.where(EIGHT == 5, np.nan, 1)),
+        "1 of point 0 of set 1 is na",
+    ),
+    (
+        partial(beyond.MatchingKernel(GAUSS), np.where(EIGHT == 5, np.inf, 1)),
+        "1 of point 0 of set 1",
+    ),
+    (partial(beyond.SetKernel(GAUSS, n_coordinates=3), X), r"\(n, largest, 3\) .* \(3, 4\)"),
+    (partial(beyond.SetKernel(GAUSS, weighted=True), -SET), "must be >= 0"),
+    (partial(beyond.SetKernel(GAUSS, labelled=True), SET[..., :1]), "leave none to compare"),
+    (partial(beyond.SetKernel(GAUSS), SET, ATOMS), r"points of \[2, 3\] coordinates"),
+    (partial(beyond.SetKernel(beyond.SetKernel(GAUSS)), TEAMS, TEAMS[..., :1]), "do not compare"),
+    (partial(beyond.SetFeatures(beyond.SetFeatures(), labelled=True).fit, TEAMS), "not of sets"),
+    (partial(beyond.SetFeatures().fit(SET).transform, ATOMS), "fitted to points of 2 numbers"),
+    (partial(beyond.SetFeatures().fit(SET).transform, np.nan * SET), "set 0 has no points"),
+    *(
+        (partial(beyond.pad_sets, bad), "pad_sets needs")
+        for bad in ([], [P3[:0]], [P3, P4], [["a"]])
+    ),
+    (partial(beyond.pad_sets, [[[np.nan]]]), "pad_sets needs"),
+    (partial(beyond.patch_sets, np.ones((3, 60)), (5, 5), size=3), "patch_sets: images of shape"),
+    (
+        partial(beyond.patch_sets, np.ones((3, 60)), (5, 6, 2), size=6),
+        "patch_sets: images of shape",
+    ),
+    (partial(beyond.atom_environments, ATOMS, CHARGES[:, :2]), "charges need shape"),
+    (
+        partial(beyond.atom_environments, ATOMS, CHARGES * [[1], [0]]),
+        "molecule 1 has charges that are",
+    ),
+    (
+        partial(beyond.atom_environments, ATOMS[:1], 0 * CHARGES[:1]),
+        "molecule 0 has charges that are",
+    ),
+    (partial(beyond.atom_environments, 0 * ATOMS, CHARGES), "in molecule 0 of 2"),
+    (partial(beyond.atom_environments, ATOMS, CHARGES, elements=[1, 6]), r"hold \[8\], not in"),
+    (partial(beyond.graph_nodes, [[0, 1], [0, 0]]), "symmetric"),
+    (partial(beyond.graph_nodes, [[0, -1], [-1, 0]]), "negative"),
+    (partial(beyond.graph_nodes, [[0, 1, 1], [1, 0, 0]]), "square"),
+    (partial(beyond.graph_nodes, [[0, np.nan], [np.nan, 0]]), "finite"),
+    (partial(beyond.graph_nodes, np.eye(2), [[1.0]]), "one row of attributes for each of 2"),
+    (partial(beyond.graph_nodes, [np.eye(2)], [[[1.0], [1.0]]] * 2), "2 graphs"),
 ]
 
 # -- features --------------------------------------------------------------------------------------
@@ -251,7 +270,10 @@ FEATURES = [
     (partial(F.GroupCDF(templates=np.ones((3, 4))).fit, P4), "shape"),
     (partial(F.GroupCDF(G.CyclicShifts(5)).fit, P4), "acts on arrays of shape"),
     (lambda: F.draw_templates("gaussian", 3, n_features=10_000, epsilon=-0.2), "raise epsilon"),
-    (partial(F.MaxFilter(None, 5, templates=X).fit, P6), r"templates .* \(5, 6\), got \(3, 4\)"),
+    (
+        partial(beyond.MaxFilter(None, 5, templates=X).fit, P6),
+        r"templates .* \(5, 6\), got \(3, 4\)",
+    ),
     (partial(F.OrbitFourier().fit, P16.reshape(20, 4, 4)), ROWS),
     (partial(F.OrbitFourier().fit(P16).transform, P16.reshape(20, 4, 4)), ROWS),
     (partial(F.OrbitNystroem(landmarks=X[:2, :2]).fit, P16), r"shape .* 16\), got \(2, 2\)"),
@@ -260,14 +282,17 @@ FEATURES = [
     (partial(F.median_gamma, [[0.0], [np.nan]]), r"X must be finite, but entry \(1, 0\) is nan"),
     (partial(F.median_gamma, [[0.0], [1e200]]), "too far apart: rescale X"),
     (partial(F.median_gamma, [[0.0], [1e-160]]), "too close: rescale X"),
-    (partial(F.PatchPooling(PCA).fit, P16), r"make an instance of the class, PCA\(...\)"),
-    (partial(F.PatchPooling(shape=(3, 5)).fit, P16), "have 15 pixels, but X has 16 features"),
-    (partial(F.Scattering((16, 16), n_scales=10).fit, np.ones((2, 256))), "n_scales <= 5 .* 10"),
+    (partial(beyond.PatchPooling(PCA).fit, P16), r"make an instance of the class, PCA\(...\)"),
+    (partial(beyond.PatchPooling(shape=(3, 5)).fit, P16), "have 15 pixels, but X has 16 features"),
+    (
+        partial(beyond.Scattering((16, 16), n_scales=10).fit, np.ones((2, 256))),
+        "n_scales <= 5 .* 10",
+    ),
     (partial(F.BlockPCA(5, 1).fit, P16), "does not divide"),
     (partial(F.BlockPCA(4, 5).fit, P16), "1 to block = 4"),
     (partial(F.AngularBasis((4, 5)).fit, P16), "have 20 pixels, but X has 16 feature"),
     (F.AngularBasis().rotations, "pass shape, or fit first"),
-    (partial(F.LogMel(100).fit, np.zeros((2, 800))), "sample_rate to be .* > 200, got 100"),
+    (partial(beyond.LogMel(100).fit, np.zeros((2, 800))), "sample_rate to be .* > 200, got 100"),
     (partial(F.draw_windowed_templates, 3, (4, 4), width=[1.0, 2.0, 3.0]), "width > 0"),
     (partial(F.draw_windowed_templates, 3, (4, 4), width=0.008), "at least 0.1 .* got 0.008"),
 ]
@@ -368,8 +393,8 @@ AVERAGING = [
             (G.CyclicShifts(3), G.TorusTranslations([3, 3, 3]), "orthogonal matrices"),
             (G.CyclicShifts(3), G.Permutations(4), "acts on arrays of shape|must be"),
             (G.CyclicShifts(3), G.Permutations, "needs outputs to be a group"),
-            (G.Rotations3D(), G.PlaneRotations(), "Lie algebra|multiple of 2"),
-            (G.Rotations3D(), G.Permutations(3), "Lie algebra|multiple of 2"),
+            (beyond.Rotations3D(), beyond.PlaneRotations(), "Lie algebra|multiple of 2"),
+            (beyond.Rotations3D(), G.Permutations(3), "Lie algebra|multiple of 2"),
         )
     ),
 ]
@@ -379,7 +404,10 @@ PERIODS = [
     (S.Torus(2), G.TorusTranslations([4, 1], period=3.0)),
     (S.Torus(2), G.TorusTranslations([4, 1], period=4.0)),
 ]
-MIXED = [S.Product([S.Circle(), S.Torus(1)], degree=9), S.Product([S.Sphere(3)] * 2, degree=2)]
+MIXED = [
+    beyond.Product([S.Circle(), S.Torus(1)], degree=9),
+    beyond.Product([S.Sphere(3)] * 2, degree=2),
+]
 PROJECTIONS = [
     ((BALL, G.Permutations(4)), "acts on 4 coordinates, but .* have 3"),
     ((BALL, Squaring()), "does not act on the eigenfunctions"),
@@ -391,16 +419,16 @@ PROJECTIONS = [
     ((MIXED[1], G.CyclicShifts(6)), "mixes"),
 ]
 QUARTERS = G.OrthogonalMatrices([turn([0, 0, 1], np.pi / 2), turn([1e-8, 0, 1], np.pi / 2)])
-UNLIKE = S.Product([S.Sphere(3), S.Circle()], degree=2, exchangeable=True)
+UNLIKE = beyond.Product([S.Sphere(3), S.Circle()], degree=2, exchangeable=True)
 ALONG = [G.TorusTranslations([4], period=period) for period in (2 * np.pi, 3.0)]
 SUBSPACES = [
     ((BALL, G.OrthogonalMatrices([turn([0, 0, 1], 1e-8)])), r"turns by 1.59\S* of a full turn"),
     ((S.Torus(36, degree=1), G.Translations((6, 6), 1)), "generators"),
     ((BALL, QUARTERS), "cannot be told from zero"),
     ((UNLIKE, None), "only equal factors"),
-    ((S.Sphere(4, degree=2), G.Rotations3D()), "multiple of 3"),
-    ((S.Torus(2, degree=2), G.PlaneRotations()), "no derivatives"),
-    ((S.Sphere(6, degree=2), G.PlaneRotations(8)), "finite rule"),
+    ((S.Sphere(4, degree=2), beyond.Rotations3D()), "multiple of 3"),
+    ((S.Torus(2, degree=2), beyond.PlaneRotations()), "no derivatives"),
+    ((S.Sphere(6, degree=2), beyond.PlaneRotations(8)), "finite rule"),
     *(((TORI, G.DirectProduct([along, G.SignFlips(1)])), "the same period") for along in ALONG),
 ]
 LARGE = G.OrthogonalMatrices([DENSE])

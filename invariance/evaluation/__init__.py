@@ -13,9 +13,6 @@ _HOMES = {
     **dict.fromkeys(("RateFit", "fit_rate"), "rates"),
     **dict.fromkeys(("Answer", "Trial", "best_method", "share_of_changes", "trial"), "trials"),
     **dict.fromkeys(("best_by_leave_one_out", "best_with_copies"), "selection"),
-    **dict.fromkeys(("SeparationReport", "separation_report"), "separation"),
-    **dict.fromkeys(("Augmented", "Gain", "SymmetryTest", "built_in", "symmetry_test"), "symmetry"),
-    **dict.fromkeys(("FoundSymmetry", "find_symmetry"), "symmetry"),
 }
 __all__ = [*_HOMES]
 

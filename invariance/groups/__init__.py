@@ -2,7 +2,7 @@
 
 from .base import FiniteGroup, Grid, Group, Transformations
 from .check import check_group, departure_from_unitary
-from .continuous import CircleAction, ContinuousGroup, PlaneRotations, Rotations3D
+from .continuous import CircleAction
 from .coulomb import (
     AtomPermutations,
     SortedNoise,
@@ -23,17 +23,44 @@ from .permutations import (
     SignedPermutations,
     SignFlips,
 )
-from .products import Composition, DirectProduct, OnPoints, Wreath
-from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
+from .products import Composition, DirectProduct, OnPoints
 from .translations import CyclicTranslations, TorusTranslations, Translations
 
 __all__ = [
-    "Affine", "AtomPermutations", "CircleAction", "Composition", "ContinuousGroup", "CyclicShifts",
-    "CyclicTranslations", "Density", "DirectProduct", "FiniteGroup", "GeneratedPermutations",
-    "Grid", "Group", "LinearMaps", "LogNormal", "Negation", "Normal", "OnPoints",
-    "OrthogonalMatrices", "Permutations", "PitchSpeed", "PlaneRotations", "Rotations",
-    "Rotations3D", "SignFlips", "SignedPermutationGroup", "SignedPermutations", "SortedNoise",
-    "SpectrogramPitchSpeed", "TorusTranslations", "Transformations", "Translations", "Uniform",
-    "VonMises", "Wreath", "affine_maps", "check_coulomb", "check_group", "coulomb_eigenvalues",
-    "coulomb_triangle", "departure_from_unitary", "mel_frequencies", "sort_coulomb",
-]  # fmt: skip
+    "Affine",
+    "AtomPermutations",
+    "CircleAction",
+    "Composition",
+    "CyclicShifts",
+    "CyclicTranslations",
+    "Density",
+    "DirectProduct",
+    "FiniteGroup",
+    "GeneratedPermutations",
+    "Grid",
+    "Group",
+    "LinearMaps",
+    "LogNormal",
+    "Negation",
+    "Normal",
+    "OnPoints",
+    "OrthogonalMatrices",
+    "Permutations",
+    "Rotations",
+    "SignFlips",
+    "SignedPermutationGroup",
+    "SignedPermutations",
+    "SortedNoise",
+    "TorusTranslations",
+    "Transformations",
+    "Translations",
+    "Uniform",
+    "VonMises",
+    "affine_maps",
+    "check_coulomb",
+    "check_group",
+    "coulomb_eigenvalues",
+    "coulomb_triangle",
+    "departure_from_unitary",
+    "sort_coulomb",
+]

@@ -1,14 +1,13 @@
 """Made of other transformations: side by side, one after the other, on each point of a set.
 
-`DirectProduct` acts on stretches of coordinates, `Wreath` on parts that are permuted as well,
-`Composition` applies two sets in turn, `OnPoints` moves all points of a set alike.
+`DirectProduct` acts on stretches of coordinates, `Composition` applies two sets in turn, and
+`OnPoints` moves all points of a set alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
-from functools import reduce
 from itertools import pairwise
 from math import inf, prod
 from typing import Annotated, Any, TypeVar
@@ -23,24 +22,26 @@ from .base import GROUP, FiniteGroup, Transformations
 #: Numbers that may be computed to find out whether two groups commute.
 _TRIAL = 10**6
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-_FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
+FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
 
 
 def _rows(elements: NDArray[Any]) -> NDArray[Any]:
     return elements.reshape(len(elements), prod(elements.shape[1:]))
 
 
-def _matched(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], ...]:
+def matched(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], ...]:
     return np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
 
 
-def _beside(batches: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def side_by_side(batches: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.concatenate([_rows(batch) for batch in batches], axis=1)
 
 
-def _pairs(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
+def pairs(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
     """Every element of the one beside every element of the other, which varies fastest."""
-    return _beside([np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))])
+    return side_by_side(
+        [np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))]
+    )
 
 
 def _spanning(part: Any) -> NDArray[Any]:
@@ -91,7 +92,7 @@ class _Parts(Transformations):
         return found
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return _beside([part.sample(n_samples, rng) for part in self._parts()])
+        return side_by_side([part.sample(n_samples, rng) for part in self._parts()])
 
     def split(self, elements: ArrayLike) -> list[NDArray[Any]]:
         """The parts' own batches, in their own shapes and types."""
@@ -107,11 +108,11 @@ class _Parts(Transformations):
         return found
 
 
-class _Factors(_Parts, FiniteGroup):
+class Factors(_Parts, FiniteGroup):
     """Parts that are finite groups: one element generates, the others are the identity."""
 
     def identity(self) -> NDArray[Any]:
-        return _beside([factor.identity() for factor in self._parts()])
+        return side_by_side([factor.identity() for factor in self._parts()])
 
     def generators(self) -> NDArray[Any]:
         """Each factor's generators, with the identity in the other factors."""
@@ -120,12 +121,12 @@ class _Factors(_Parts, FiniteGroup):
             moved = factor.generators()
             row = [np.repeat(f.identity(), len(moved), axis=0) for f in factors]
             row[i] = moved
-            found.append(_beside(row))
+            found.append(side_by_side(row))
         return np.concatenate(found)
 
 
 @stores_parameters
-class DirectProduct(_Factors):
+class DirectProduct(Factors):
     """The direct product of finite groups, each acting on its own stretch of coordinates.
 
     An element is the concatenation of one element a factor, flattened.
@@ -136,7 +137,7 @@ class DirectProduct(_Factors):
     (24, 5)
     """
 
-    factors: Annotated[Sequence[FiniteGroup], Each(_FINITE)]
+    factors: Annotated[Sequence[FiniteGroup], Each(FINITE)]
 
     def _parts(self) -> Sequence[Any]:
         self._check()
@@ -154,12 +155,12 @@ class DirectProduct(_Factors):
         return (sum(self._sizes()),)
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        parts = zip(self.factors, *map(self.split, _matched(first, second)), strict=True)
-        return _beside([f.compose(a, b) for f, a, b in parts])
+        parts = zip(self.factors, *map(self.split, matched(first, second)), strict=True)
+        return side_by_side([f.compose(a, b) for f, a, b in parts])
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         parts = zip(self.factors, self.split(elements), strict=True)
-        return _beside([f.inverse(e) for f, e in parts])
+        return side_by_side([f.inverse(e) for f, e in parts])
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         edges = np.cumsum([0, *self._sizes()])
@@ -173,84 +174,6 @@ class DirectProduct(_Factors):
         if any(part is None for part in found):
             return None
         return np.concatenate(found, axis=1) if xp is np else xp.concat(found, axis=1)
-
-
-@stores_parameters
-class Wreath(_Factors):
-    """The wreath product: ``inner`` acts on each of m parts, ``outer`` permutes the parts.
-
-    Two teams of five players with three numbers each are a row of 30 numbers, whose order within
-    a team and of the teams means nothing: ``Wreath(Permutations(5), Permutations(2), block=3)``.
-    An element is one of ``outer`` and one of ``inner`` for each part, flattened, side by side:
-    (a; p) sends part p(k), moved by a_p(k), to place k.
-
-    Parameters
-    ----------
-    inner : FiniteGroup
-    outer : FiniteGroup
-        Permutations of m numbers.
-    block : int
-        Numbers that ``inner`` moves together.
-
-    >>> from invariance.groups import Permutations
-    >>> Wreath(Permutations(5), Permutations(2), block=3).order
-    28800
-    """
-
-    inner: Annotated[FiniteGroup, _FINITE]
-    outer: Annotated[FiniteGroup, Has("permutations, such as Permutations(2)", "generators")]
-    _: KW_ONLY
-    block: Annotated[int, Whole(1)] = 1
-
-    def _parts(self) -> Sequence[Any]:
-        self._check()
-        return [self.outer, *[self.inner] * int(self.outer.n_features or 0)]
-
-    def _check_together(self) -> None:
-        if None in (self.inner.n_features, self.outer.n_features):
-            raise ParameterError(f"{self!r} needs groups of a fixed number of coordinates")
-        places = np.sort(self._places(self.outer.generators()), axis=1)
-        if np.any(places != np.arange(places.shape[1])):
-            raise ParameterError(f"Wreath: outer={self.outer!r} does more than permute parts")
-
-    def _places(self, elements: NDArray[Any]) -> NDArray[Any]:
-        """Which part each place gets, shape (r, m)."""
-        m = int(self.outer.n_features or 0)
-        return self.outer.act(elements, np.arange(float(m))[None])[:, 0].astype(int)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (prod((self.outer.n_features or 0, self.inner.n_features or 0, self.block)),)
-
-    def elements(self) -> NDArray[Any]:
-        """All, the last part varying fastest."""
-        self._check_listable()
-        inner = [self.inner.elements()] * int(self.outer.n_features or 0)
-        return reduce(_pairs, inner, self.outer.elements())
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        (p, *a), (q, *b) = map(self.split, _matched(first, second))
-        back = np.argsort(self._places(q), axis=1)  # part j of x is at this place of q x
-        there = np.stack(a)[back.T, np.arange(len(p))]
-        inner = [self.inner.compose(*pair) for pair in zip(there, b, strict=True)]
-        return _beside([self.outer.compose(p, q), *inner])
-
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        p, *a = self.split(elements)
-        moved = np.stack(a)[self._places(p).T, np.arange(len(p))]
-        return _beside([self.outer.inverse(p), *map(self.inner.inverse, moved)])
-
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        outer, *inner = self.split(elements)
-        m, r, n = len(inner), len(outer), len(X)
-        # Each element of inner that occurs moves each part once.
-        used, which = np.unique(np.concatenate(inner), axis=0, return_inverse=True)
-        lines = X.reshape(n, m, -1, self.block).swapaxes(2, 3)
-        moved = self.inner.act(used, lines.reshape(-1, lines.shape[3]))
-        table = moved.reshape(len(used), *lines.shape).transpose(0, 2, 1, 4, 3)
-        places = self._places(outer)
-        chosen = np.take_along_axis(which.reshape(m, r).T, places, axis=1)
-        return np.asarray(table[chosen, places].swapaxes(1, 2).reshape(r, n, -1))
 
 
 @stores_parameters
@@ -368,25 +291,25 @@ class Composition(_Parts):
         """Generators of each part, with the identity of the other part."""
         one, two = self._parts()
         return np.concatenate(
-            [_pairs(one.generators(), two.identity()), _pairs(one.identity(), two.generators())]
+            [pairs(one.generators(), two.identity()), pairs(one.identity(), two.generators())]
         )
 
     @_if(_parts_have("identity"))
     def identity(self) -> NDArray[Any]:
         """The identity as a batch of one element."""
-        return _beside([part.identity() for part in self._parts()])
+        return side_by_side([part.identity() for part in self._parts()])
 
     @_if(_parts_commute("compose"))
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
         """Elementwise products, part by part."""
-        pairs = zip(self._parts(), *map(self.split, _matched(first, second)), strict=True)
-        return _beside([part.compose(a, b) for part, a, b in pairs])
+        pairs = zip(self._parts(), *map(self.split, matched(first, second)), strict=True)
+        return side_by_side([part.compose(a, b) for part, a, b in pairs])
 
     @_if(_parts_commute("inverse"))
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
         """Elementwise inverses, part by part."""
         pairs = zip(self._parts(), self.split(elements), strict=True)
-        return _beside([part.inverse(element) for part, element in pairs])
+        return side_by_side([part.inverse(element) for part, element in pairs])
 
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, as long as points keep their shape on the way."""
@@ -409,7 +332,7 @@ class Composition(_Parts):
     def elements(self) -> NDArray[Any]:
         """All pairs, the second part varying fastest."""
         self._check_listable()
-        return _pairs(self.first.elements(), self.second.elements())
+        return pairs(self.first.elements(), self.second.elements())
 
     def weights(self) -> NDArray[Any] | None:
         if self.first.weights() is None and self.second.weights() is None:
@@ -422,7 +345,7 @@ class Composition(_Parts):
         if self.order < inf:
             return super().quadrature()
         (one, weights), (two, others) = self.first.quadrature(), self.second.quadrature()
-        return _pairs(one, two), np.outer(weights, others).ravel()
+        return pairs(one, two), np.outer(weights, others).ravel()
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         one, two = self.split(elements)
@@ -456,7 +379,7 @@ class OnPoints(Transformations):
         Points of a row; None takes any number. `on_each` and `on_columns` of a group make these.
 
     >>> import numpy as np
-    >>> from invariance.groups import PlaneRotations
+    >>> from invariance.beyond import PlaneRotations
     >>> atoms = [[6.0, 1.0, 0.0, 8.0, 0.0, 1.0]]               # a carbon and an oxygen
     >>> OnPoints(PlaneRotations(), 3, coordinates=(1, 2)).act([np.pi / 2], atoms)[0].round(6) + 0.0
     array([[ 6.,  0.,  1.,  8., -1.,  0.]])

@@ -13,13 +13,9 @@ from .indefinite import (
     largest_definite,
 )
 from .locality import Locality
-from .overlap import OverlapFit
-from .sets import MatchingKernel, SetKernel
-from .tangent import TANGENTS, TangentDistance
 
 __all__ = [
     "CDF",
-    "TANGENTS",
     "Average",
     "BestFit",
     "Gaussian",
@@ -30,11 +26,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Locality",
-    "MatchingKernel",
-    "OverlapFit",
     "Polynomial",
-    "SetKernel",
-    "TangentDistance",
     "gershgorin_margin",
     "gram_report",
     "largest_definite",

@@ -4,14 +4,25 @@ from .averaging import SpectralAveraging
 from .base import Basis, Eigenspace, OracleCalls
 from .baselines import SignAveragedVonMises, SobolevKernel, VonMisesKernel
 from .expansion import Expansion, invariance_discrepancy, sobolev_target
-from .product import Product
 from .projection import invariant_dimensions, invariant_subspace, project
 from .sphere import Sphere
 from .torus import Circle, Torus
 
 __all__ = [
-    "Basis", "Circle", "Eigenspace", "Expansion", "OracleCalls", "Product", "SignAveragedVonMises",
-    "SobolevKernel", "SpectralAveraging", "Sphere", "Torus", "VonMisesKernel",
-    "invariance_discrepancy", "invariant_dimensions", "invariant_subspace", "project",
+    "Basis",
+    "Circle",
+    "Eigenspace",
+    "Expansion",
+    "OracleCalls",
+    "SignAveragedVonMises",
+    "SobolevKernel",
+    "SpectralAveraging",
+    "Sphere",
+    "Torus",
+    "VonMisesKernel",
+    "invariance_discrepancy",
+    "invariant_dimensions",
+    "invariant_subspace",
+    "project",
     "sobolev_target",
-]  # fmt: skip
+]

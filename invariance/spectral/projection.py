@@ -163,7 +163,8 @@ def invariant_subspace(
     list of sparse arrays of shape (dimension, invariant dimension); with ``outputs`` (dimension p,
     equivariant dimension), the outputs of one eigenfunction side by side
 
-    >>> from invariance.groups import Permutations, Rotations3D
+    >>> from invariance.groups import Permutations
+    >>> from invariance.beyond import Rotations3D
     >>> from invariance.spectral import Sphere
     >>> [u.shape[1] for u in invariant_subspace(Sphere(30, degree=3), Permutations(30))]
     [1, 1, 1, 2]

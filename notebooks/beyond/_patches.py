@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.features import PatchPooling, patch_sets
+from invariance.beyond import PatchPooling, patch_sets
 
 SHAPE = (32, 32, 3)
 

@@ -29,9 +29,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.kernel_ridge import KernelRidge
 
+from invariance.beyond import Scattering
 from invariance.companion import Run, colour, mean_se, panel
 from invariance.datasets import deform_images, load_digits_images, load_emnist_letters, load_mnist
-from invariance.features import Scattering
 from invariance.kernels import Gaussian
 from invariance.linear import left_out_with_copies
 

@@ -34,10 +34,10 @@ import pandas as pd
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from sklearn.linear_model import LinearRegression
 
+from invariance.beyond import SetKernel, atom_environments
 from invariance.companion import Run, colour, mean_se, rows
 from invariance.datasets import load_qm7, make_molecules
-from invariance.features import atom_environments
-from invariance.kernels import Gaussian, SetKernel
+from invariance.kernels import Gaussian
 
 run = Run("beyond/qm7", profile=profile, seed=seed, chooses=True)
 

@@ -50,9 +50,10 @@ d: int = 8  # numbers in a point
 import matplotlib.pyplot as plt
 import numpy as np
 
+from invariance.beyond import MaxFilter
+from invariance.beyond.separation import separation_report
 from invariance.companion import Run, colour, panel, ticks
-from invariance.evaluation.separation import separation_report
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier
+from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import CyclicShifts, Permutations
 
 run = Run("beyond/separation", profile=profile, seed=seed, d=d)

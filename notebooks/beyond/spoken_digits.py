@@ -27,10 +27,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy import linalg
 
+from invariance.beyond import LogMel, SpectrogramPitchSpeed
 from invariance.companion import Run, colour, mean_se, rows
 from invariance.datasets import fixed_length, load_fsdd, make_vowels
-from invariance.features import LogMel
-from invariance.groups import SpectrogramPitchSpeed
 from invariance.kernels import Average, BestFit, Gaussian
 
 run = Run("beyond/spoken_digits", profile=profile, seed=seed, chooses=True)

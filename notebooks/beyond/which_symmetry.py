@@ -50,15 +50,14 @@ from scipy import sparse, stats
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
+from invariance.beyond import Rotations3D, find_symmetry
 from invariance.companion import Run, colour, mean_se, panel
-from invariance.evaluation import find_symmetry
 from invariance.groups import (
     CyclicShifts,
     GeneratedPermutations,
     Negation,
     OrthogonalMatrices,
     Permutations,
-    Rotations3D,
     SignFlips,
 )
 from invariance.linear import RLSRegressor

@@ -28,10 +28,11 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 from sklearn.linear_model import LinearRegression
 
+from invariance.beyond import SetFeatures, SetKernel, atom_environments
 from invariance.companion import Run, curve, mean_se
 from invariance.datasets import load_qm7, make_molecules
-from invariance.features import OrbitNystroem, SetFeatures, atom_environments
-from invariance.kernels import Gaussian, SetKernel
+from invariance.features import OrbitNystroem
+from invariance.kernels import Gaussian
 
 run = Run("compare/atoms", profile=profile, seed=seed, chooses=True)
 

@@ -35,6 +35,8 @@ from _comparison import show
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
+from invariance.beyond import TangentDistance
+from invariance.beyond.scattering import Scattering
 from invariance.companion import Run
 from invariance.datasets import balanced_sample, load_mnist
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
@@ -46,9 +48,8 @@ from invariance.features import (
     draw_windowed_templates,
     median_gamma,
 )
-from invariance.features.scattering import Scattering
 from invariance.groups import Rotations, Translations
-from invariance.kernels import Average, BestFit, Gaussian, Locality, Polynomial, TangentDistance
+from invariance.kernels import Average, BestFit, Gaussian, Locality, Polynomial
 from invariance.linear import RLSClassifier
 
 run = Run("compare/digits", profile=profile, seed=seed)

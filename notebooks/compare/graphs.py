@@ -51,10 +51,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
+from invariance.beyond import SetKernel, graph_nodes, pad_sets
 from invariance.companion import Run, mean_se, rows
 from invariance.datasets import load_mutag
-from invariance.features import graph_nodes, pad_sets
-from invariance.kernels import Gaussian, SetKernel
+from invariance.kernels import Gaussian
 
 run = Run("compare/graphs", profile=profile, seed=seed, rewired=rewired)
 

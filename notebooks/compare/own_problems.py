@@ -62,12 +62,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from invariance import groups
+from invariance.beyond import LogMel, Rotations3D, SetFeatures, SetKernel, pad_sets, patch_sets
 from invariance.companion import Run, look
 from invariance.datasets import fixed_length, load_fsdd, make_vowels
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, mean_se
-from invariance.features import LogMel, OrbitFourier, SetFeatures, pad_sets, patch_sets
-from invariance.groups import CircleAction, CyclicShifts, OnPoints, Permutations, Rotations3D
-from invariance.kernels import Average, BestFit, Gaussian, Hyperkernel, SetKernel
+from invariance.features import OrbitFourier
+from invariance.groups import CircleAction, CyclicShifts, OnPoints, Permutations
+from invariance.kernels import Average, BestFit, Gaussian, Hyperkernel
 from invariance.linear import RLSClassifier, RLSRegressor
 from invariance.spectral import SpectralAveraging, Torus
 

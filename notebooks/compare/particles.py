@@ -35,12 +35,13 @@ from itertools import combinations
 import numpy as np
 from _comparison import show
 
+from invariance.beyond import Product, Rotations3D
 from invariance.companion import Run
 from invariance.evaluation import best_by_leave_one_out, trial
-from invariance.groups import Permutations, Rotations3D
+from invariance.groups import Permutations
 from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSRegressor
-from invariance.spectral import Product, SpectralAveraging, Sphere, invariance_discrepancy
+from invariance.spectral import SpectralAveraging, Sphere, invariance_discrepancy
 
 run = Run("compare/particles", profile=profile, seed=seed)
 

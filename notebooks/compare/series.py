@@ -55,11 +55,11 @@ from sklearn.linear_model import RidgeClassifierCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from invariance.beyond import DilatedCDF
 from invariance.companion import Run
 from invariance.companion.run.style import look
 from invariance.datasets import load_ucr
 from invariance.evaluation import mean_se
-from invariance.features import DilatedCDF
 
 run = Run("compare/series", profile=profile, seed=seed)
 

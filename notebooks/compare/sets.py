@@ -51,10 +51,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
+from invariance.beyond import PlaneRotations, SetKernel, atom_environments, pad_sets
 from invariance.companion import Run, label_ends, mean_se, panel
-from invariance.features import atom_environments, pad_sets
-from invariance.groups import CircleAction, PlaneRotations
-from invariance.kernels import Average, Gaussian, Hyperkernel, SetKernel
+from invariance.groups import CircleAction
+from invariance.kernels import Average, Gaussian, Hyperkernel
 from invariance.linear import RLSRegressor
 
 run = Run("compare/sets", profile=profile, seed=seed)

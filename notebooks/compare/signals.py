@@ -36,11 +36,12 @@ import numpy as np
 from _comparison import show
 from scipy.ndimage import gaussian_filter1d
 
+from invariance.beyond import OverlapFit
 from invariance.companion import Run, colour
 from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
 from invariance.features import median_gamma
 from invariance.groups import Translations
-from invariance.kernels import BestFit, Gaussian, OverlapFit
+from invariance.kernels import BestFit, Gaussian
 from invariance.linear import RLSClassifier
 
 run = Run("compare/signals", profile=profile, seed=seed)

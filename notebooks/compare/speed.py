@@ -39,7 +39,7 @@ from sklearn.base import clone
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
-from invariance import features, groups, kernels, linear, spectral
+from invariance import beyond, features, groups, kernels, linear, spectral
 from invariance.companion import Run, look
 from invariance.core.extras import need
 from invariance.datasets import load_digits_images
@@ -239,7 +239,7 @@ def sobolev(n):
 def scattering(n, side=28, scales=2):
     """Second-order scattering, eight orientations."""
     X = (images if side == 28 else photos)[:n]
-    model = features.Scattering((side, side), n_scales=scales).fit(X)
+    model = beyond.Scattering((side, side), n_scales=scales).fit(X)
     ways = {"ours": lambda: model.transform(X)}
     if kymatio is not None:
         other = kymatio.Scattering2D(J=scales, shape=(side, side), L=8)
@@ -250,7 +250,7 @@ def scattering(n, side=28, scales=2):
 # %%
 def tangent_distance(n, dtype=float):
     """min over a, b of |x + T_x a - z - T_z b|, two-sided (Simard et al. 1998)."""
-    X, distance = images[:n].astype(dtype), kernels.TangentDistance((28, 28))
+    X, distance = images[:n].astype(dtype), beyond.TangentDistance((28, 28))
     vectors = np.concatenate([X[:, None], distance.tangents(X)], axis=1).reshape(-1, 784)
     return {"ours": lambda: distance(X), **product(vectors, vectors)}
 
@@ -271,8 +271,8 @@ def averaging(n, case):
 def patches(n):
     """Random Fourier features of all 6 x 6 patches, over their products and cosines."""
     X, waves = images[:n], features.OrbitFourier(None, 1000, gamma=0.05, random_state=seed)
-    model = features.PatchPooling(waves, (28, 28), size=6, grid=2, random_state=seed).fit(X)
-    W, sets = model.features_.templates_.T, features.patch_sets(X, (28, 28), size=6)
+    model = beyond.PatchPooling(waves, (28, 28), size=6, grid=2, random_state=seed).fit(X)
+    W, sets = model.features_.templates_.T, beyond.patch_sets(X, (28, 28), size=6)
 
     def floor():
         for rows in np.array_split(sets.reshape(-1, 36), max(1, n * 2)):
@@ -347,7 +347,7 @@ PAIRS = {  # by two threads
     "average, rotations": Average(gauss, turns, side="second"),
     "features, rotations": features.OrbitFourier(turns, 200, gamma=0.01, random_state=seed),
     "locality": kernels.Locality((28, 28)),
-    "tangents": kernels.TangentDistance((28, 28)),
+    "tangents": beyond.TangentDistance((28, 28)),
 }
 
 # %%

@@ -25,8 +25,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
+from invariance.beyond import symmetry_test
 from invariance.companion import Run, check, panel
-from invariance.evaluation import symmetry_test
 from invariance.groups import Rotations, Translations
 from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSClassifier

@@ -30,25 +30,20 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from invariance.features import (
-    OrbitFourier,
-    OrbitNystroem,
+from invariance.beyond import (
+    MatchingKernel,
+    PlaneRotations,
+    Rotations3D,
     SetFeatures,
+    SetKernel,
     atom_environments,
     pad_sets,
     patch_sets,
     unpad_sets,
 )
-from invariance.groups import OnPoints, PlaneRotations, Rotations3D, SignFlips
-from invariance.kernels import (
-    Average,
-    BestFit,
-    Gaussian,
-    GramTransformer,
-    Hyperkernel,
-    MatchingKernel,
-    SetKernel,
-)
+from invariance.features import OrbitFourier, OrbitNystroem
+from invariance.groups import OnPoints, SignFlips
+from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, Hyperkernel
 from invariance.linear import RLSRegressor
 
 rng = np.random.default_rng(seed)

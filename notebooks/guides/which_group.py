@@ -22,9 +22,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
 
+from invariance.beyond import built_in, symmetry_test
 from invariance.companion import Run, colour
 from invariance.datasets import load_mnist
-from invariance.evaluation import built_in, symmetry_test
 from invariance.groups import CyclicTranslations, Rotations, Translations
 from invariance.kernels import Gaussian
 from invariance.linear import RLSClassifier

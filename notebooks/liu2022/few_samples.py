@@ -34,12 +34,13 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
+from invariance.beyond import TangentDistance
+from invariance.beyond.scattering import Scattering
 from invariance.companion import Run, look, mean_se, rows
 from invariance.companion.network import ResidualNetwork
 from invariance.datasets import load_emnist_letters, load_mnist
-from invariance.features.scattering import Scattering
 from invariance.groups import Rotations, Translations
-from invariance.kernels import Average, BestFit, Locality, Polynomial, TangentDistance
+from invariance.kernels import Average, BestFit, Locality, Polynomial
 
 run = Run("liu2022/few_samples", profile=profile, seed=seed, jobs=jobs, degree=degree)
 warnings.simplefilter("ignore", ConvergenceWarning)  # said by `machine`

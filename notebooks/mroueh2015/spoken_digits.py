@@ -34,6 +34,7 @@ from itertools import pairwise
 import matplotlib.pyplot as plt
 import numpy as np
 
+from invariance.beyond import LogMel, PitchSpeed, SpectrogramPitchSpeed
 from invariance.companion import Run, family, mean_se, panel
 from invariance.datasets import (
     fixed_length,
@@ -41,8 +42,7 @@ from invariance.datasets import (
     load_synthetic_speech,
     make_vowels,
 )
-from invariance.features import BlockPCA, GroupCDF, LogMel, draw_windowed_templates
-from invariance.groups import PitchSpeed, SpectrogramPitchSpeed
+from invariance.features import BlockPCA, GroupCDF, draw_windowed_templates
 from invariance.linear import rls_by_cholesky
 
 run = Run("mroueh2015/spoken_digits", profile=profile, seed=seed, cents=cents, tempo=tempo)

@@ -31,7 +31,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 from scipy.stats import ortho_group
 
-from invariance import groups, spectral
+from invariance import beyond, groups, spectral
 from invariance.companion import Run, look
 from invariance.groups import CyclicShifts, Permutations, SignedPermutations, SignFlips
 from invariance.spectral import Circle, SpectralAveraging, Sphere, Torus, project
@@ -74,7 +74,7 @@ CASES = {
     "torus 2, translations 3 x 4": (Torus(2, degree=of(9, 20)), groups.TorusTranslations([3, 4])),
     "circle, rotations": (Circle(degree=20), groups.TorusTranslations([order], period=2 * np.pi)),
     "sphere 2 x torus 2": (
-        spectral.Product([Sphere(3), Torus(2)], degree=of(20, 30)),
+        beyond.Product([Sphere(3), Torus(2)], degree=of(20, 30)),
         groups.DirectProduct([CyclicShifts(3), SignFlips(2)]),
     ),
 }

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
+from invariance import beyond
 from invariance import features as F
 from invariance.core.parameters import ParameterError
 from invariance.groups import CircleAction, CyclicShifts, Translations, VonMises
@@ -13,7 +14,7 @@ from invariance.kernels import BestFit, Gaussian, GramTransformer, Linear, Polyn
 
 X = np.random.default_rng(0).standard_normal((20, 16))
 SHIFTS = CyclicShifts(16)
-ORBITS = [F.GroupCDF, F.MaxFilter, F.OrbitFourier, F.OrbitNystroem]
+ORBITS = [F.GroupCDF, beyond.MaxFilter, F.OrbitFourier, F.OrbitNystroem]
 
 #: An estimator, and parameters that would change its features.
 CHANGES = {
@@ -33,15 +34,15 @@ CHANGES = {
         GramTransformer(BestFit(Polynomial(4), Translations((4, 4), shifts=[[0, 0], [0, 1]]))),
         {"repair": None, "kernel__base__degree": 1},
     ),
-    "MaxFilter": (F.MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
+    "MaxFilter": (beyond.MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
     "AngularBasis": (F.AngularBasis((4, 4)), {"shape": (1, 16), "concentration": 0.9}),
     "BlockPCA": (F.BlockPCA(4, 2), {"block": 8, "n_components": 1}),
-    "LogMel": (F.LogMel(), {"hop": 7, "frame": 31, "n_bands": 3}),
+    "LogMel": (beyond.LogMel(), {"hop": 7, "frame": 31, "n_bands": 3}),
     "PatchPooling": (
-        F.PatchPooling(PCA(2), (4, 4), size=2, random_state=0),
+        beyond.PatchPooling(PCA(2), (4, 4), size=2, random_state=0),
         {"stride": 2, "grid": 2, "size": 1, "features": None, "shape": (2, 8)},
     ),
-    "Scattering": (F.Scattering((4, 4), orientations=2), {"n_scales": 1, "shape": (2, 8)}),
+    "Scattering": (beyond.Scattering((4, 4), orientations=2), {"n_scales": 1, "shape": (2, 8)}),
 }
 
 
@@ -110,7 +111,7 @@ def test_single_precision_at_an_offset(offset, error, group):
 
 
 #: Differences of float32 features, or of their Gram matrix where a basis may turn.
-SINGLE = {F.GroupCDF: None, F.MaxFilter: 1e-5, F.OrbitFourier: 2e-6, F.OrbitNystroem: 1e-3}
+SINGLE = {F.GroupCDF: None, beyond.MaxFilter: 1e-5, F.OrbitFourier: 2e-6, F.OrbitNystroem: 1e-3}
 
 
 @pytest.mark.parametrize("kind", ORBITS)

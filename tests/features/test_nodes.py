@@ -9,13 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
+from invariance import beyond
 from invariance import groups as G
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.beyond import MaxFilter
+from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.kernels import Laplacian, Polynomial
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 6))
-TURNS = G.PlaneRotations()
+TURNS = beyond.PlaneRotations()
 REFLECTION = G.OrthogonalMatrices([np.diag([1.0, -1.0])])
 
 #: Infinite groups on six coordinates: alone, on some columns, on each point, and composed.
@@ -33,9 +35,9 @@ INFINITE = [
     G.CircleAction([1, 1, 3, 3, 7, 7]),
     G.CircleAction([0, 5, 5, 5, 5, 0]),
     G.OnPoints(G.CircleAction([0, 1, 1]), 3),
-    G.Rotations3D(),
-    G.Rotations3D().on_columns([0, 2, 5]),
-    G.Rotations3D().on_each(2),
+    beyond.Rotations3D(),
+    beyond.Rotations3D().on_columns([0, 2, 5]),
+    beyond.Rotations3D().on_each(2),
 ]
 FEATURES = {
     "fourier": lambda group: OrbitFourier(group, 40, gamma=0.3, random_state=0),
@@ -108,8 +110,8 @@ def test_turns_of_one_frequency_agree_with_many_listed_ones(name, group):
         if isinstance(part, G.OnPoints):
             inner = {"group": listed(part.group)}
             return G.OnPoints(**part.get_params(deep=False) | inner)
-        if isinstance(part, G.PlaneRotations):
-            return G.PlaneRotations(600)
+        if isinstance(part, beyond.PlaneRotations):
+            return beyond.PlaneRotations(600)
         if isinstance(part, G.CircleAction):
             return G.CircleAction(part.frequencies, n_nodes=600)
         return part
@@ -130,11 +132,11 @@ def test_turns_of_one_frequency_agree_with_many_listed_ones(name, group):
 @pytest.mark.parametrize(
     "given, group",
     [
-        (G.PlaneRotations(5), TURNS),
+        (beyond.PlaneRotations(5), TURNS),
         (G.CircleAction([0, 1, 1, 3, 3, 0], n_nodes=7), G.CircleAction([0, 1, 1, 3, 3, 0])),
-        (G.Rotations3D(2), G.Rotations3D()),
-        (G.PlaneRotations(5).then(G.Negation()), TURNS.then(G.Negation())),
-        (G.PlaneRotations(5).on_columns([0, 1]), TURNS.on_columns([0, 1])),
+        (beyond.Rotations3D(2), beyond.Rotations3D()),
+        (beyond.PlaneRotations(5).then(G.Negation()), TURNS.then(G.Negation())),
+        (beyond.PlaneRotations(5).on_columns([0, 1]), TURNS.on_columns([0, 1])),
     ],
     ids=lambda group: repr(group)[:50],
 )
@@ -156,13 +158,13 @@ def test_nodes_that_were_given_stay_and_too_few_say_by_how_much(name, given, gro
 def test_enough_nodes_are_taken_without_a_word():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        for group in (G.PlaneRotations(64), G.CircleAction([1, 1, 2, 2, 0, 0], n_nodes=64)):
+        for group in (beyond.PlaneRotations(64), G.CircleAction([1, 1, 2, 2, 0, 0], n_nodes=64)):
             features = OrbitFourier(group, 30, gamma=0.1, random_state=0).fit(X)
             assert len(features.elements_) == 64 and features.transform(X).shape == (60, 30)
 
 
 def test_nodes_that_would_be_too_many_warn():
-    features = OrbitFourier(G.Rotations3D(), 10, gamma=100.0, random_state=0)
+    features = OrbitFourier(beyond.Rotations3D(), 10, gamma=100.0, random_state=0)
     with pytest.warns(UserWarning, match="differ by about .* take a smaller gamma"):
         features.fit(X[:10])
 
@@ -204,7 +206,7 @@ def test_densities_are_integrated_to_the_tolerance(name, density):
 
 def test_shares_of_elements_that_weigh_differently():
     """phi_jk(x) = sqrt(s / (n m)) sum_i w_i 1[<g_i t_j, x> <= s k / n], over a weighted rule."""
-    group = G.Rotations3D(3)
+    group = beyond.Rotations3D(3)
     model = GroupCDF(group, 4, n_bins=3, tolerance=10.0, random_state=0).fit(X)
     elements, weights = group.quadrature()
     moved = group.act(elements, model.templates_)

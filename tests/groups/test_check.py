@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from invariance import beyond
 from invariance import groups as G
 
 ROTATED = [0, 1, 1, 2, 2]
@@ -31,7 +32,7 @@ CORRECT = [
     G.Rotations((8, 8), degrees=range(-10, 10), density=G.VonMises(2.0)),
     G.Rotations((8, 8), degrees=[0, 90, 360]),         # one of them twice
     G.Affine((8, 8), scaling=G.LogNormal(0.3)),
-    G.SpectrogramPitchSpeed((10, 6)),
+    beyond.SpectrogramPitchSpeed((10, 6)),
     G.Translations((8, 8), 2, boundary="zero"),
     G.Translations((9, 9), 3),
     G.Rotations((8, 8), degrees=range(-5, 6)).then(G.Translations((8, 8), 2)),

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from invariance import beyond
 from invariance import groups as G
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.beyond import MaxFilter
+from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
 from invariance.spectral import SpectralAveraging, Sphere
 
@@ -24,13 +26,13 @@ def every_value(base, group, one, two):
 
 
 FINITE = [
-    G.Rotations3D(2).then(G.Negation()),
-    G.Negation().then(G.Rotations3D(2)),
+    beyond.Rotations3D(2).then(G.Negation()),
+    G.Negation().then(beyond.Rotations3D(2)),
     CIRCLE.then(G.SignFlips(3).on_columns([0, 3, 6])),
-    G.PlaneRotations(5).then(G.PlaneRotations(3).on_columns([0, 1])),
-    G.Rotations3D(1).then(SHIFTS).then(G.Negation()),
-    G.Rotations3D(1).on_each(4).then(G.Negation()),
-    G.OnPoints(G.Rotations3D(1).then(G.Negation()), 3),
+    beyond.PlaneRotations(5).then(beyond.PlaneRotations(3).on_columns([0, 1])),
+    beyond.Rotations3D(1).then(SHIFTS).then(G.Negation()),
+    beyond.Rotations3D(1).on_each(4).then(G.Negation()),
+    G.OnPoints(beyond.Rotations3D(1).then(G.Negation()), 3),
     G.Rotations((3, 4), degrees=[0, 90], density=G.VonMises(1.0)).then(G.Negation()),
 ]
 
@@ -62,7 +64,7 @@ def test_finite_rules_compose_as_what_they_list(group):
 
 # -- the best of infinite parts, over the elements of the finite ones ------------------------------
 
-ROTATIONS = G.Rotations3D()
+ROTATIONS = beyond.Rotations3D()
 BEST = [
     SHIFTS.then(ROTATIONS),
     ROTATIONS.then(SHIFTS),
@@ -76,8 +78,8 @@ BEST = [
     ROTATIONS.on_columns([0, 4, 8]).then(G.Negation()),
     G.OnPoints(ROTATIONS.then(G.Negation()), 3),
     G.Translations((4, 3), 1, boundary="zero").then(ROTATIONS),
-    G.PlaneRotations().then(G.SignFlips(2).on_columns([0, 3])),
-    G.SignFlips(2).on_columns([0, 3]).then(G.PlaneRotations().on_columns([5, 1])),
+    beyond.PlaneRotations().then(G.SignFlips(2).on_columns([0, 3])),
+    G.SignFlips(2).on_columns([0, 3]).then(beyond.PlaneRotations().on_columns([5, 1])),
     G.OnPoints(G.CircleAction([0, 3, 3]), 3).then(G.Negation()),
 ]
 
@@ -197,7 +199,7 @@ def test_methods_of_groups_on_points_have_names_signatures_and_words():
         assert inspect.getdoc(method)
         assert next(iter(inspect.signature(method).parameters)) == "self"
     assert list(inspect.signature(G.OnPoints.compose).parameters) == ["self", "first", "second"]
-    assert not hasattr(G.OnPoints(G.PlaneRotations(), 2), "generators")
+    assert not hasattr(G.OnPoints(beyond.PlaneRotations(), 2), "generators")
     assert hasattr(G.OnPoints(G.CyclicShifts(2), 2), "generators")
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
+from invariance import beyond
 from invariance import groups as G
 from invariance.kernels import Average, Gaussian
 
@@ -236,7 +237,7 @@ class TurnsOfThePlane(G.FiniteGroup):
         return -np.asarray(elements)
 
     def _act(self, elements, X):
-        return G.PlaneRotations()._act(elements, X)
+        return beyond.PlaneRotations()._act(elements, X)
 
 
 @pytest.mark.parametrize("n", [1, 3, 5, 97])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from invariance import beyond
 from invariance import groups as G
 from invariance.features import OrbitFourier
 from invariance.kernels import Average, BestFit, Gaussian
@@ -96,11 +97,11 @@ def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
 @pytest.mark.parametrize("group", [
     G.OnPoints(G.CyclicShifts(3), 3),
     G.OnPoints(G.SignFlips(2), 4, coordinates=(1, 2)),
-    G.OnPoints(G.PlaneRotations(), 2),
+    G.OnPoints(beyond.PlaneRotations(), 2),
     G.OnPoints(G.Translations(4, max_shift=1), 4),
-    G.PlaneRotations(),
-    G.PlaneRotations(7),
-    G.Rotations3D(),
+    beyond.PlaneRotations(),
+    beyond.PlaneRotations(7),
+    beyond.Rotations3D(),
 ], ids=repr)  # fmt: skip
 def test_they_are_what_the_group_is(group):
     G.check_group(group)
@@ -146,10 +147,10 @@ def test_times_keeps_the_factors_fast_ways():
 
 
 def test_continuous_groups_have_products():
-    both = G.PlaneRotations(16).times(G.Permutations(3, block=2))
+    both = beyond.PlaneRotations(16).times(G.Permutations(3, block=2))
     assert both.is_group
     X = np.random.default_rng(0).standard_normal((3, 6))
-    turned = G.PlaneRotations(16).act([2 * np.pi / 16], X)[0][:, [2, 3, 0, 1, 4, 5]]
+    turned = beyond.PlaneRotations(16).act([2 * np.pi / 16], X)[0][:, [2, 3, 0, 1, 4, 5]]
     kernel = Average(Gaussian(0.3), both)
     assert_allclose(kernel(X, turned), kernel(X), rtol=1e-10)
 
@@ -165,10 +166,10 @@ def test_a_group_on_some_columns_leaves_the_others():
 
 
 WREATHS = [
-    G.Wreath(G.Permutations(3), G.Permutations(2), block=2),
-    G.Wreath(G.CyclicShifts(3), G.CyclicShifts(4)),
-    G.Wreath(G.SignFlips(1), G.Permutations(3)),
-    G.Wreath(G.Permutations(2, block=2), G.Permutations(2)),
+    beyond.Wreath(G.Permutations(3), G.Permutations(2), block=2),
+    beyond.Wreath(G.CyclicShifts(3), G.CyclicShifts(4)),
+    beyond.Wreath(G.SignFlips(1), G.Permutations(3)),
+    beyond.Wreath(G.Permutations(2, block=2), G.Permutations(2)),
 ]
 
 

@@ -8,16 +8,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 from sklearn.base import clone
 
+from invariance.beyond import PlaneRotations, Rotations3D, SetKernel  # fmt: skip
 from invariance.features import GroupCDF, OrbitFourier
-from invariance.groups import (
-    LinearMaps,
-    PlaneRotations,
-    Rotations,
-    Rotations3D,
-    Translations,
-    VonMises,
-)  # fmt: skip
-from invariance.kernels import Average, Gaussian, SetKernel
+from invariance.groups import LinearMaps, Rotations, Translations, VonMises
+from invariance.kernels import Average, Gaussian
 
 SHAPE = (12, 12)
 

@@ -10,6 +10,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import WhiteKernel
 from sklearn.metrics.pairwise import rbf_kernel
 
+from invariance import beyond
 from invariance import groups as G
 from invariance.features import OrbitFourier
 from invariance.kernels import Average, Gaussian, Hyperkernel, Linear, Polynomial
@@ -100,7 +101,7 @@ def test_a_gaussian_process_is_told_once_of_nodes_that_were_given():
 
 def test_a_rule_that_is_not_exactly_positive_definite_says_so():
     X = np.random.default_rng(0).standard_normal((40, 9))
-    rule = G.Rotations3D(2)  # 32 nodes, too few for this kernel
+    rule = beyond.Rotations3D(2)  # 32 nodes, too few for this kernel
     with pytest.warns(UserWarning, match="32 nodes .* eigenvalues may be negative .* side='both'"):
         gram = Average(Gaussian(0.5), rule)(X)
     assert np.linalg.eigvalsh(gram)[0] < -1e-3 * gram.max()
@@ -118,7 +119,11 @@ CASES = [
     (Polynomial(3), G.SignFlips(6), {}),
     (Gaussian(0.2), G.Translations((2, 3), 1, boundary="zero"), {"side": "both"}),
     (Gaussian(0.2), G.Rotations((2, 3), degrees=[-10, 0, 10]), {}),
-    (Gaussian(0.2), G.PlaneRotations(), {"tolerance": 1e-12}),  # nodes as many as points ask for
+    (
+        Gaussian(0.2),
+        beyond.PlaneRotations(),
+        {"tolerance": 1e-12},
+    ),  # nodes as many as points ask for
 ]
 
 

@@ -5,15 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.spatial.transform import Rotation
 
-from invariance.features import MaxFilter
-from invariance.groups import (
-    DirectProduct,
-    Permutations,
-    PlaneRotations,
-    Rotations3D,
-    SignedPermutations,
-    SignFlips,
-)
+from invariance.beyond import MaxFilter, PlaneRotations, Rotations3D
+from invariance.groups import DirectProduct, Permutations, SignedPermutations, SignFlips
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Polynomial
 from invariance.orbits import Extremes, OrbitProducts, WeightedMean
 

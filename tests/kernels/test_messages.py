@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from invariance import beyond
 from invariance import groups as G
 from invariance import kernels as K
 from invariance.features import OrbitFourier, OrbitNystroem, draw_frequencies, median_gamma
@@ -33,11 +34,15 @@ ZERO = {
         "6 of 6",
     ),
     "sets": (
-        K.SetKernel(K.Linear(), normalize=True),
+        beyond.SetKernel(K.Linear(), normalize=True),
         np.stack([X, X - X.mean(axis=0)]),
         "1 of 2 points, the first of them at 1",
     ),
-    "matched sets": (K.MatchingKernel(K.Linear(), normalize=True), np.zeros((2, 3, 2)), "2 of 2"),
+    "matched sets": (
+        beyond.MatchingKernel(K.Linear(), normalize=True),
+        np.zeros((2, 3, 2)),
+        "2 of 2",
+    ),
 }
 
 
@@ -60,7 +65,7 @@ def test_small_values_that_are_exact_are_normalized():
     near = X + 1e-3
     gram = K.Average(K.Linear(), G.CyclicShifts(4), normalize=True)(CENTRED + 1e-3)
     assert_allclose(np.abs(gram), 1, rtol=1e-6)
-    assert np.isfinite(K.SetKernel(K.Linear(), normalize=True)(np.stack([near, X]))).all()
+    assert np.isfinite(beyond.SetKernel(K.Linear(), normalize=True)(np.stack([near, X]))).all()
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian"])
@@ -126,11 +131,11 @@ def test_single_precision_stays_whatever_side_is_transformed(group, side, scale)
 
 def test_explain_of_sets_counts_what_a_group_does_to_points():
     sets = np.random.default_rng(0).standard_normal((10, 6, 3))
-    plain = K.SetKernel(K.Gaussian(0.1)).explain(sets).operations
+    plain = beyond.SetKernel(K.Gaussian(0.1)).explain(sets).operations
     for n_transforms in (100, 1000):
-        base = K.Average(K.Gaussian(0.1), G.Rotations3D(), n_transforms=n_transforms)
-        reduced = K.SetKernel(base).explain(sets).operations
+        base = K.Average(K.Gaussian(0.1), beyond.Rotations3D(), n_transforms=n_transforms)
+        reduced = beyond.SetKernel(base).explain(sets).operations
         # each transformation is a product of three numbers for each pair of points, at least
         assert reduced > plain + n_transforms * 2 * 3 * 60**2 / 2
-        nested = K.SetKernel(K.Hyperkernel(base)).explain(sets).operations
+        nested = beyond.SetKernel(K.Hyperkernel(base)).explain(sets).operations
         assert nested >= reduced

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from invariance import beyond
 from invariance import groups as G
 from invariance.kernels import Average, Gaussian, Laplacian, Linear, Polynomial
 
-TURNS = G.PlaneRotations()
+TURNS = beyond.PlaneRotations()
 CIRCLE = G.CircleAction([1, 1, 2, 2])
 
 
@@ -21,7 +22,7 @@ def dense(group, n):
         return G.OnPoints(**group.get_params(deep=False) | {"group": dense(group.group, n)})
     if isinstance(group, G.CircleAction):
         return G.CircleAction(group.frequencies, group.density, n_nodes=n)
-    return G.PlaneRotations(n) if isinstance(group, G.PlaneRotations) else group
+    return beyond.PlaneRotations(n) if isinstance(group, beyond.PlaneRotations) else group
 
 
 def worst(kernel, X, Y, n):
@@ -122,10 +123,12 @@ def test_far_points_and_narrow_kernels_neither_overflow_nor_lose_their_peak():
 
 def test_nodes_that_were_given_stay_beside_infinite_parts():
     """A coarse part that was given is kept, and said to be coarse."""
-    group = G.PlaneRotations(5).on_columns([0, 1]).then(CIRCLE.on_columns([2, 3, 4, 5]))
+    group = beyond.PlaneRotations(5).on_columns([0, 1]).then(CIRCLE.on_columns([2, 3, 4, 5]))
     X = np.random.default_rng(0).standard_normal((8, 6))
     fine = G.CircleAction([1, 1, 2, 2], n_nodes=300).on_columns([2, 3, 4, 5])
-    exact = Average(Gaussian(0.1), G.PlaneRotations(5).on_columns([0, 1]).then(fine), tolerance=10)
+    exact = Average(
+        Gaussian(0.1), beyond.PlaneRotations(5).on_columns([0, 1]).then(fine), tolerance=10
+    )
     assert_allclose(Average(Gaussian(0.1), group)(X), exact(X), rtol=1e-3, atol=1e-4)
 
 

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import linalg
 
-from invariance.evaluation import symmetry_test
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.beyond import MaxFilter, symmetry_test
+from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, Linear, Polynomial
 from invariance.linear import (

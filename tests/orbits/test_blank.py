@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 
+from invariance import beyond
 from invariance import features as F
 from invariance import groups as G
 from invariance import kernels as K
@@ -26,7 +27,7 @@ GROUPS = [
     G.Rotations((2, 2), degrees=[0, 30]),
     G.Rotations((2, 2), degrees=[0, 90, 180, 270]),
     G.CircleAction([0, 0, 1, 1], n_nodes=8),
-    G.PlaneRotations(8),
+    beyond.PlaneRotations(8),
     G.TorusTranslations([4, 1, 1, 1]),
 ]
 BASES = [K.Gaussian(0.1), K.Laplacian(0.2), K.CDF(0.2, 4.0)]
@@ -60,14 +61,20 @@ def test_kernels_of_blank_points_are_those_of_the_definition(i):
 
 #: Feature maps of points (n, 4), and others of points (n, 36).
 MODELS = [
-    *([F.GroupCDF, F.MaxFilter, F.OrbitFourier, F.OrbitNystroem][i % 4](group, 3, random_state=0)
-      for i, group in enumerate([None, *GROUPS])),
+    *(
+        [F.GroupCDF, beyond.MaxFilter, F.OrbitFourier, F.OrbitNystroem][i % 4](
+            group, 3, random_state=0
+        )
+        for i, group in enumerate([None, *GROUPS])
+    ),
     F.AngularBasis((6, 6)),
     F.BlockPCA(6, 2),
-    F.LogMel(frame=16, hop=8),
-    F.PatchPooling(F.OrbitFourier(n_components=4, random_state=0), (6, 6), size=3, random_state=0),
-    F.Scattering((6, 6), n_scales=1),
-    F.SetFeatures(F.OrbitFourier(n_components=4, random_state=0), n_coordinates=2),
+    beyond.LogMel(frame=16, hop=8),
+    beyond.PatchPooling(
+        F.OrbitFourier(n_components=4, random_state=0), (6, 6), size=3, random_state=0
+    ),
+    beyond.Scattering((6, 6), n_scales=1),
+    beyond.SetFeatures(F.OrbitFourier(n_components=4, random_state=0), n_coordinates=2),
 ]  # fmt: skip
 
 
@@ -92,16 +99,19 @@ def test_features_of_blank_points(model):
         K.Locality((6, 6), 3, powers=(2, 2, 2)),
         K.Hyperkernel(K.Average(K.Gaussian(0.1), G.CyclicShifts(36)), 2.0),
         K.Hyperkernel(K.Linear()),
-        K.OverlapFit(K.Gaussian(0.1), G.Translations(36, max_shift=2)),
-        K.OverlapFit(K.Polynomial(3), G.Translations(36, max_shift=2), scale="standard"),
-        K.SetKernel(K.Gaussian(0.5), n_coordinates=2),
-        K.SetKernel(K.Gaussian(0.5), n_coordinates=2, normalize=True),
-        K.MatchingKernel(K.Gaussian(0.5), n_coordinates=2),
+        beyond.OverlapFit(K.Gaussian(0.1), G.Translations(36, max_shift=2)),
+        beyond.OverlapFit(K.Polynomial(3), G.Translations(36, max_shift=2), scale="standard"),
+        beyond.SetKernel(K.Gaussian(0.5), n_coordinates=2),
+        beyond.SetKernel(K.Gaussian(0.5), n_coordinates=2, normalize=True),
+        beyond.MatchingKernel(K.Gaussian(0.5), n_coordinates=2),
         K.Average(
-            K.Hyperkernel(K.SetKernel(K.Gaussian(0.5), n_coordinates=2)), G.PlaneRotations(4)
+            K.Hyperkernel(beyond.SetKernel(K.Gaussian(0.5), n_coordinates=2)),
+            beyond.PlaneRotations(4),
         ),
-        K.BestFit(K.MatchingKernel(K.Gaussian(0.5), n_coordinates=2), G.PlaneRotations(4)),
-        K.TangentDistance((6, 6)),
+        K.BestFit(
+            beyond.MatchingKernel(K.Gaussian(0.5), n_coordinates=2), beyond.PlaneRotations(4)
+        ),
+        beyond.TangentDistance((6, 6)),
     ],
     ids=repr,
 )

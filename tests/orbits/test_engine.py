@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance import config_context
 from invariance import groups as G
-from invariance.features import GroupCDF, MaxFilter, OrbitFourier, OrbitNystroem
+from invariance.beyond import MaxFilter, SetKernel
+from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.kernels import (
     CDF,
     Average,
@@ -19,7 +20,6 @@ from invariance.kernels import (
     Linear,
     Locality,
     Polynomial,
-    SetKernel,
 )
 from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
 from invariance.orbits.way import rate

@@ -13,18 +13,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, WhiteKernel
 
 from invariance import groups as G
+from invariance.beyond import OverlapFit, SetKernel, TangentDistance
 from invariance.features import OrbitFourier, OrbitNystroem, median_gamma
-from invariance.kernels import (
-    Average,
-    BestFit,
-    Gaussian,
-    Hyperkernel,
-    Laplacian,
-    Linear,
-    OverlapFit,
-    SetKernel,
-    TangentDistance,
-)
+from invariance.kernels import Average, BestFit, Gaussian, Hyperkernel, Laplacian, Linear
 from invariance.linear import RLSRegressor
 
 SHAPE = (2, 3)

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.linear_model import Ridge
 
-from invariance import evaluation, features, groups, kernels, linear, spectral
+from invariance import beyond, features, groups, kernels, linear, spectral
 
 WIDTH = 16
 SHIFTS = groups.CyclicShifts(WIDTH)
@@ -64,8 +64,8 @@ TARGETS: dict[str, Answer] = {
             kernels.CDF(0.2),
             kernels.Locality((4, 4), 3, powers=(2, 1)),
             kernels.Hyperkernel(GAUSSIAN, 0.5),
-            kernels.SetKernel(GAUSSIAN, n_coordinates=2),
-            kernels.MatchingKernel(GAUSSIAN, n_coordinates=2),
+            beyond.SetKernel(GAUSSIAN, n_coordinates=2),
+            beyond.MatchingKernel(GAUSSIAN, n_coordinates=2),
             spectral.SobolevKernel(spectral.Torus(WIDTH, period=200.0, degree=1), 9.0),
             kernels.Average(kernels.Linear(), SHIFTS),
             kernels.Average(kernels.Polynomial(2, 1e-3), groups.Negation()),
@@ -78,7 +78,7 @@ TARGETS: dict[str, Answer] = {
             kernels.BestFit(GAUSSIAN, SHIFTS),
             kernels.BestFit(LAPLACIAN, groups.Permutations(WIDTH)),
             kernels.BestFit(kernels.Polynomial(2, 1e-3), groups.Translations((4, 4), 1)),
-            kernels.OverlapFit(GAUSSIAN, groups.Translations((4, 4), 1)),
+            beyond.OverlapFit(GAUSSIAN, groups.Translations((4, 4), 1)),
             spectral.VonMisesKernel(0.02),
             spectral.SignAveragedVonMises(0.02),
         )
@@ -87,16 +87,16 @@ TARGETS: dict[str, Answer] = {
         f"features {model!r}"[:90]: transformer(model)
         for model in (
             features.GroupCDF(SHIFTS, 3, n_bins=4, s="data", random_state=0),
-            features.MaxFilter(SHIFTS, 4, random_state=0),
+            beyond.MaxFilter(SHIFTS, 4, random_state=0),
             features.OrbitFourier(None, 5, gamma=2e-5, random_state=0),
             features.OrbitFourier(SHIFTS, 5, gamma=2e-5, random_state=0),
             features.OrbitNystroem(SHIFTS, 3, gamma=2e-5, random_state=0),
-            features.PatchPooling(None, (4, 4), size=2),
-            features.Scattering((4, 4), n_scales=1, orientations=4),
+            beyond.PatchPooling(None, (4, 4), size=2),
+            beyond.Scattering((4, 4), n_scales=1, orientations=4),
             features.AngularBasis((4, 4)),
             features.BlockPCA(4, 2),
-            features.SetFeatures(n_coordinates=2),
-            features.LogMel(8000, n_bands=2, frame=8, hop=4),
+            beyond.SetFeatures(n_coordinates=2),
+            beyond.LogMel(8000, n_bands=2, frame=8, hop=4),
             kernels.GramTransformer(GAUSSIAN),
         )
     },
@@ -109,14 +109,14 @@ TARGETS: dict[str, Answer] = {
             linear.BlockRidgeClassifier(1e-3, block_rows=5),
             linear.NormInfinityClassifier(0.1),
             spectral.SpectralAveraging(spectral.Torus(WIDTH, period=200.0), degree=1),
-            evaluation.Augmented(Ridge(), SHIFTS),
+            beyond.Augmented(Ridge(), SHIFTS),
         )
     },
     **{
         f"act {group!r}"[:90]: acting(group)
         for group in (SHIFTS, groups.Permutations(WIDTH), groups.Rotations((4, 4)))
     },
-    "TangentDistance": lambda X: [kernels.TangentDistance((4, 4))(X)],
+    "TangentDistance": lambda X: [beyond.TangentDistance((4, 4))(X)],
     "median_gamma": lambda X: [features.median_gamma(X)],
     "invariance_discrepancy": lambda X: [
         spectral.invariance_discrepancy(lambda Z: np.asarray(Z)[:, 0], SHIFTS, X, random_state=0)

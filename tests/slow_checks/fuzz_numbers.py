@@ -43,7 +43,7 @@ from typing import Any
 
 import numpy as np
 
-from invariance import features, groups, kernels, linear, spectral
+from invariance import beyond, features, groups, kernels, linear, spectral
 
 sys.path.insert(0, str(Path(__file__).parent))
 import exact_definitions as exact
@@ -307,18 +307,18 @@ def _finite_actions() -> Iterator[Action]:
     group = G.SignFlips(2).on_columns([0, 2])
     yield Action("SignFlips(2).on_columns", group, 4, E.on_columns(E.sign_changes(2), [0, 2], 4))
     inner = E.side_by_side(E.symmetric(2, 2), E.symmetric(2, 2))
-    group = G.Wreath(G.Permutations(2), G.Permutations(2), block=2)
+    group = beyond.Wreath(G.Permutations(2), G.Permutations(2), block=2)
     yield Action("Wreath", group, 8, E.together(inner, E.symmetric(2, 4)))
     group = G.CyclicShifts(3).then(G.SignFlips(3))
     yield Action(
         "CyclicShifts(3).then(SignFlips(3))", group, 3, E.together(E.cyclic(3), E.sign_changes(3))
     )
     turns = E.plane_turns(E.equal_angles(6))
-    yield Action("PlaneRotations(6)", G.PlaneRotations(6), 4, E.on_each(turns, 2))
+    yield Action("PlaneRotations(6)", beyond.PlaneRotations(6), 4, E.on_each(turns, 2))
     flip = G.OnPoints(G.OrthogonalMatrices([[[1, 0], [0, -1]]]), 2)
     flips = E.on_each(extended([np.eye(2), [[1, 0], [0, -1]]]), 2)
     turns = E.on_each(E.plane_turns(E.equal_angles(4)), 2)
-    group = G.PlaneRotations(4).then(flip)
+    group = beyond.PlaneRotations(4).then(flip)
     yield Action("PlaneRotations(4).then(reflection)", group, 4, E.together(turns, flips))
     quarter = [[0.0, -1.0], [1.0, 0.0]]
     yield Action(
@@ -403,17 +403,17 @@ def _infinite_actions() -> Iterator[Action]:
         return Action(name, group, turns.d, maps, turns=turns, **options)
 
     plane = Turns("plane", (0, 1, 2, 3), 4)
-    yield made("PlaneRotations()", G.PlaneRotations(), plane)
+    yield made("PlaneRotations()", beyond.PlaneRotations(), plane)
     yield made(
         "PlaneRotations().then(Negation())",
-        G.PlaneRotations().then(G.Negation()),
+        beyond.PlaneRotations().then(G.Negation()),
         plane,
         E.negation(4),
         maps_first=False,
     )
     yield made(
         "Negation().then(PlaneRotations())",
-        G.Negation().then(G.PlaneRotations()),
+        G.Negation().then(beyond.PlaneRotations()),
         plane,
         E.negation(4),
     )
@@ -421,38 +421,38 @@ def _infinite_actions() -> Iterator[Action]:
     flip = G.OnPoints(G.OrthogonalMatrices([[[1, 0], [0, -1]]]), 2)
     yield made(
         "PlaneRotations().then(reflection)",
-        G.PlaneRotations().then(flip),
+        beyond.PlaneRotations().then(flip),
         plane,
         flips,
         maps_first=False,
     )
     three = Turns("plane", (0, 1, 2, 3, 4, 5), 6)
-    group = G.CyclicShifts(3, block=2).then(G.PlaneRotations())
+    group = G.CyclicShifts(3, block=2).then(beyond.PlaneRotations())
     yield made("CyclicShifts(3, block=2).then(PlaneRotations())", group, three, E.cyclic(3, 2))
-    group = G.CyclicShifts(3, block=2).times(G.PlaneRotations())
+    group = G.CyclicShifts(3, block=2).times(beyond.PlaneRotations())
     yield made("CyclicShifts(3, block=2).times(PlaneRotations())", group, three, E.cyclic(3, 2))
     for columns in ((0, 1), (0, 2)):
-        group = G.PlaneRotations().on_columns(list(columns))
+        group = beyond.PlaneRotations().on_columns(list(columns))
         yield made(f"PlaneRotations().on_columns({columns})", group, Turns("plane", columns, 3))
     space = Turns("space", (0, 1, 2), 3)
-    yield made("Rotations3D()", G.Rotations3D(), space)
+    yield made("Rotations3D()", beyond.Rotations3D(), space)
     pair = Turns("space", tuple(range(6)), 6)
-    yield made("Rotations3D(), two points", G.Rotations3D(), pair)
+    yield made("Rotations3D(), two points", beyond.Rotations3D(), pair)
     yield made(
         "Rotations3D().then(Negation())",
-        G.Rotations3D().then(G.Negation()),
+        beyond.Rotations3D().then(G.Negation()),
         space,
         E.negation(3),
         maps_first=False,
     )
     yield made(
         "Rotations3D().on_columns",
-        G.Rotations3D().on_columns([0, 1, 2]),
+        beyond.Rotations3D().on_columns([0, 1, 2]),
         Turns("space", (0, 1, 2), 4),
     )
-    group = G.CyclicShifts(2, block=3).then(G.Rotations3D())
+    group = G.CyclicShifts(2, block=3).then(beyond.Rotations3D())
     yield made("CyclicShifts(2, block=3).then(Rotations3D())", group, pair, E.cyclic(2, 3))
-    group = G.OnPoints(G.Rotations3D(), 4, coordinates=(1, 2, 3))
+    group = G.OnPoints(beyond.Rotations3D(), 4, coordinates=(1, 2, 3))
     yield made("OnPoints(Rotations3D())", group, Turns("space", (1, 2, 3), 4))
     circle = Turns("circle", (0, 1, 2, 3, 4), 5, (0, 1, 1, 2, 2))
     yield made("CircleAction", G.CircleAction([0, 1, 1, 2, 2]), circle)
@@ -818,7 +818,7 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
     )
     pooling, normalize = str(rng.choice(["mean", "sum"])), bool(rng.random() < 0.3)
     matching = bool(rng.random() < 0.4)
-    made = kernels.MatchingKernel if matching else kernels.SetKernel
+    made = beyond.MatchingKernel if matching else beyond.SetKernel
     options = {key: value for key, value in _plumbing(rng).items() if key != "n_jobs"}
     kernel = made(base.kernel, pooling, normalize=normalize, **options)
     case.target = f"{type(kernel).__name__}({type(base.kernel).__name__})"
@@ -839,7 +839,7 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
             raise Skip("a kernel that is zero on some sets")
         due, slack = _normalised(due, diagonal, diagonal, np.max(slack))
         diagonal = np.ones(n)
-    padded = features.pad_sets([rng.permutation(part) for part in sets])
+    padded = beyond.pad_sets([rng.permutation(part) for part in sets])
     gram = np.asarray(kernel(padded))
     case.close("definition", gram, due, slack)
     case.close("diag", kernel.diag(padded), diagonal, np.max(slack))
@@ -902,7 +902,7 @@ def overlap_fit(case: Case, rng: np.random.Generator) -> None:
     if standard:
         base = exact.gaussian(kernels.Gaussian(0.5))
     shifts = groups.Translations(length, most, boundary=str(rng.choice(["zero", "cyclic"])))
-    kernel = kernels.OverlapFit(base.kernel, shifts, scale="standard" if standard else "size")
+    kernel = beyond.OverlapFit(base.kernel, shifts, scale="standard" if standard else "size")
     case.target, case.group = f"OverlapFit({kernel.scale})", "Translations"
     case.described.append(repr(kernel))
     other = X if Y is None else Y
@@ -940,10 +940,10 @@ def _standardised(part: Array, whole: Array) -> tuple[Array, Array]:
 def tangent_distance(case: Case, rng: np.random.Generator) -> None:
     """The distance does not depend on the unit of the pixels, and is that of two planes."""
     shape = (4, 4)
-    vectors = tuple(str(v) for v in rng.choice(sorted(kernels.TANGENTS), 3, replace=False))
+    vectors = tuple(str(v) for v in rng.choice(sorted(beyond.TANGENTS), 3, replace=False))
     X = points(case, rng, int(rng.choice([2, 3, 4])), 16)
     ridge = float(rng.choice([0.0, 1e-6]))
-    distance = kernels.TangentDistance(shape, vectors, ridge=ridge)
+    distance = beyond.TangentDistance(shape, vectors, ridge=ridge)
     case.target = "TangentDistance"
     case.described.append(repr(distance))
     answer = extended(distance(X))
@@ -1153,7 +1153,7 @@ def max_filter(case: Case, rng: np.random.Generator) -> None:
     if action.shifts is not None or not action.unitary:
         raise Skip("templates cannot be moved instead")
     X = points_for(case, rng, action)
-    model = features.MaxFilter(
+    model = beyond.MaxFilter(
         action.group, 3, templates=_templates(rng, X, bool(rng.random() < 0.4)), random_state=0,
         **_plumbing(rng),
     )  # fmt: skip
@@ -1174,7 +1174,7 @@ def max_filter(case: Case, rng: np.random.Generator) -> None:
 def dilated_cdf(case: Case, rng: np.random.Generator) -> None:
     d = int(rng.choice([9, 12, 17]))
     X = points(case, rng, int(rng.choice([1, 3])), d)
-    model = features.DilatedCDF(n_features=168, random_state=0)
+    model = beyond.DilatedCDF(n_features=168, random_state=0)
     case.target, case.group = "DilatedCDF", "shifts"
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
@@ -1215,15 +1215,15 @@ def set_features(case: Case, rng: np.random.Generator) -> None:
     X, sets = _some_sets(case, rng, 2, 4)
     pooling = str(rng.choice(["mean", "sum"]))
     inner = features.OrbitFourier(
-        groups.PlaneRotations(), 5, gamma=bandwidth(rng, X), random_state=0
+        beyond.PlaneRotations(), 5, gamma=bandwidth(rng, X), random_state=0
     )
     turning = bool(rng.random() < 0.5)
-    model = features.SetFeatures(inner if turning else None, pooling)
+    model = beyond.SetFeatures(inner if turning else None, pooling)
     case.target, case.group = "SetFeatures", "PlaneRotations()" if turning else "-"
     case.described.append(repr(model))
-    padded = features.pad_sets(sets)
+    padded = beyond.pad_sets(sets)
     Z = np.asarray(model.fit(padded).transform(padded))
-    again = model.transform(features.pad_sets([rng.permutation(part) for part in sets]))
+    again = model.transform(beyond.pad_sets([rng.permutation(part) for part in sets]))
     most = Long(max(map(len, sets)))
     size = most * (norms(X) if not turning else 1)
     slack = 50 * unit(X) * size
@@ -1235,10 +1235,10 @@ def set_features(case: Case, rng: np.random.Generator) -> None:
         counts = extended([len(part) for part in sets])[:, None]
         case.close("definition", Z, pooled / counts if pooling == "mean" else pooled, slack)
         return
-    turned = groups.PlaneRotations().act([float(rng.uniform(0, 6))], X)[0].astype(X.dtype)
+    turned = beyond.PlaneRotations().act([float(rng.uniform(0, 6))], X)[0].astype(X.dtype)
     split = np.split(turned, np.cumsum([len(part) for part in sets])[:-1])
     promised = Long(1e-4) * norms(Z)
-    case.close("invariance", model.transform(features.pad_sets(split)), Z, slack + promised)
+    case.close("invariance", model.transform(beyond.pad_sets(split)), Z, slack + promised)
 
 
 # -- learners --------------------------------------------------------------------------------------

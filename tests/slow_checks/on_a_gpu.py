@@ -8,12 +8,12 @@ if __name__ == "__main__":
     import torch
     from torch.utils.benchmark import Timer
 
-    from invariance import features, groups, kernels
+    from invariance import beyond, features, groups, kernels
 
     device, n = "cuda" if torch.cuda.is_available() else "cpu", int((*sys.argv, 20_000)[1])
     print(torch.cuda.get_device_name() if device == "cuda" else device, n, "points of 784 pixels")
     shifts = groups.Translations((28, 28), max_shift=3)
-    kinds = features.OrbitFourier, features.OrbitNystroem, features.MaxFilter, features.GroupCDF
+    kinds = features.OrbitFourier, features.OrbitNystroem, beyond.MaxFilter, features.GroupCDF
     maps = [kind(shifts, 500, random_state=0) for kind in kinds]
     for dtype in (torch.float32, torch.float64):
         X = torch.rand(n, 784, dtype=dtype, device=device)

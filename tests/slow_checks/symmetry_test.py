@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.evaluation import find_symmetry, symmetry_test
+from invariance.beyond import find_symmetry, symmetry_test
 from invariance.groups import CyclicShifts, Negation, SignFlips
 from invariance.kernels import Gaussian
 from invariance.linear import RLSClassifier, RLSRegressor

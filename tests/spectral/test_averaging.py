@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import PoissonRegressor
 from sklearn.neighbors import KNeighborsRegressor
 
+from invariance import beyond
 from invariance import groups as G
 from invariance import spectral as S
 from invariance.theory import soleymani2025 as theory
@@ -31,7 +32,7 @@ CASES = [
     (S.Torus(3), G.TorusTranslations([2, 3, 1]), 9),
     (S.Circle(), G.TorusTranslations([5], period=2 * np.pi), 20),
     (
-        S.Product([S.Sphere(3), S.Torus(2)]),
+        beyond.Product([S.Sphere(3), S.Torus(2)]),
         G.DirectProduct([G.CyclicShifts(3), G.SignFlips(2)]),
         25,
     ),
@@ -197,7 +198,7 @@ def test_data_off_the_torus_box_are_pointed_out_by_number():
     X = np.concatenate([inside, outside])
     with pytest.warns(UserWarning, match="7 of 57 points lie outside"):
         S.SpectralAveraging(degree=2).fit(X, X[:, 0])
-    product = S.SpectralAveraging(S.Product([S.Circle(), S.Torus(1)]), degree=3)
+    product = S.SpectralAveraging(beyond.Product([S.Circle(), S.Torus(1)]), degree=3)
     with pytest.warns(UserWarning, match="7 of 57 points"):
         product.fit(X, X[:, 0])
     # A box of one period may lie anywhere: no two of its points are one.
@@ -278,7 +279,7 @@ def test_a_model_that_can_only_be_constant_says_so():
         paper.fit(X, X[:, 0])
     X = S.Sphere(3).sample(40, random_state=0)
     with pytest.warns(UserWarning, match="can only be constant"):
-        S.SpectralAveraging(S.Sphere(3), G.Rotations3D()).fit(X, X[:, 0])
+        S.SpectralAveraging(S.Sphere(3), beyond.Rotations3D()).fit(X, X[:, 0])
 
 
 @pytest.mark.parametrize("estimator", ["ridge", "mean", "centered", "least_squares"])

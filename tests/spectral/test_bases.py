@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import eval_chebyt, eval_gegenbauer
 
+from invariance.beyond import Product
 from invariance.core.config import config_context
 from invariance.core.parameters import ParameterError
 from invariance.groups import OrthogonalMatrices, Permutations
-from invariance.spectral import Circle, OracleCalls, Product, Sphere, Torus, invariant_subspace
+from invariance.spectral import Circle, OracleCalls, Sphere, Torus, invariant_subspace
 from invariance.spectral.sphere import monomials, symmetric_power
 from invariance.spectral.torus import sums_of_squares
 

@@ -15,9 +15,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
 
+from invariance import beyond
 from invariance import groups as G
-from invariance.evaluation import Augmented, built_in, find_symmetry, symmetry_test
-from invariance.evaluation.symmetry import _along, _inside
+from invariance.beyond import Augmented, built_in, find_symmetry, symmetry_test
+from invariance.beyond.symmetry import _along, _inside
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips, Translations
 from invariance.kernels import Average, Gaussian
@@ -250,7 +251,7 @@ def test_groups_inside_others_are_found():
     named = {"all": G.Permutations(30), "few": few, "-": G.Negation(), "signs": G.SignFlips(30)}
     inside = _inside(named, (30,), None)
     assert inside == {"few": set(), "-": set(), "all": {"few"}, "signs": {"-"}}
-    rotations = {"space": G.Rotations3D(), "axis": G.CircleAction([1, 1, 0])}
+    rotations = {"space": beyond.Rotations3D(), "axis": G.CircleAction([1, 1, 0])}
     assert _inside(rotations, (3,), None) == {"axis": set(), "space": {"axis"}}
     with pytest.raises(ValueError, match="cannot be found, say it with parents"):
         _inside({"screw": G.CircleAction([1, 1, 2, 2]), "-": G.Negation()}, (4,), None)

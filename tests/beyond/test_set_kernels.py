@@ -11,8 +11,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from invariance.features import pad_sets, unpad_sets
-from invariance.groups import CyclicShifts, OnPoints, PlaneRotations, Rotations3D, SignFlips
+from invariance.beyond import (
+    MatchingKernel,
+    PlaneRotations,
+    Rotations3D,
+    SetKernel,
+    pad_sets,
+    unpad_sets,
+)
+from invariance.groups import CyclicShifts, OnPoints, SignFlips
 from invariance.kernels import (
     Average,
     BestFit,
@@ -20,9 +27,7 @@ from invariance.kernels import (
     GramTransformer,
     Hyperkernel,
     Laplacian,
-    MatchingKernel,
     Polynomial,
-    SetKernel,
 )
 from invariance.linear import RLSClassifier, RLSRegressor
 from invariance.orbits import engine, way

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from invariance.beyond import DilatedCDF, LogMel
 from invariance.core.parameters import ParameterError
-from invariance.features import DilatedCDF, LogMel
 
 RNG = np.random.default_rng(0)
 SERIES = RNG.standard_normal((12, 60)).cumsum(axis=1)

@@ -15,10 +15,10 @@ from ..core import parameters as kinds
 from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
+from ..kernels.base import as_points
 from ..orbits import row_blocks
 from ..orbits.numerics import near_origin
 from ..orbits.way import in_tiles
-from .base import as_points
 
 Array = NDArray[Any]
 

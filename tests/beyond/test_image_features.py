@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.features import PatchPooling, Scattering, scattering
+from invariance.beyond import PatchPooling, Scattering, scattering
 
 
 def plain(images, psi, size, stride, grid):

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
 from ..core.parameters import Number, Whole, stores_parameters
-from ..groups.sound import mel_frequencies
-from .feature_map import ONE_CHANNEL, FeatureMap
+from ..features.feature_map import ONE_CHANNEL, FeatureMap
+from .sound import mel_frequencies
 
 #: Decibels below the loudest band that count as silence.
 _RANGE = 50.0

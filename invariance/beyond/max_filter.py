@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, OneOf, Positive, stores_parameters
+from ..features.orbit import OrbitFeatures
+from ..features.templates import draw_templates
 from ..orbits import Extremes
-from .orbit import OrbitFeatures
-from .templates import draw_templates
 
 
 @stores_parameters

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
+from invariance.beyond import OverlapFit
 from invariance.groups import Translations, check_group
-from invariance.kernels import BestFit, Gaussian, Linear, OverlapFit, Polynomial
+from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
 from invariance.orbits import way
 
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core import parameters as kinds
 from ..core.extras import need
 from ..core.parameters import ParameterError, arguments, stores_parameters
-from .base import Transformations
+from ..groups.base import Transformations
 
 
 @arguments(n_bands=kinds.Whole(1, 1_000_000), low=kinds.Number(0), high=kinds.Positive())

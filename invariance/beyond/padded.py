@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from .arrays import check_array, refuse_masked
-from .parameters import ParameterError, short
+from ..core.arrays import check_array, refuse_masked
+from ..core.parameters import ParameterError, short
 
 Floats = NDArray[Any]
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..core.config import block_bytes_of
 from ..core.parameters import OneOf, ParameterError, stores_parameters
+from ..kernels.base import as_points, products
+from ..kernels.orbit import OrbitKernel
 from ..orbits import Explanation, Form, form_of
 from ..orbits.way import in_tiles, warn_long
-from .base import as_points, products
-from .orbit import OrbitKernel
 
 Array = NDArray[Any]
 

@@ -15,8 +15,8 @@ from ..core import parameters as kinds
 from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, arguments, stores_parameters
+from ..features.feature_map import FeatureMap, Inner
 from ..orbits import row_blocks
-from .feature_map import FeatureMap, Inner
 
 #: Bytes of patches and their features that exist at a time, where they may: they stay in cache.
 _TILE_BYTES = 2**23

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from invariance.beyond import LogMel, PitchSpeed, SpectrogramPitchSpeed, logmel, mel_frequencies
 from invariance.datasets import make_vowels
-from invariance.features import LogMel, draw_windowed_templates, logmel
-from invariance.groups import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
+from invariance.features import draw_windowed_templates
 
 RATE = 8000
 

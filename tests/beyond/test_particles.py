@@ -10,19 +10,21 @@ from scipy.special import eval_legendre
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
+from invariance import beyond
 from invariance import groups as G
 from invariance import spectral as S
+from invariance.beyond import PlaneRotations, Rotations3D
 from invariance.core.parameters import ParameterError
-from invariance.groups import Permutations, PlaneRotations, Rotations3D
+from invariance.groups import Permutations
 
-from .conftest import QP, turn
+from ..spectral.conftest import QP, turn
 
 CONTINUOUS = [
     (S.Sphere(3, degree=12), Rotations3D()),
     (S.Sphere(6, degree=4), Rotations3D()),
     (S.Sphere(4, degree=6), PlaneRotations()),
-    (S.Product([S.Sphere(3)] * 2, degree=8), Rotations3D()),
-    (S.Product([S.Sphere(2), S.Sphere(4)], degree=6), PlaneRotations()),
+    (beyond.Product([S.Sphere(3)] * 2, degree=8), Rotations3D()),
+    (beyond.Product([S.Sphere(2), S.Sphere(4)], degree=6), PlaneRotations()),
 ]
 
 
@@ -95,7 +97,7 @@ def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
 
 def test_rotations_leave_one_function_for_each_degree_of_a_pair():
     """Invariants of two points on a sphere are the functions of their inner product."""
-    basis = S.Product([S.Sphere(3)] * 2, degree=40)
+    basis = beyond.Product([S.Sphere(3)] * 2, degree=40)
     expected = [int(any(2 * k * (k + 1) == value for k in range(9))) for value in basis.labels_]
     assert [u.shape[1] for u in S.invariant_subspace(basis, Rotations3D())] == expected
     x = basis.sample(20, random_state=0)
@@ -114,7 +116,7 @@ def test_rotations_leave_one_function_for_each_degree_of_a_pair():
     ("factor", "n", "degree"), [(S.Sphere(3), 3, 6), (S.Circle(), 4, 2), (S.Torus(2), 2, 40)]
 )
 def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degree):
-    basis = S.Product([factor] * n, degree=degree, exchangeable=True)
+    basis = beyond.Product([factor] * n, degree=degree, exchangeable=True)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     x = basis.sample(3 * basis.n_functions_ + 20, random_state=0)
     points = x.reshape(len(x), n, -1)
@@ -127,7 +129,7 @@ def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degre
         found = S.project(f, basis, None, method=method)
         assert_allclose(found, expected, atol=1e-8, err_msg=method)
     # A group that does the same, on a product that knows of no exchange.
-    plain = S.Product([factor] * n, degree=degree)
+    plain = beyond.Product([factor] * n, degree=degree)
     group = Permutations(n, block=factor.n_features)
     for method in ("auto", "null_space", "reynolds"):
         found = S.project(f, plain, group, method=method)
@@ -136,7 +138,7 @@ def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degre
 
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_particles_on_a_sphere_are_invariant_to_exchange_and_rotation(n):
-    basis = S.Product([S.Sphere(3)] * n, exchangeable=True)
+    basis = beyond.Product([S.Sphere(3)] * n, exchangeable=True)
     rng = np.random.RandomState(0)
     X = basis.sample(300, rng)
     points = X.reshape(len(X), n, 3)
@@ -229,7 +231,7 @@ def test_known_density_keeps_the_mean_unbiased():
 
 # -- functions whose values turn with the group: f(g x) = g f(x) -----------------------------------
 
-TURNS = G.Rotations3D()
+TURNS = beyond.Rotations3D()
 TILTED = G.OrthogonalMatrices([turn([1, 2, 2], 2 * np.pi / 3)])
 
 FINITE = [
@@ -285,7 +287,7 @@ def test_rotations_of_one_and_two_points():
     """One point leaves f(x) = c x; two leave a, b and a x b, each times functions of <a, b>."""
     one = S.invariant_subspace(S.Sphere(3, 3), TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in one] == [0, 1, 0, 0]
-    basis = S.Product([S.Sphere(3)] * 2, degree=4)
+    basis = beyond.Product([S.Sphere(3)] * 2, degree=4)
     two = S.invariant_subspace(basis, TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in two] == [0, 2, 1]
     x = basis.sample(40, random_state=0)
@@ -298,7 +300,7 @@ def test_rotations_of_one_and_two_points():
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
 def test_every_estimator_is_exactly_equivariant(estimator):
-    basis = S.Product([S.Sphere(3)] * 3, exchangeable=True)
+    basis = beyond.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(200, random_state=0)
     a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
     force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
@@ -314,7 +316,7 @@ def test_every_estimator_is_exactly_equivariant(estimator):
 
 
 def test_one_vector_of_all_particles_does_not_change_with_their_order():
-    basis = S.Product([S.Sphere(3)] * 3, exchangeable=True)
+    basis = beyond.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(100, random_state=0)
     sum_of_all = X.reshape(-1, 3, 3).sum(axis=1)
     how = {"outputs": TURNS, "degree": 2, "estimator": "least_squares"}

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from invariance.evaluation import separation_report
-from invariance.features import MaxFilter
+from invariance.beyond import MaxFilter, separation_report
 from invariance.groups import CyclicShifts, Permutations, SignFlips
 
 RNG = np.random.default_rng(0)

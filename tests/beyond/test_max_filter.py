@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance import groups as G
-from invariance.features import MaxFilter
+from invariance.beyond import MaxFilter
 
 GROUPS = [
     None,

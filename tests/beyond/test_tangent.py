@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.kernels import TANGENTS, TangentDistance
+from invariance.beyond import TANGENTS, TangentDistance
 
 
 def by_least_squares(distance, x, z):

@@ -11,8 +11,8 @@ from scipy import fft, linalg
 
 from ..core.arrays import check_pixels
 from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
+from ..features.feature_map import FeatureMap
 from ..orbits import row_blocks
-from .feature_map import FeatureMap
 
 #: Pixels of the images that are filtered at a time: their spectra stay in cache.
 _TOGETHER = 2**17

@@ -15,9 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..core import parameters as kinds
 from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
-from ..core.padded import PointSets, as_set_rows, nested_as_sets
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
-from .feature_map import FeatureMap, Inner
+from ..features.feature_map import FeatureMap, Inner
+from .padded import PointSets, as_set_rows, nested_as_sets
 
 
 @stores_parameters
@@ -52,8 +52,10 @@ class SetFeatures(FeatureMap):
 
     Examples
     --------
-    >>> from invariance.features import OrbitNystroem, pad_sets
-    >>> from invariance.kernels import Gaussian, SetKernel
+    >>> from invariance.features import OrbitNystroem
+    >>> from invariance.beyond import pad_sets
+    >>> from invariance.kernels import Gaussian
+    >>> from invariance.beyond import SetKernel
     >>> rng = np.random.default_rng(0)
     >>> X = pad_sets([rng.standard_normal((m, 2)) for m in (3, 5, 4)])
     >>> features = SetFeatures(OrbitNystroem(n_components=12, kernel=Gaussian(1.0), random_state=0))

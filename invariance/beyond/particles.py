@@ -19,7 +19,7 @@ from sklearn.utils import check_random_state
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 from ..groups import Transformations
-from .base import BASIS, Basis, Eigenspace, Maps, listed
+from ..spectral.base import BASIS, Basis, Eigenspace, Maps, listed
 
 #: More products of eigenspaces than this are not listed: sorting them would take minutes.
 PRODUCTS_LIMIT = 1_000_000
@@ -51,7 +51,7 @@ class Product(Basis):
 
     Four particles on a sphere, in any order, which a rotation moves together:
 
-    >>> from invariance.groups import Rotations3D
+    >>> from invariance.beyond import Rotations3D
     >>> from invariance.spectral import invariant_subspace
     >>> particles = Product([Sphere(3)] * 4, degree=6, exchangeable=True)
     >>> found = invariant_subspace(particles, Rotations3D())

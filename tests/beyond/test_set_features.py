@@ -10,17 +10,18 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.pipeline import make_pipeline
 
-from invariance.features import (
-    OrbitFourier,
-    OrbitNystroem,
+from invariance.beyond import (
+    PlaneRotations,
     SetFeatures,
+    SetKernel,
     atom_environments,
     graph_nodes,
     pad_sets,
     patch_sets,
 )
-from invariance.groups import PlaneRotations, SignFlips
-from invariance.kernels import Average, Gaussian, Hyperkernel, SetKernel
+from invariance.features import OrbitFourier, OrbitNystroem
+from invariance.groups import SignFlips
+from invariance.kernels import Average, Gaussian, Hyperkernel
 
 RNG = np.random.default_rng(0)
 SETS = [RNG.standard_normal((m, 2)) for m in RNG.integers(1, 7, 12)]

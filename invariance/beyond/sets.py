@@ -14,13 +14,13 @@ from tqdm import tqdm
 from ..core import parameters as kinds
 from ..core.config import block_bytes_of
 from ..core.kernel_matrix import takes_sets
-from ..core.padded import PointSets, as_set_rows, nested_as_sets
 from ..core.parameters import check_parameters, stores_parameters
 from ..groups import Transformations
+from ..kernels.base import BASE, Kernel, on_rows, preserved, root_of_diagonal
 from ..orbits import Explanation
 from ..orbits.closed import matching_operations
 from ..orbits.way import mirror, rate, warn_long
-from .base import BASE, Kernel, on_rows, preserved, root_of_diagonal
+from .padded import PointSets, as_set_rows, nested_as_sets
 
 Array = NDArray[Any]
 
@@ -207,8 +207,9 @@ class SetKernel(_OfSets):
 
     Examples
     --------
-    >>> from invariance.kernels import Gaussian, SetKernel
-    >>> from invariance.core.padded import pad_sets
+    >>> from invariance.kernels import Gaussian
+    >>> from invariance.beyond import SetKernel
+    >>> from invariance.beyond.padded import pad_sets
     >>> X = pad_sets([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0]]])
     >>> SetKernel(Gaussian(1.0))(X).round(4)
     array([[0.6839, 0.6839],
@@ -247,8 +248,9 @@ class MatchingKernel(_OfSets):
 
     Examples
     --------
-    >>> from invariance.kernels import Gaussian, MatchingKernel
-    >>> from invariance.core.padded import pad_sets
+    >>> from invariance.kernels import Gaussian
+    >>> from invariance.beyond import MatchingKernel
+    >>> from invariance.beyond.padded import pad_sets
     >>> X = pad_sets([[[0.0, 0.0], [1.0, 0.0]], [[1.0, 0.0]]])
     >>> MatchingKernel(Gaussian(1.0))(X).round(4)
     array([[1. , 0.5],

@@ -17,8 +17,8 @@ from tqdm import tqdm
 from ..core.arrays import check_arrays, is_foreign, like, namespace, on_host, refuse_gradient
 from ..core.config import block_bytes_of
 from ..core.parameters import BlockBytes, OneOf, RandomState, Verbose, Whole, stores_parameters
+from ..features.feature_map import ONE_CHANNEL, FeatureMap
 from ..orbits import row_blocks
-from .feature_map import ONE_CHANNEL, FeatureMap
 
 #: Entries of a template, three of them 2 and the others -1, hence 84 templates that sum to zero.
 _LENGTH, _TEMPLATES = 9, 84

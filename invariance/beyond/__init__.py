@@ -1,0 +1,64 @@
+"""Objects that no paper needs: sets, graphs, series, images, sound, rotations in space, tests."""
+
+from .atoms import atom_environments
+from .dilated_cdf import DilatedCDF
+from .graphs import graph_nodes
+from .logmel import LogMel
+from .max_filter import MaxFilter
+from .overlap import OverlapFit
+from .padded import pad_sets, unpad_sets
+from .particles import Product
+from .patches import PatchPooling, patch_sets
+from .scattering import Scattering
+from .separation import SeparationReport, separation_report
+from .set_features import SetFeatures
+from .sets import MatchingKernel, SetKernel
+from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
+from .space import ContinuousGroup, PlaneRotations, Rotations3D
+from .symmetry import (
+    Augmented,
+    FoundSymmetry,
+    Gain,
+    SymmetryTest,
+    built_in,
+    find_symmetry,
+    symmetry_test,
+)
+from .tangent import TANGENTS, TangentDistance
+from .wreath import Wreath
+
+__all__ = [
+    "TANGENTS",
+    "Augmented",
+    "ContinuousGroup",
+    "DilatedCDF",
+    "FoundSymmetry",
+    "Gain",
+    "LogMel",
+    "MatchingKernel",
+    "MaxFilter",
+    "OverlapFit",
+    "PatchPooling",
+    "PitchSpeed",
+    "PlaneRotations",
+    "Product",
+    "Rotations3D",
+    "Scattering",
+    "SeparationReport",
+    "SetFeatures",
+    "SetKernel",
+    "SpectrogramPitchSpeed",
+    "SymmetryTest",
+    "TangentDistance",
+    "Wreath",
+    "atom_environments",
+    "built_in",
+    "find_symmetry",
+    "graph_nodes",
+    "mel_frequencies",
+    "pad_sets",
+    "patch_sets",
+    "separation_report",
+    "symmetry_test",
+    "unpad_sets",
+]

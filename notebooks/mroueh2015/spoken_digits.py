@@ -14,8 +14,9 @@
 # The same word sounds different from another mouth: higher or lower, faster or slower. The paper
 # applies just these changes to random templates, 400 cents up and down and half to double
 # speed, pools the inner products into their distributions, and trains a linear classifier on
-# those. How accurate is it for speakers that it never heard? Pooling helps on unseen speakers, more
-# templates and bins help further, and new utterances of the same speakers are easier than new speakers.
+# those. How accurate is it for speakers that it never heard? On unseen speakers accuracy grows with
+# templates and bins, and new utterances of the same speakers are easier than new speakers. Across
+# genders more bins stop helping once there are many templates.
 #
 # **The data are not the paper's.** TIDIGITS is licensed. Real recordings here are the Free Spoken
 # Digit Dataset: six male speakers. For splits by gender and age there are synthetic voices:
@@ -445,8 +446,8 @@ run.claim(
 )
 
 # %% [markdown]
-# Figure 6: new utterances of the same speakers are easier than every other split, and even a few bins
-# on them beat the most bins on unseen speakers.
+# Figure 6 is read as two claims: new utterances of the same speakers are easier than every other split,
+# and the fewest bins on them do better than the most bins on unseen speakers.
 
 # %% tags=["claims"]
 all_data = "; ".join(f"{NAMES[name]}, log-mel" for name in sets)
@@ -486,8 +487,8 @@ run.claim(
 )
 
 # %% [markdown]
-# Figures 7 and 8: from women to children is easier than from men to women, and from men to children is
-# the hardest split.
+# Figures 7 and 8 are read as: from women to children is easier than from men to women, and from men to
+# children is the hardest split.
 
 # %% tags=["claims"]
 by_split = {}

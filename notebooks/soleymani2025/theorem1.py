@@ -20,8 +20,8 @@
 #
 # Theorem 1 says that this costs nothing in accuracy. For $f^\star$ in the Sobolev space $H^s$,
 # with $\alpha = 2s/d > 1$, $n$ samples and the cutoff $D = n^{1/(1+\alpha)}$, the excess risk
-# falls as $n^{-s/(s + d/2)}$, just as that of kernel ridge regression. In our six cases it does, and the
-# theorem's cutoff is of the right order.
+# falls as $n^{-s/(s + d/2)}$, just as that of kernel ridge regression. In our six cases the risk falls at
+# least as fast as stated, and the theorem's cutoff is of the right order.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -18,7 +18,8 @@
 # The group of sign flips has $2^{10} = 1024$ elements and 10 generators. Kernel ridge regression (KRR)
 # with the von Mises kernel $k(x, y) = \exp\big(\eta \sum_i \cos \pi (x_i - y_i)\big)$ is not
 # invariant, spectral averaging is, and the paper reports test errors of the same order for both. Figure 1
-# comes out as printed. How the two errors of figure 2 compare depends on the sample size.
+# comes out as printed. The ratio of the two errors of figure 2 depends on the
+# sample size and on the bandwidth, and larger $\lambda$ does not match smaller $D$.
 #
 # The paper leaves open the sample size (here 1,000), the bandwidth $\eta$ (0.1 in the figures, chosen
 # or varied in the claims), noise (none), the grids of $\lambda$ (powers of $\sqrt{10}$) and $D$ (whole

@@ -83,6 +83,7 @@ def defects(kernel, group, X, rng):
     }
 
 
+# %%
 haar_defects = []
 for base in (Gaussian(gamma=2.0), Polynomial(degree=3), Laplacian(gamma=1.0)):
     for d in dimensions:
@@ -147,6 +148,7 @@ def draw(n, rng):
     return X, np.where(rng.random(n) < probability, 1, -1)
 
 
+# %%
 def fitted_learners(X, y, rng):
     """Fit the four learners to one sample of the core set; return them by name."""
     permuted_copies = [rng.permuted(X, axis=1) for _ in range(copies)]
@@ -178,10 +180,12 @@ def core_set_experiment(sizes, n_repetitions, n_test, seed):
     return rows
 
 
+# %%
 results = pd.DataFrame(core_set_experiment(sizes, n_repetitions, n_test, run.seed))
 accuracy = {}  # by learner and test set, shape (repetitions, sizes)
 for key, rows in results.groupby(["learner", "test"]):
     accuracy[key] = rows.pivot(index="repetition", columns="n", values="accuracy").to_numpy()
+
 
 # %% [markdown]
 # Accuracies on the core set, and on randomly permuted points, whose orbits are the same:
@@ -213,6 +217,7 @@ def draw_accuracies(axis, test, words):
     )
 
 
+# %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
 draw_accuracies(axes[0], "X0", "core set $X_0$")
 draw_accuracies(axes[1], "GX0", "orbits $GX_0$")
@@ -222,7 +227,7 @@ run.figure(fig, "core_set", caption="Mean over repetitions, bars of two standard
 
 # %% [markdown]
 # The averaged kernel predicts one number for a point and for its permuted copies, so its accuracies on
-# both sides are equal. Copies repair part of what the plain kernel loses.
+# both sides are equal. Copies repair part of the loss of the plain kernel.
 
 # %% tags=["claims"]
 order = []
@@ -260,6 +265,7 @@ def risk(scores, positive, loss):
     return np.mean(if_positive + if_negative)
 
 
+# %%
 def relative_differences(features, orbits, positive):
     """Relative differences of the risk on all orbits from that on the core set.
 

@@ -102,6 +102,7 @@ def fitted(n_templates, n_transforms, n_bins=n_bins):
     return features.fit(X[:1000])
 
 
+# %%
 def transformed_templates(features):
     """All copies of all templates, shape (m, |G|, 784), float32."""
     orbit = group.act(features.elements_, features.templates_.astype(np.float32))
@@ -127,6 +128,7 @@ def definition(features, X, orbit):
     return scale * shares.reshape(len(X), -1)
 
 
+# %%
 def bare_product(X, orbit):
     """Compute all inner products in tiles and drop them."""
     copies = orbit.reshape(-1, X.shape[1])
@@ -152,6 +154,7 @@ def seconds(function, *arguments, repeats=3):
     return min(durations)
 
 
+# %%
 measured = {}  # seconds of each way, by the quantity varied and its value
 for quantity, values in sweeps.items():
     for value in values:
@@ -165,6 +168,7 @@ for quantity, values in sweeps.items():
             "bare product": seconds(bare_product, points, orbit),
             "definition": seconds(definition, features, points, orbit, repeats=repeats),
         }
+
 
 # %%
 LOOKS = {"definition": "definition", "ours": "fast", "bare product": "gemm"}
@@ -220,6 +224,7 @@ def peak_bytes(n_templates, n_images):
     return peak - result.nbytes - X[:n_images].nbytes
 
 
+# %%
 table_rows = []
 for size in memory_sizes:
     peak = peak_bytes(size["templates"], size["images"])

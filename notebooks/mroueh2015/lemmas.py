@@ -308,6 +308,7 @@ def signed_means(points, signs):
     return signed_counts @ psi / points.shape[1]
 
 
+# %%
 estimation_trials = []
 for N in (25, 100, 400, 1600):
     points = run.rng.integers(len(X), size=(n_draws, N))
@@ -326,6 +327,7 @@ for N in (25, 100, 400, 1600):
     measured.append(("lemma 6, hinge loss", np.array([worst]), np.array([hinge_bound])))
     measured.append(("lemma 6, loss -u", np.array([worst]), np.array([linear_bound])))
     measured.append(("lemma 6, Rademacher", np.array([rademacher]), np.array([rademacher_bound])))
+
 
 # %% tags=["claims"]
 run.claim(

@@ -137,7 +137,6 @@ group = rotations.then(shifts)
 #   whose width is chosen below, by leave-one-out on training images only.
 # - **Normalisation.** Every image has unit norm, as the theory assumes.
 
-
 # %% [markdown]
 # `feature_map` draws templates and fixes the thresholds; `training_sample` draws a balanced sample.
 
@@ -157,6 +156,7 @@ def feature_map(width, n_templates, n_bins, draw):
     return features.fit(images(profile)[0][:1000])
 
 
+# %%
 def training_sample(per_class, draw):
     """Balanced random training images."""
     rng = np.random.default_rng([seed, per_class, draw])
@@ -185,6 +185,7 @@ def distribution(image, shift):
     return example.transform(shifted).ravel() / np.sqrt(example.s_ / 50)
 
 
+# %%
 zero = X[np.flatnonzero(y[:1000] == 0)[0]]
 one = X[np.flatnonzero(y[:1000] == 1)[0]]
 curve_of_zero = distribution(zero, (0, 0))
@@ -231,7 +232,6 @@ run.figure(
 # smooth curve are far from independent. We keep 24 principal components, common to all templates; the
 # loss is measured at the end.
 
-
 # %% [markdown]
 # Features are computed once per image and stored in half precision. Every experiment below takes its
 # rows from them.
@@ -247,6 +247,7 @@ def components(width, draw):
     return features, pca.fit(curves)
 
 
+# %%
 @run.cache
 def pooled(width, start, stop, seed):
     """Components of the pooled curves of images start..stop, in half precision."""
@@ -258,6 +259,7 @@ def pooled(width, start, stop, seed):
     return np.concatenate(parts).astype(np.float16)
 
 
+# %%
 @run.cache
 def lost_variance(width, seed):
     """Share of the variance of the curves that the components leave out."""
@@ -284,6 +286,7 @@ def leave_one_out(width, n, seed):
     return 1 - min(model.loo_errors.values())
 
 
+# %%
 width = run.select(
     "window",
     widths,
@@ -294,9 +297,9 @@ width = run.select(
 
 # %% [markdown]
 # A template that looks at one place answers to one stroke. Pooling over small movements then
-# forgets exactly where the stroke is, and keeps how it looks; a template as large as the image
+# forgets the exact place of the stroke, and keeps its shape; a template as large as the image
 # mixes all strokes in one number. Figure 2 is drawn with plain templates, as printed; the window
-# comes back where the two printed numbers are compared.
+# comes back in the comparison of the two printed numbers.
 #
 # From here on there are test images.
 
@@ -330,6 +333,7 @@ def grid_scores(width, template_counts, per_class, n_test, draws, seed):
     return np.array(scores)
 
 
+# %%
 grid_parts = []
 for first in range(0, n_left_draws, 3):  # stored in parts of three draws
     draws = tuple(range(first, min(first + 3, n_left_draws)))
@@ -344,7 +348,6 @@ with_25_bins = grid[:, 1]
 #
 # CDF(50, 500), regularised least squares with $\lambda$ by leave-one-out, against the same learner
 # on raw pixels.
-
 
 # %% [markdown]
 # `fit_and_score` in `_mnist.py` takes the cheapest exact solution: features if there are fewer of them
@@ -364,6 +367,7 @@ def representation(name):
     return np.concatenate(blocks)
 
 
+# %%
 @run.cache
 def learning_curve(name, per_class, draws, seed):
     """Test accuracies, one per draw of training images."""
@@ -375,6 +379,7 @@ def learning_curve(name, per_class, draws, seed):
     return np.array(scores)
 
 
+# %%
 def accuracies(name, size):
     """Accuracies in percent; computed and stored in parts of at most five draws."""
     parts = []
@@ -567,6 +572,7 @@ def full_against_compressed(width, train, test, seed):
     return accuracy, small_accuracy, gap
 
 
+# %%
 small_sample = training_sample(min(100, largest), 0)
 accuracy, small_accuracy, gap = full_against_compressed(np.inf, small_sample, tests[:3000], seed)
 run.say(
@@ -584,7 +590,7 @@ run.say(
 # %% [markdown]
 # ## Where we differ from the paper
 #
-# Its text does not say which angles and which range of thresholds were used, how images were
+# Its text gives neither the angles nor the range of thresholds, nor how images were
 # normalised, nor which pixels come into the frame when a template is shifted. Ours are stated above; shifts
 # are cyclic, hence unitary.
 #

@@ -115,7 +115,7 @@ run.table(table, "sphere", caption="Theorem 1 for templates on the sphere.")
 
 # %% [markdown]
 # For theorem 2 we take few dimensions and small groups, in which the terms use their range. Each of the
-# three errors is measured alone, and its 95 % quantile is compared with the derived bound. Bins can only
+# three errors is measured alone, and its quantile at $1 - \delta$ is compared with the derived bound. Bins can only
 # add: their excess lies between zero and $1/n$.
 
 # %%
@@ -128,6 +128,7 @@ def error_quantile(draw_error):
     return np.quantile(errors, 1 - delta)
 
 
+# %%
 def derived_bounds(n_templates, n_elements, n_points):
     """Errors of bins, templates and elements that theorem 2 allows at s = 1."""
     return theory.theorem2_errors(
@@ -151,6 +152,7 @@ def trials_of_templates(group, X, K):
     return trials
 
 
+# %%
 def trials_of_elements(group, X):
     """Trials for 64 and 256 sampled elements with eight templates."""
     trials = []
@@ -161,6 +163,7 @@ def trials_of_elements(group, X):
     return trials
 
 
+# %%
 def trials_of_bins(group, X):
     """Trials for 5 and 20 bins with eight templates."""
     trials = []

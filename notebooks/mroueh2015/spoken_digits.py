@@ -64,7 +64,7 @@ else:
 # ## Recordings and splits
 #
 # A word sits in the middle of one second of silence. All splits are by whole recordings, and by
-# whole speakers where the split is about speakers:
+# whole speakers if the split is about speakers:
 #
 # - **utterance**: the same speakers, new utterances of each digit;
 # - **speaker**: unseen speakers (one of the six real ones in turn; a random half of the others);
@@ -114,6 +114,7 @@ waves = PitchSpeed(
 print(f"{sounds.order} changes of a log-mel template, {waves.order} of a waveform")
 
 
+# %%
 @cache
 def points(name, representation):
     """Unit-norm points, float32."""
@@ -194,6 +195,7 @@ def noise_templates(n_templates, random_state):
     return templates
 
 
+# %%
 def feature_map(representation, n_templates, n_bins, draw, s):
     """CDF pooling of one draw of templates."""
     random_state = 1000 * seed + draw
@@ -230,6 +232,7 @@ def pooled_accuracies(name, representation, s, bins, counts, draws, seed):
     return np.array(scores)
 
 
+# %%
 @run.cache
 def plain_accuracies(name, representation, draws, seed):
     """The same learner on the representation itself, shape (draws, splits)."""
@@ -255,12 +258,14 @@ def in_parts(name, representation, span, counts, draws):
     return 100 * np.concatenate(parts)
 
 
+# %%
 scores = {}
 plain = {}
 for name in sets:
     for (kind, span), draws in draws_of.items():
         scores[name, kind, span] = in_parts(name, kind, span, counts[kind], draws)
         plain[name, kind, span] = 100 * plain_accuracies(name, kind, tuple(draws), seed)
+
 
 # %% [markdown]
 # ## Results: unseen speakers, new utterances, gender and age
@@ -299,6 +304,7 @@ error_caption = (
 )
 
 
+# %%
 def draw_splits(panels, figure, caption, kind="log-mel"):
     """Record a figure with one panel per data set and split."""
     n_columns = min(len(panels), 2)
@@ -337,7 +343,7 @@ if not run.quick:
     )
 
 # %% [markdown]
-# How much do bins matter? That depends on where the thresholds are:
+# The effect of bins depends on the range of the thresholds:
 
 # %%
 middle = len(counts["log-mel"]) // 2
@@ -393,7 +399,6 @@ run.table(
 # Figure 3 is read as two orders: accuracy grows with templates, tenfold each time, for every number of
 # bins, and with bins at every number of templates. The effect of bins is small, so for unseen speakers
 # it is measured on further draws, with all but the largest number of templates.
-
 
 # %%
 template_counts = counts["log-mel"]

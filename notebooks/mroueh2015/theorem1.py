@@ -12,8 +12,7 @@
 # *Mroueh, Voinea and Poggio (2015), theorem 1.*
 #
 # The paper's feature map only looks at the *distribution* of the projections of a point on
-# transformed random templates. Theorem 1 says which invariant kernel its inner product has in
-# expectation: up to a constant, minus the mean distance between two orbits,
+# transformed random templates. In expectation, its inner product is an invariant kernel, by theorem 1: up to a constant, minus the mean distance between two orbits,
 #
 # $$ K_s(x, z) \approx s - d_G(x, z), \qquad
 #    d_G(x, z) = \frac{1}{\sqrt{2 \pi d}}
@@ -235,11 +234,11 @@ run.claim(
 
 # %% [markdown]
 # Three remarks on its proof. The first term of $\delta_2$ is not needed: the expectation $I_2$ that
-# it bounds on both sides is positive. The lower tail bound of lemma 3 is false at $d = 1$, where the
+# it bounds on both sides is positive. The lower tail bound of lemma 3 is false at $d = 1$; there the
 # sandwich survives because the Cauchy–Schwarz step has room to spare. And in the last display for the
 # lower bound a factor $(1 + \varepsilon)$ is missing in one line and back in the next.
 #
-# ## Where the slacks come from: equations (8) to (15)
+# ## Equations (8) to (15): the origin of the slacks
 #
 # Write $n$ for a Gaussian template before rejection and $Z = \max(\langle g^{-1}x, n \rangle,
 # \langle g'^{-1}z, n \rangle)$. The proof splits the kernel, equation (8),
@@ -264,6 +263,7 @@ def defined_kernel(elements, X, slacks, n_directions, seed):
     return kernel_by_definition(projections, d, slacks)
 
 
+# %%
 def remainder(name, d, seed):
     """Return I_2 of all pairs of seven points, shape (slacks, points, points)."""
     if name == "trivial":
@@ -319,8 +319,8 @@ run.claim("mroueh2015/eq15-truncation", trials=truncation_trials)
 # ## The limit of high dimension
 #
 # Theorem 1.2: as d grows, $\delta_1, \delta_2 \to 0$ and $K_s \to s - d_G$. How fast? Templates
-# inside the ball contribute to $K_s$ what they contribute to $s - d_G$ (lemma 2), so the distance
-# is what the *rejected* templates would have added,
+# inside the ball contribute equally to $K_s$ and to $s - d_G$ (lemma 2), so the distance
+# is the missing contribution of the *rejected* templates,
 #
 # $$ (s - d_G) - K_s = E\bigl[1(\lVert t \rVert^2 \ge 1 + \varepsilon)\,
 #    (s - \text{mean}_{g, g'} \max(\langle x, gt \rangle, \langle z, g't \rangle))\bigr] , $$
@@ -373,7 +373,7 @@ rates = {f"K_s, ε = {eps}": line["fit"] for eps, line in limit_curves.items()}
 run.claim("mroueh2015/theorem1-limit", rates=rates, expected=dict.fromkeys(rates, 1.0))
 
 # %% [markdown]
-# The limit hides that what a learner uses, the differences of $K_s$, is of order $d^{-1/2}$, as $d_G
+# The limit hides that a learner uses the differences of $K_s$, which are of order $d^{-1/2}$, as $d_G
 # \le 2/\sqrt{2\pi d}$, while thresholds are spread over $[-s, s]$. Hence `GroupCDF(s="data")`.
 #
 # ## Symmetric and positive semi-definite

@@ -134,7 +134,6 @@ for name in GROUPS:
     within_bounds = within_bounds and never_negative and never_above
 bin_rates = {name: fit_rate(bins, errors) for name, errors in binning_errors.items()}
 
-
 # %% [markdown]
 # Every figure of rates has one curve per group, with the fitted slope in its label.
 
@@ -207,7 +206,6 @@ for name in GROUPS:
     template_errors[name] = template_error(name, template_counts, n_template_draws, run.seed)
 template_rates = {name: fit_rate(template_counts, y) for name, y in template_errors.items()}
 
-
 # %% [markdown]
 # The theorem's own error at these sizes:
 
@@ -257,7 +255,6 @@ for name in GROUPS:
     element_errors[name] = group_error(name, element_counts, n_fixed, n_element_draws, run.seed + 1)
 element_rates = {name: fit_rate(element_counts, y) for name, y in element_errors.items()}
 element_bound = [promised(np.inf, n_fixed, n)[2] for n in element_counts]
-
 
 # %% [markdown]
 # Both errors in one figure, each below the bound of the theorem.
@@ -395,7 +392,7 @@ run.figure(fig, "joint", caption=f"Mean over {n_joint_draws} draws, bars of two 
 # ## The theorem and the corollary, tried
 #
 # A bound is informative only if it is smaller than the variation of the kernel. So we take few
-# dimensions and small groups, where the kernel varies most, and a budget
+# dimensions and small groups, for which the kernel varies most, and a budget
 # $\varepsilon_0 + \varepsilon_1 + \varepsilon_2$ below that variation. The theory then asks for so many
 # elements that we draw how often each occurs, and compute the features from these counts. Theorem 2
 # requires the largest error to be within the budget; corollary 1 requires
@@ -403,7 +400,6 @@ run.figure(fig, "joint", caption=f"Mean over {n_joint_draws} draws, bars of two 
 # $$ \varepsilon - \delta_2(d, \varepsilon) - \varepsilon_0 \le
 #    \langle\Phi(x_i), \Phi(x_j)\rangle - (1 - d_G(x_i, x_j))
 #    \le \varepsilon + \delta_1(d, \varepsilon) + \varepsilon_0 . $$
-
 
 # %%
 SMALL_CASES = {
@@ -417,6 +413,7 @@ SMALL_CASES = {
 }
 
 
+# %%
 @run.cache
 def theorem_trials(name, budget, n_trials, seed):
     """Draw features at the sizes asked for, and return a `Trials` of their errors."""
@@ -430,6 +427,7 @@ def quantile(values):
     return np.quantile(values, 1 - delta)
 
 
+# %%
 def table_row(name, budget, trials):
     """Row of the table: the sizes asked for, and how far the errors stay below the budget."""
     error_quantile = quantile(trials.errors)
@@ -488,6 +486,7 @@ def calibration(n_draws, seed):
     return calibrated_constants(turns(6, 2), n_draws, eps, delta, rng)
 
 
+# %%
 C1, C2 = calibration(10 * n_element_draws, run.seed)
 proof_C1, proof_C2 = theory.theorem2_constants(s)
 run.say(

@@ -13,7 +13,7 @@
 #
 # The bound of theorem 3 holds in every draw, and every part of the excess risk falls at least as fast
 # as stated. With an unrestricted class the bound is larger than the risk of always predicting zero;
-# with a small class it says something.
+# with a small class it is informative.
 #
 # Take the functions that weigh the cumulative distributions of *all* templates and thresholds,
 #
@@ -299,6 +299,7 @@ def small_class_trials(samples, templates, elements, bins, n_trials, seed):
     return excess
 
 
+# %%
 def small_class_bound(size, printed=True):
     """Theorem 3's bound for the small class and the hinge loss."""
     return theory.theorem3_bound(
@@ -402,10 +403,12 @@ def generalisation_gap(cell_counts, n_samples):
     return s * small.C / (20 * 10) * abs(np.abs(observed).sum() - np.sign(observed) @ mu)
 
 
+# %%
 by_samples = np.empty((len(Ns), n_repetitions))
 for i, N in enumerate(Ns):
     for j, cell_counts in enumerate(rng.multinomial(N, cell_probabilities, n_repetitions)):
         by_samples[i, j] = generalisation_gap(cell_counts, N)
+
 
 # %% [markdown]
 # *Elements*: the expected risk on all orbits of the function that is best for the sampled elements,

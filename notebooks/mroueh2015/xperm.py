@@ -129,7 +129,6 @@ haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
 #
 # Templates are drawn afresh in every repetition, together with the training sample.
 
-
 # %%
 LABELS = {
     "haar": "Haar kernel",
@@ -141,6 +140,7 @@ LABELS = {
 }
 
 
+# %%
 def representation(name, draw):
     """Return a row for each orbit, or for each point."""
     if name.startswith("cdf"):

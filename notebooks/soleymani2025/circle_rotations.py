@@ -80,6 +80,7 @@ def plane_rotation(m, order):
     return np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
 
 
+# %%
 def oracle_errors(order):
     """Errors of the representation and of the dimensions of the invariants."""
     group = rotations(order)
@@ -195,12 +196,14 @@ def squared_error(order, n, noise, draw):
     return np.mean((model.predict(grid) - wave(grid)) ** 2)
 
 
+# %%
 errors = {}
 for order in gain_orders:
     draws = []
     for draw in range(seed, seed + n_repetitions):
         draws.append([squared_error(order, n, noise, draw) for n in sizes])
     errors[f"k = {order}"] = np.array(draws)
+
 
 # %%
 without_group = errors["k = 1"][:, -1].mean()

@@ -127,6 +127,7 @@ CASES = {
 }
 
 
+# %%
 def oracle_calls(manifold, group, s, n):
     """Calls of one fit: counted, stated by theorem 1, and of averaging over the group."""
     X = manifold.sample(n, seed)
@@ -250,6 +251,7 @@ STATED = {
 x_values = SIZES | {"predict": n_functions}
 
 
+# %%
 def fitted_powers(costs):
     """Fitted exponents by piece of work."""
     powers = {}

@@ -87,6 +87,7 @@ def fit_averaged(d, X, y, Z):
     return KernelRidge(kernel=kernel, alpha=1e-2).fit(X, y).predict(Z[:n_averaged])
 
 
+# %%
 def seconds_of(work, *arguments):
     """Processor seconds of a call, and its result."""
     start = time.process_time()
@@ -189,6 +190,7 @@ def compare(d, n, repetition, n_sampled, noise, degree):
     return results
 
 
+# %%
 results = {}
 for d in compared_dimensions:
     results[d] = [
@@ -212,6 +214,7 @@ def gather(method, quantity):
     return np.array(columns).T
 
 
+# %%
 KERNELS = ("krr", "krr-sampled", "augmentation", "sorted", "krr-average")
 SPECTRAL = ("sorted", "spec-avg", "spec-avg-ridge", "spec-avg-ridge, a degree more")
 EVERYWHERE = ("krr", "krr-sampled", "augmentation", "sorted", "spec-avg", "spec-avg-ridge")

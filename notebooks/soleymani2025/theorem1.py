@@ -18,7 +18,7 @@
 # invariance there. For a generator $g$ that is one linear equation, $D^\lambda(g) f_\lambda =
 # f_\lambda$, and a function fixed by the generators is fixed by the group.
 #
-# Theorem 1 says that this costs nothing in accuracy. For $f^\star$ in the Sobolev space $H^s$,
+# By theorem 1 this costs nothing in accuracy. For $f^\star$ in the Sobolev space $H^s$,
 # with $\alpha = 2s/d > 1$, $n$ samples and the cutoff $D = n^{1/(1+\alpha)}$, the excess risk
 # falls as $n^{-s/(s + d/2)}$, just as that of kernel ridge regression. In our six cases the risk falls at
 # least as fast as stated, and the theorem's cutoff is of the right order.
@@ -139,6 +139,7 @@ def draw_risks(axis, case, sizes, risk):
     axis.set_title(f"{case.title}\nstated {exponent:.2f}, least squares {measured:.2f}")
 
 
+# %%
 figure, axes = plt.subplots(2, 3, figsize=(11, 6.8))
 for axis, case, (sizes, risk) in zip(axes.flat, CASES, results, strict=True):
     draw_risks(axis, case, sizes, risk)
@@ -247,12 +248,14 @@ def risk_by_cutoff(k, n, factors, n_draws, noise, first_seed):
     return np.array(draws)
 
 
+# %%
 cutoff_risks = {}
 for setting in CUTOFF_CASES:
     k = setting["case"]
     n = setting["n"]
     title = f"{CASES[k].title}, n = {n:,}"
     cutoff_risks[title] = risk_by_cutoff(k, n, FACTORS, n_cutoff_draws, noise, seed)
+
 
 # %%
 best_factors = {FACTORS[risk.mean(axis=0).argmin()] for risk in cutoff_risks.values()}
@@ -288,6 +291,7 @@ def sparse_risk(k, n, n_draws, noise, first_seed):
     return np.array(draws).T
 
 
+# %%
 sparse_scores = {}
 sparse_order = []
 for setting in SPARSE_CASES:
@@ -298,6 +302,7 @@ for setting in SPARSE_CASES:
     sparse_scores[f"D, {title}"] = at_cutoff
     sparse_scores[f"0.1 D, {title}"] = at_tenth
     sparse_order.append(f"D, {title} > 0.1 D, {title}")
+
 
 # %% tags=["claims"]
 cutoff_scores = {}

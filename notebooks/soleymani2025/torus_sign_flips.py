@@ -135,7 +135,6 @@ def errors_and_gaps(case, n, noise, eta):
 
 figure_results = [errors_and_gaps(case, n_samples, noise, eta) for case in FIGURE_SEEDS]
 
-
 # %% [markdown]
 # The product of halves is checked against the listed group, at one point.
 
@@ -145,7 +144,6 @@ path = ridge_path(von_mises(eta), X, y)
 from_list = spectral.invariance_discrepancy(path.predict, group, Z[:1], n_elements=group.order)
 from_halves, _ = change_under_flips(path, eta, Z[:1])
 assert np.abs(from_halves / from_list - 1).max() < 1e-6
-
 
 # %% [markdown]
 # Figure 1, over all penalties. Spec-Avg has no penalty: its line is the worst case over all D and all
@@ -289,6 +287,7 @@ def compared(n, n_draws):
     return pd.DataFrame(rows)
 
 
+# %%
 chosen = pd.concat([compared(n, n_draws) for n, n_draws in n_compared.items()])
 run.table(
     chosen.groupby("n").agg({"krr": "mean", "spec-avg": "mean", "D": "median"}).round(4),
@@ -315,12 +314,14 @@ def sentence(case, n):
     return errors
 
 
+# %%
 sentence_errors = np.array([sentence(case, n_samples) for case in SENTENCE_SEEDS]).T
 constant, at_176, *at_50 = sentence_errors
 learned = {}  # errors of ridge regression by bandwidth
 for bandwidth, errors in zip(BANDWIDTHS, at_50, strict=True):
     if errors.mean() < constant.mean():
         learned[bandwidth] = errors
+
 
 # %% [markdown]
 # Both comparisons ask that neither error is ten times the other: at every sample size for the chosen

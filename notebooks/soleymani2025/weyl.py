@@ -160,11 +160,13 @@ def weight_ratio(name, s):
     return counts ** theory.alpha(s, d) / (1 + eigenvalues) ** s
 
 
+# %%
 flat_rates = {}
 for name, (eigenvalues, _) in counted.items():
     for beyond in (0.5, 2.0):
         s = smoothness(name, beyond)
         flat_rates[f"{name}, s = {s:g}"] = fit_rate(eigenvalues, weight_ratio(name, s))
+
 
 # %%
 shown = {}

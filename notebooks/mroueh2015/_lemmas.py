@@ -37,34 +37,43 @@ def mean_norms(space, n_vectors, n_draws, rng):
     if space == "steps":
         # This is the L2 distance of an empirical distribution from the uniform one.
         u = np.sort(rng.random((n_draws, n_vectors)), axis=1)
-        middles = (2 * np.arange(1, n_vectors + 1) - 1) / (2 * n_vectors)
-        return np.sqrt(1 / (12 * n_vectors**2) + np.square(u - middles).mean(axis=1))
+        ranks = np.arange(1, n_vectors + 1)
+        middles = (2 * ranks - 1) / (2 * n_vectors)
+        squared = np.square(u - middles).mean(axis=1)
+        within_steps = 1 / (12 * n_vectors**2)
+        return np.sqrt(within_steps + squared)
     d = int(space.split()[-1])
     means = []
     for start in range(0, n_draws, BATCH):
         n_batch = min(BATCH, n_draws - start)
         vectors = sphere(n_batch * n_vectors, d, rng)
-        means.append(vectors.reshape(-1, n_vectors, d).mean(axis=1))
+        by_draw = vectors.reshape(-1, n_vectors, d)
+        means.append(by_draw.mean(axis=1))
     return np.linalg.norm(np.concatenate(means), axis=1)
 
 
 def multinomial_outcomes(m, p):
     """Largest distance of F_m from F, and probability, of all counts of three values."""
-    first, second = np.meshgrid(np.arange(m + 1), np.arange(m + 1), indexing="ij")
+    values = np.arange(m + 1)
+    first, second = np.meshgrid(values, values, indexing="ij")
     possible = first + second <= m
     first = first[possible]
     second = second[possible]
-    counts = np.stack([first, second, m - first - second], axis=1)
-    deviations = np.cumsum(counts[:, :2], axis=1) / m - np.cumsum(p)[:2]
-    distances = np.abs(deviations).max(axis=1)
-    return distances, stats.multinomial.pmf(counts, m, p)
+    third = m - first - second
+    counts = np.stack([first, second, third], axis=1)
+    empirical = np.cumsum(counts[:, :2], axis=1) / m
+    exact = np.cumsum(p)[:2]
+    distances = np.abs(empirical - exact).max(axis=1)
+    probabilities = stats.multinomial.pmf(counts, m, p)
+    return distances, probabilities
 
 
 def binomial_outcomes(m, p):
     """Distance of F_m from F, and probability, of all counts of a Bernoulli variable."""
     k = np.arange(m + 1)
     distances = np.abs(k / m - p)
-    return distances, stats.binom.pmf(k, m, p)
+    probabilities = stats.binom.pmf(k, m, p)
+    return distances, probabilities
 
 
 def mean_of_signs(k):
@@ -92,4 +101,5 @@ def allowed_gap(n_samples, complexity, V0, delta, spread=1.0):
     `spread` is the constant of the last term: 1 as printed, 2 as the proof needs it.
     """
     deviation = np.sqrt(np.log(1 / delta) / (2 * n_samples))
-    return 4 * complexity + 2 * V0 / np.sqrt(n_samples) + spread * deviation
+    at_zero = 2 * V0 / np.sqrt(n_samples)
+    return 4 * complexity + at_zero + spread * deviation

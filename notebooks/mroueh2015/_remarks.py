@@ -29,7 +29,8 @@ def kernel_of_templates(group, X, templates, weights):
     orbits = group.act(group.elements(), templates)
     terms = []
     for j in range(len(templates)):
-        terms.append(theory.cdf_products(X @ orbits[:, j].T, JUST_ABOVE_ONE))
+        projections = X @ orbits[:, j].T
+        terms.append(theory.cdf_products(projections, JUST_ABOVE_ONE))
     return np.tensordot(weights, np.array(terms), 1)
 
 
@@ -37,13 +38,16 @@ def error_of_templates(group, X, K, n_templates, rng):
     """Largest error of sampled templates, with the whole group and exact thresholds."""
     templates = sphere(n_templates, X.shape[1], rng)
     weights = np.full(n_templates, 1 / n_templates)
-    return np.abs(kernel_of_templates(group, X, templates, weights) - K).max()
+    sampled_K = kernel_of_templates(group, X, templates, weights)
+    return np.abs(sampled_K - K).max()
 
 
 def error_of_elements(group, X, n_elements, n_templates, rng):
     """Largest error of sampled elements, for the same templates and exact thresholds."""
-    orbits = group.act(group.elements(), sphere(n_templates, X.shape[1], rng))
-    sampled = orbits[rng.integers(group.order, size=n_elements)]
+    templates = sphere(n_templates, X.shape[1], rng)
+    orbits = group.act(group.elements(), templates)
+    indices = rng.integers(group.order, size=n_elements)
+    sampled = orbits[indices]
     total = 0
     for j in range(n_templates):
         of_sampled = theory.cdf_products(X @ sampled[:, j].T, JUST_ABOVE_ONE)
@@ -58,10 +62,12 @@ def excess_of_bins(group, X, n_bins, n_templates, rng):
     orbits = group.act(group.elements(), templates)
     projections = np.einsum("pd,gtd->ptg", X, orbits)
     thresholds = np.arange(-n_bins, n_bins + 1) / n_bins
-    psi = (projections[..., None] <= thresholds).mean(axis=2).reshape(len(X), -1)
+    below = projections[..., None] <= thresholds
+    psi = below.mean(axis=2).reshape(len(X), -1)
     weights = np.full(n_templates, 1 / n_templates)
     exact = kernel_of_templates(group, X, templates, weights)
-    return psi @ psi.T / (n_bins * n_templates) - exact
+    gram = psi @ psi.T / (n_bins * n_templates)
+    return gram - exact
 
 
 class Subset(Transformations):

@@ -24,7 +24,8 @@ def simulate_kernel(group, X, slacks, n_templates, rng):
     reach = np.sqrt(squared.max())
     products = []
     for j in range(n_templates):
-        products.append(theory.cdf_products(X @ orbits[:, j].T, reach)[pairs])
+        projections = X @ orbits[:, j].T
+        products.append(theory.cdf_products(projections, reach)[pairs])
     products = np.array(products)
     distance = theory.orbit_distance(group.act(group.elements(), X))[pairs]
     parts = []
@@ -46,11 +47,14 @@ def distance_to_limit(shifts, d, eps, n_templates, rng):
     for _ in range(20):
         squared = rng.chisquare(d, n_batch) / d
         squared = squared[squared >= 1 + eps]
-        rejected = sphere(len(squared), d, rng) * np.sqrt(squared)[:, None]
+        directions = sphere(len(squared), d, rng)
+        rejected = directions * np.sqrt(squared)[:, None]
         orbit = shifts.act(shifts.elements(), rejected)
-        maxima = np.maximum((orbit @ x)[:, None], (orbit @ z)[None])
-        mean_maxima = maxima.mean(axis=(0, 1))
-        means.append((1 + eps - mean_maxima).sum() / n_batch)
+        on_x = orbit @ x
+        on_z = orbit @ z
+        maxima = np.maximum(on_x[:, None], on_z[None])
+        terms = 1 + eps - maxima.mean(axis=(0, 1))
+        means.append(terms.sum() / n_batch)
     return means
 
 

@@ -43,7 +43,8 @@ def excess_of_bins(group, X, bins, n_templates, eps, seed):
     for n in bins:
         # Whole weights at all thresholds, as printed; rejection="zero" halves the outermost.
         features = GroupCDF(group, len(accepted), n_bins=n, templates=accepted, epsilon=eps, s=s)
-        Z = features.fit_transform(X) * np.sqrt(len(accepted) / n_templates)
+        Z = features.fit_transform(X)
+        Z = Z * np.sqrt(len(accepted) / n_templates)
         excess = Z @ Z.T - exact
         rows.append((np.abs(excess).max(), excess.mean(), excess.min()))
     return np.array(rows)
@@ -148,11 +149,14 @@ def _distributions(projections, share, n_bins, s):
     n_cells = 2 * n_bins + 2  # the last cell holds the projections above all thresholds
     first_threshold = np.ceil(projections * n_bins / s) + n_bins
     offsets = np.arange(n_points * n_templates)[:, None] * n_cells
-    cells = offsets + first_threshold.reshape(-1, n_elements).astype(int)
+    thresholds = first_threshold.reshape(-1, n_elements).astype(int)
+    cells = offsets + thresholds
     weights = np.broadcast_to(share, cells.shape)
-    jumps = np.bincount(cells.ravel(), weights.ravel(), len(cells) * n_cells)
-    distributions = jumps.reshape(n_points, n_templates, -1).cumsum(axis=2)
-    return distributions[:, :, :-1].reshape(n_points, -1)
+    n_all_cells = len(cells) * n_cells
+    jumps = np.bincount(cells.ravel(), weights.ravel(), n_all_cells)
+    jumps = jumps.reshape(n_points, n_templates, n_cells)
+    distributions = jumps.cumsum(axis=2)[:, :, :-1]
+    return distributions.reshape(n_points, -1)
 
 
 def calibrated_constants(sixth, n_draws, eps, delta, rng):
@@ -169,11 +173,14 @@ def calibrated_constants(sixth, n_draws, eps, delta, rng):
     for _ in range(n_draws):
         templates = draw_accepted(CALIBRATION_DRAWS, 2, eps, rng)
         total = integrated(two_points, templates[None], s)
-        template_errors.append(np.abs(total / CALIBRATION_DRAWS - K).max())
+        template_gap = total / CALIBRATION_DRAWS - K
+        template_errors.append(np.abs(template_gap).max())
         orbits = sixth.act(sixth.elements(), templates[:20])
-        sampled = orbits[rng.integers(len(orbits), size=CALIBRATION_DRAWS)]
-        gap = integrated(two_points, sampled, s) - integrated(two_points, orbits, s)
-        element_errors.append(np.abs(gap).max() / orbits.shape[1])
+        indices = rng.integers(len(orbits), size=CALIBRATION_DRAWS)
+        of_sampled = integrated(two_points, orbits[indices], s)
+        of_group = integrated(two_points, orbits, s)
+        element_gap = (of_sampled - of_group) / orbits.shape[1]
+        element_errors.append(np.abs(element_gap).max())
     template_error = np.quantile(template_errors, 1 - delta)
     element_error = np.quantile(element_errors, 1 - delta)
     C1 = CALIBRATION_DRAWS * template_error**2 / np.log(2 / delta)
@@ -192,8 +199,10 @@ def counted_operations(group, points, templates, n_bins, s, per_number):
     d = points.shape[1]
     projections = np.einsum("pd,gtd->ptg", points, stored)
     first_threshold = np.ceil(n_bins * projections / s).clip(-n_bins, n_bins + 1)
-    thresholds = range(-n_bins, n_bins + 1)
-    counts = np.stack([(first_threshold <= k).sum(axis=2) for k in thresholds], axis=-1)
+    counts = []
+    for k in range(-n_bins, n_bins + 1):
+        counts.append((first_threshold <= k).sum(axis=2))
+    counts = np.stack(counts, axis=-1)
     # A histogram touches each projection once, and each threshold is one sum.
     signatures = stored.size * (1 + per_number)
     signatures += projections.size * d + projections.size + counts.size

@@ -17,9 +17,11 @@ def orbits_of_sequences(X, group):
     letters = one_hot.argmax(axis=2)
     bags = np.rint(one_hot.sum(axis=1)).astype(int)
     places = np.repeat(np.arange(float(N_PLACES)), N_LETTERS)
-    moved_places = group.act(group.elements(), places[None])[:, 0, ::N_LETTERS].astype(int)
+    moved_places = group.act(group.elements(), places[None])[:, 0]
+    moved_places = moved_places[:, ::N_LETTERS].astype(int)
     place_values = N_LETTERS ** np.arange(N_PLACES)
-    codes = np.min([letters[:, order] @ place_values for order in moved_places], axis=0)
+    codes_of_elements = [letters[:, order] @ place_values for order in moved_places]
+    codes = np.min(codes_of_elements, axis=0)
     orbits, first, orbit_of = np.unique(
         np.c_[bags, codes], axis=0, return_index=True, return_inverse=True
     )

@@ -93,9 +93,10 @@ formula_errors = np.array(clark) - np.array(integrated)
 equation_11_errors = []
 for d in (2, 5, 50):
     x, z = sphere(2, d, run.rng)
-    distance = theory.orbit_distance(x[None, None], z[None, None])[0, 0]
+    distances = theory.orbit_distance(x[None, None], z[None, None])
     mean_maximum, _ = integrated_moments(0, 0, 1, 1, x @ z)
-    equation_11_errors.append(distance - mean_maximum / np.sqrt(d))
+    mean_maximum = mean_maximum / np.sqrt(d)  # for templates of variance 1 / d
+    equation_11_errors.append(distances[0, 0] - mean_maximum)
 
 # %% [markdown]
 # For the figure the maxima are also simulated, at seven correlations.
@@ -103,7 +104,8 @@ for d in (2, 5, 50):
 # %%
 correlations = np.linspace(-0.9, 0.9, 7)
 u, v = run.rng.standard_normal((2, 7, n_maxima))
-correlated = correlations[:, None] * u + np.sqrt(1 - correlations**2)[:, None] * v
+column = correlations[:, None]
+correlated = column * u + np.sqrt(1 - column**2) * v
 maxima = np.maximum(u, correlated)
 deviations = maxima - maxima.mean(axis=1, keepdims=True)
 simulated = {"mean": maxima.T, "variance": deviations.T**2}
@@ -170,8 +172,9 @@ for space in ("signs", "steps", "sphere in 2", "sphere in 50"):
     for K in (4, 16, 64):
         norms = mean_norms(space, K, n_vectors, run.rng)
         quantiles = np.quantile(norms, 1 - deltas)
-        bounds = [float(hilbert_average_bound(K, 1.0, delta=delta)) for delta in deltas]
-        concentration.append((f"lemma 7, {space}", quantiles, np.array(bounds)))
+        bounds = [hilbert_average_bound(K, 1.0, delta=delta) for delta in deltas.tolist()]
+        case = (f"lemma 7, {space}", quantiles, np.array(bounds))
+        concentration.append(case)
 measured += concentration
 
 # %% tags=["claims"]
@@ -203,10 +206,12 @@ d = dimension
 delta = 0.05  # failure probability
 s = 1 + epsilon
 C = 0.4 / s
-shifts = np.stack([np.roll(np.eye(d), i, axis=0) for i in range(d)])  # the group: cyclic shifts
+identity = np.eye(d)
+shifts = np.stack([np.roll(identity, i, axis=0) for i in range(d)])  # the group: cyclic shifts
 X = sphere(n_points, d, run.rng)
 # E|t_1|; a rejected template counts zero.
-mean_size = np.sqrt(2 / (np.pi * d)) * stats.chi2.cdf(d * s, d + 1)
+mean_size = np.sqrt(2 / (np.pi * d))
+mean_size = mean_size * stats.chi2.cdf(d * s, d + 1)
 f = -C * mean_size * X.mean(axis=1)
 
 # %% [markdown]
@@ -228,7 +233,8 @@ def approximation(n_templates, n_elements, n_bins, rng):
     total = np.zeros(len(X))
     for shift, share in zip(shifts, shares, strict=True):
         projections = X @ (templates @ shift.T).T
-        n_thresholds_above = n_bins + 1 - np.ceil(n_bins / s * projections)
+        first_threshold = np.ceil(n_bins / s * projections)
+        n_thresholds_above = n_bins + 1 - first_threshold
         total += share * n_thresholds_above @ signs
     return C * s / n_bins * total / n_templates
 
@@ -245,11 +251,14 @@ SIZES = [
 approximation_trials = []
 for size in SIZES:
     m, G, n = size.values()
-    values = np.array([approximation(m, G, n, run.rng) for _ in range(n_draws)])
+    draws = [approximation(m, G, n, run.rng) for _ in range(n_draws)]
+    errors = np.array(draws) - f
     n_events = 1 if G == 0 else 2  # the draws of templates and of elements may both fail
-    distances = np.sqrt(np.square(values - f).mean(axis=1))
-    distance = np.quantile(distances, 1 - n_events * delta)
-    risk = np.quantile((f - values).mean(axis=1), 1 - n_events * delta)
+    level = 1 - n_events * delta
+    distances = np.sqrt(np.square(errors).mean(axis=1))
+    distance = np.quantile(distances, level)
+    excess_risks = -errors.mean(axis=1)
+    risk = np.quantile(excess_risks, level)
     distance_bound = theory.lemma4_error(m, G or np.inf, n=n, C=C, s=s, delta1=delta, delta2=delta)
     risk_bound = theory.lemma5_risk(
         m, G or np.inf, n=n, L=1.0, C=C, s=s, delta1=delta, delta2=delta
@@ -287,7 +296,8 @@ templates = run.rng.standard_normal((m, d)) / np.sqrt(d)
 thresholds = s * np.arange(-n, n + 1) / n
 orbits = np.stack([templates @ shift.T for shift in shifts])
 projections = np.einsum("pd,gmd->pmg", X, orbits)
-psi = (projections[..., None] <= thresholds).mean(axis=2).reshape(len(X), -1)
+below = projections[..., None] <= thresholds
+psi = below.mean(axis=2).reshape(len(X), -1)
 accepted = np.square(templates).sum(axis=1) < s
 psi *= np.repeat(accepted, len(thresholds))
 positive = run.rng.uniform(0, 1, len(X))  # P(y = 1 | x)
@@ -315,9 +325,11 @@ for N in (25, 100, 400, 1600):
     is_positive = run.rng.random(points.shape) < positive[points]
     labels = np.where(is_positive, 1.0, -1.0)
     coins = run.rng.choice([-1.0, 1.0], points.shape)
-    deviations = scale * np.abs(signed_means(points, labels) - expected).sum(axis=1)
-    worst = np.quantile(deviations, 1 - delta)
-    rademacher = scale * np.abs(signed_means(points, coins)).sum(axis=1).mean()
+    deviations = signed_means(points, labels) - expected
+    suprema = scale * np.abs(deviations).sum(axis=1)
+    worst = np.quantile(suprema, 1 - delta)
+    coin_means = signed_means(points, coins)
+    rademacher = scale * np.abs(coin_means).sum(axis=1).mean()
     hinge_bound = theory.lemma6_deviation(N, V0=1.0, L=1.0, C=C, s=s, delta=delta)
     linear_bound = theory.lemma6_deviation(N, V0=0.0, L=1.0, C=C, s=s, delta=delta)
     rademacher_bound = theory.rademacher_bound(N, C, s=s)
@@ -388,7 +400,8 @@ class_cases = []  # tuples (N, gaps, failure probabilities, Rademacher complexit
 one_function = {}  # exact gaps at the rare probabilities by N
 for N in (100, 1000, 10_000):
     tail = stats.binom.sf(np.arange(N + 1), N, 0.5)
-    one_function[N] = 2 * (tail > rare[:, None]).sum(axis=1) / N - 1
+    quantiles = (tail > rare[:, None]).sum(axis=1)  # of the number of heads
+    one_function[N] = 2 * quantiles / N - 1
     class_cases.append((N, one_function[N], rare, complexity(N, 1)))
     for n_supports in (1, 5, 50):
         shares = np.full(n_supports, 1 / n_supports)

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # An averaged kernel, and what it buys: learning from the core set
+# # Equations (1) and (2), lemma 1: an averaged kernel learns from the core set
 #
 # *Mroueh, Voinea and Poggio (2015), section 1.1, equations (1) and (2), and lemma 1.*
 #
@@ -39,10 +39,22 @@ from invariance.linear import RLSClassifier, margin_loss
 run = Run("mroueh2015/core_set", profile=profile, seed=seed, sharpness=sharpness, copies=copies)
 
 # %% tags=["settings"]
-dimensions = (4, 8) if run.quick else (4, 8, 16)
-sizes = (20, 50) if run.quick else (10, 20, 50, 100, 200)  # training points
-repetitions, n_test = (3, 200) if run.quick else (10, 1000)
-n_points, n_templates, n_draws = (10, 5, 4) if run.quick else (60, 40, 25)  # of lemma 1
+if run.quick:
+    dimensions = (4, 8)  # of the Haar-integration kernel
+    sizes = (20, 50)  # training points
+    n_repetitions = 3
+    n_test = 200
+    n_points = 10  # core points of lemma 1
+    n_templates = 5
+    n_draws = 4  # of weights in lemma 1
+else:
+    dimensions = (4, 8, 16)
+    sizes = (10, 20, 50, 100, 200)
+    n_repetitions = 10
+    n_test = 1000
+    n_points = 60
+    n_templates = 40
+    n_draws = 25
 
 # %% [markdown]
 # ## Equation (1): the Haar-integration kernel
@@ -60,29 +72,25 @@ n_points, n_templates, n_draws = (10, 5, 4) if run.quick else (60, 40, 25)  # of
 def defects(kernel, group, X, rng):
     """Largest violation of invariance, symmetry and positivity, relative to the kernel's size."""
     K = kernel(X)
-    g, h = group.act(group.sample(2, int(rng.integers(2**31))), X)
-    both = np.r_[X, g[: len(X) // 2]]
-    gram = kernel(both)
-    size = np.abs(K).max()
+    scale = np.abs(K).max()
+    gX, hX = group.act(group.sample(2, int(rng.integers(2**31))), X)
+    with_shared_orbits = np.r_[X, gX[: len(X) // 2]]
+    gram = kernel(with_shared_orbits)
     return {
-        "invariance": np.abs(kernel(g, h) - kernel(X, X)).max() / size,
-        "symmetry": np.abs(gram - gram.T).max() / size,
+        "invariance": np.abs(kernel(gX, hX) - kernel(X, X)).max() / scale,
+        "symmetry": np.abs(gram - gram.T).max() / scale,
         "positivity": max(0.0, -np.linalg.eigvalsh(gram)[0]) / np.trace(gram),
     }
 
 
-rows = []
+# %%
+haar_defects = []
 for base in (Gaussian(gamma=2.0), Polynomial(degree=3), Laplacian(gamma=1.0)):
     for d in dimensions:
-        for name, group in groups(d).items():
-            found = defects(Average(base, group), group, sphere(12, d, run.rng), run.rng)
-            rows.append({"base kernel": type(base).__name__, "d": d, "group": name, **found})
-haar = pd.DataFrame(rows)
-run.claim(
-    "mroueh2015/eq1-haar-invariance",
-    difference=haar[["invariance", "symmetry", "positivity"]].to_numpy(),
-    tolerance=1e-10,
-)
+        for group in groups(d).values():
+            X = sphere(12, d, run.rng)
+            haar_defects.append(defects(Average(base, group), group, X, run.rng))
+haar_defects = pd.DataFrame(haar_defects)
 
 # %% [markdown]
 # ### The decision function inherits the invariance
@@ -91,20 +99,30 @@ run.claim(
 # $f(gx) = f(x)$, for every $g$, whatever the labels. Two machines, trained on random labels:
 
 # %%
-differences = []
+decision_changes = []
 for group in groups(8).values():
-    X, y = sphere(40, 8, run.rng), run.rng.choice([-1, 1], size=40)
+    X = sphere(40, 8, run.rng)
+    y = run.rng.choice([-1, 1], size=40)
     kernel = Average(Gaussian(gamma=2.0), group)
-    new = sphere(10, 8, run.rng)
-    for machine in (SVC(kernel=kernel), KernelRidge(kernel=kernel, alpha=1e-3)):
-        decide = getattr(machine.fit(X, y), "decision_function", machine.predict)
-        for moved in group.act(group.sample(5, run.seed), new):
-            change = np.abs(decide(moved) - decide(new)).max()
-            differences.append(change / np.abs(decide(new)).max())
-run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=1e-10)
+    Z = sphere(10, 8, run.rng)
+    orbit = group.act(group.sample(5, run.seed), Z)
+    support_vectors = SVC(kernel=kernel).fit(X, y)
+    ridge = KernelRidge(kernel=kernel, alpha=1e-3).fit(X, y)
+    for decide in (support_vectors.decision_function, ridge.predict):
+        scale = np.abs(decide(Z)).max()
+        for gZ in orbit:
+            decision_changes.append(np.abs(decide(gZ) - decide(Z)).max() / scale)
+
+# %% tags=["claims"]
+run.claim(
+    "mroueh2015/eq1-haar-invariance",
+    difference=haar_defects.to_numpy(),
+    tolerance=1e-10,
+)
+run.claim("mroueh2015/eq1-decision-boundary", difference=decision_changes, tolerance=1e-10)
 
 # %% [markdown]
-# ## What it buys: learning from the core set
+# ## Learning from the core set
 #
 # Write $\mathcal X = \mathcal X_0 \cup G\mathcal X_0$. If labels do not change along orbits, the risk
 # of an invariant function on all of $\mathcal X$ *is* its risk on the core set (equation 2).
@@ -119,108 +137,117 @@ run.claim("mroueh2015/eq1-decision-boundary", difference=differences, tolerance=
 # %%
 permutations = Permutations(5)
 plain = Gaussian(gamma=2.0)
+averaged = Average(plain, permutations)
 
 
 def draw(n, rng):
     """Points of the core set and labels, P(y = 1) a logistic function of the gap."""
     X = np.sort(sphere(n, 5, rng), axis=1)[:, ::-1].copy()
     gap = X[:, 0] - X[:, 1]
-    return X, np.where(rng.random(n) < 1 / (1 + np.exp(-sharpness * (gap - 0.3))), 1, -1)
+    probability = 1 / (1 + np.exp(-sharpness * (gap - 0.3)))
+    return X, np.where(rng.random(n) < probability, 1, -1)
 
-
-@run.cache
-def core_set_experiment(sizes, repetitions, n_test, seed):
-    """Accuracy by learner, test set, training size and repetition."""
-    results = []
-    for repetition in range(repetitions):
-        rng = np.random.default_rng([seed, repetition])
-        on_core, y_test = draw(n_test, rng)
-        off_core = rng.permuted(on_core, axis=1)
-        for n in sizes:
-            X, y = draw(n, rng)
-            many = np.concatenate([X] + [rng.permuted(X, axis=1) for _ in range(copies)])
-            learners = {
-                "haar": (Average(plain, permutations), X, y),
-                "raw": (plain, X, y),
-                "augmentation": (plain, many, np.tile(y, 1 + copies)),
-                "raw on X": (plain, rng.permuted(X, axis=1), y),
-            }
-            for name, (kernel, points, labels) in learners.items():
-                model = RLSClassifier(kernel=kernel).fit(points, labels)
-                for where, test in (("X0", on_core), ("GX0", off_core)):
-                    right = (model.decision_function(test) > 0) == (y_test > 0)
-                    results.append((name, where, n, repetition, 100 * np.mean(right)))
-    return results
-
-
-learned = pd.DataFrame(
-    core_set_experiment(sizes, repetitions, n_test, run.seed),
-    columns=["learner", "test", "n", "repetition", "accuracy"],
-)
-accuracy = {
-    key: rows.pivot(index="repetition", columns="n", values="accuracy").to_numpy()
-    for key, rows in learned.groupby(["learner", "test"])
-}
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
-LEARNERS = {
-    "averaged kernel, trained on $X_0$": ("haar", "haar", {}),
-    "plain kernel, trained on $X_0$": ("raw", "raw", {}),
-    f"plain kernel, $X_0$ and {copies} copies": ("augmentation", "augmentation", {}),
-    "plain kernel, trained on $X$": ("raw on X", "raw", {"marker": "s", "ls": "--"}),
-}
-for axis, where, words in zip(
-    axes, ("X0", "GX0"), ("core set $X_0$", "orbits $GX_0$"), strict=True
-):
-    last = {name: accuracy[name, where][:, -1].mean() for name, _, _ in LEARNERS.values()}
+def fitted_learners(X, y, rng):
+    """Fit the four learners to one sample of the core set; return them by name."""
+    permuted_copies = [rng.permuted(X, axis=1) for _ in range(copies)]
+    augmented = np.concatenate([X, *permuted_copies])
+    return {
+        "haar": RLSClassifier(kernel=averaged).fit(X, y),
+        "raw": RLSClassifier(kernel=plain).fit(X, y),
+        "augmentation": RLSClassifier(kernel=plain).fit(augmented, np.tile(y, 1 + copies)),
+        "raw on X": RLSClassifier(kernel=plain).fit(rng.permuted(X, axis=1), y),
+    }
+
+
+# %%
+@run.cache
+def core_set_experiment(sizes, n_repetitions, n_test, seed):
+    """Return one row per learner, test set, training size and repetition."""
+    rows = []
+    for repetition in range(n_repetitions):
+        rng = np.random.default_rng([seed, repetition])
+        on_core, y_test = draw(n_test, rng)
+        tests = {"X0": on_core, "GX0": rng.permuted(on_core, axis=1)}
+        for n in sizes:
+            X, y = draw(n, rng)
+            for name, model in fitted_learners(X, y, rng).items():
+                for test, Z in tests.items():
+                    is_right = (model.decision_function(Z) > 0) == (y_test > 0)
+                    row = {"learner": name, "test": test, "n": n, "repetition": repetition}
+                    rows.append(row | {"accuracy": 100 * np.mean(is_right)})
+    return rows
+
+
+# %%
+results = pd.DataFrame(core_set_experiment(sizes, n_repetitions, n_test, run.seed))
+accuracy = {}  # by learner and test set, shape (repetitions, sizes)
+for key, rows in results.groupby(["learner", "test"]):
+    accuracy[key] = rows.pivot(index="repetition", columns="n", values="accuracy").to_numpy()
+
+
+# %% [markdown]
+# Accuracies on the core set, and on randomly permuted points, whose orbits are the same:
+
+
+# %%
+def draw_accuracies(axis, test, words):
+    """Draw the accuracies of the four learners on one test set."""
+    averaged_last = accuracy["haar", test][:, -1].mean()
+    plain_last = accuracy["raw", test][:, -1].mean()
+    on_all_points = ("raw", accuracy["raw on X", test], {"marker": "s", "ls": "--"})
     panel(
         axis,
         sizes,
         {
-            label: (look, accuracy[name, where], how)
-            for label, (name, look, how) in LEARNERS.items()
+            "averaged kernel, trained on $X_0$": ("haar", accuracy["haar", test]),
+            "plain kernel, trained on $X_0$": ("raw", accuracy["raw", test]),
+            f"plain kernel, $X_0$ and {copies} copies": (
+                "augmentation",
+                accuracy["augmentation", test],
+            ),
+            "plain kernel, trained on $X$": on_all_points,
         },
         log="x",
         ends=None,
         xlabel="training points",
-        title=f"On the {words}: {last['haar']:.0f} % averaged, {last['raw']:.0f} % plain",
+        title=f"On the {words} the averaged kernel\nreaches {averaged_last:.0f} %, "
+        f"the plain one {plain_last:.0f} %",
     )
+
+
+# %%
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
+draw_accuracies(axes[0], "X0", "core set $X_0$")
+draw_accuracies(axes[1], "GX0", "orbits $GX_0$")
 axes[0].set_ylabel("accuracy (%)")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 run.figure(fig, "core_set", caption="Mean over repetitions, bars of two standard errors.")
 
 # %% [markdown]
 # The averaged kernel predicts one number for a point and for its permuted copies, so its accuracies on
-# both sides are one. Copies repair part of what the plain kernel loses.
+# both sides are equal. Copies repair part of the loss of the plain kernel.
 
-# %%
-scores = {
-    f"{name} on {where}, n = {n}": accuracy[name, where][:, i]
-    for name in ("haar", "raw")
-    for where in ("X0", "GX0")
-    for i, n in enumerate(sizes)
-}
-run.claim(
-    "mroueh2015/core-set",
-    order=[
-        f"{higher}, n = {n} {relation} {lower}, n = {n}"
-        for n in sizes
-        for higher, relation, lower in (
-            ("haar on GX0", ">=", "haar on X0"),
-            ("haar on X0", ">=", "haar on GX0"),
-            ("raw on X0", ">", "raw on GX0"),
-            ("haar on GX0", ">", "raw on GX0"),
-        )
-    ],
-    scores=scores,
-    paired=True,
-)
+# %% tags=["claims"]
+order = []
+scores = {}
+for i, n in enumerate(sizes):
+    for name in ("haar", "raw"):
+        for test in ("X0", "GX0"):
+            scores[f"{name} on {test}, n = {n}"] = accuracy[name, test][:, i]
+    order += [
+        f"haar on GX0, n = {n} >= haar on X0, n = {n}",
+        f"haar on X0, n = {n} >= haar on GX0, n = {n}",
+        f"raw on X0, n = {n} > raw on GX0, n = {n}",
+        f"haar on GX0, n = {n} > raw on GX0, n = {n}",
+    ]
+run.claim("mroueh2015/core-set", order=order, scores=scores, paired=True)
 
 # %% [markdown]
 # ## Lemma 1: the same for the functions that the features approximate
 #
-# Lemma 1 says it for $f(x) = \iint w(t, \tau)\, \psi(x, t, \tau)\, d\tau\, dt$, where
+# Lemma 1 states it for $f(x) = \iint w(t, \tau)\, \psi(x, t, \tau)\, d\tau\, dt$, where
 # $\psi(x, t, \tau)$ is the share of the group for which $\langle gt, x \rangle \le \tau$:
 #
 # $$ E_{(x, y) \sim \mathcal X} V(y f(x)) = E_{(x, y) \sim \mathcal X_0} V(y f(x)) . $$
@@ -231,37 +258,53 @@ run.claim(
 
 
 # %%
-def risks(features, moved, positive, weights, loss):
-    """Risk on the core set, and on all its orbits."""
-    scores = [features.transform(points) @ weights for points in moved]
-    each = [
-        np.mean(positive * margin_loss(loss, f) + (1 - positive) * margin_loss(loss, -f))
-        for f in scores
-    ]
-    return each[0], np.mean(each)
+def risk(scores, positive, loss):
+    """Expected risk of decision values at points with known probabilities of a positive label."""
+    if_positive = positive * margin_loss(loss, scores)
+    if_negative = (1 - positive) * margin_loss(loss, -scores)
+    return np.mean(if_positive + if_negative)
 
 
-differences, controls = [], []
+# %%
+def relative_differences(features, orbits, positive):
+    """Relative differences of the risk on all orbits from that on the core set.
+
+    `orbits` holds the transformed points, the core set first.
+    """
+    transformed = [features.transform(points) for points in orbits]
+    differences = []
+    for loss in ("hinge", "logistic", "square"):
+        for _ in range(n_draws):
+            weights = 3 * run.rng.uniform(-1, 1, transformed[0].shape[1])
+            risks = [risk(Z @ weights, positive, loss) for Z in transformed]
+            differences.append(abs(np.mean(risks) - risks[0]) / risks[0])
+    return differences
+
+
+# %%
+differences = []
+controls = []
 for group in groups(8).values():
-    X0, positive = sphere(n_points, 8, run.rng), run.rng.uniform(0, 1, n_points)
+    X0 = sphere(n_points, 8, run.rng)
+    positive = run.rng.uniform(0, 1, n_points)
     elements = group.elements()
-    first = np.abs(group.act(elements, X0) - X0).max(axis=(1, 2)).argmin()  # the identity
-    moved = group.act(np.roll(elements, -first, axis=0), X0)
-    for size, found in ((None, differences), (-(-len(elements) // 3), controls)):
-        model = GroupCDF(group, n_templates, n_bins=20, n_transforms=size, s=1.5, random_state=seed)
-        model.fit(X0)
-        n_columns = model.transform(X0[:1]).shape[1]
-        for loss in ("hinge", "logistic", "square"):
-            for _ in range(n_draws):
-                weights = 3 * run.rng.uniform(-1, 1, n_columns)
-                here, everywhere = risks(model, moved, positive, weights, loss)
-                found.append(abs(everywhere - here) / here)
+    changes = np.abs(group.act(elements, X0) - X0).max(axis=(1, 2))
+    identity_first = np.roll(elements, -changes.argmin(), axis=0)
+    orbits = group.act(identity_first, X0)
+    n_third = -(-len(elements) // 3)
+    for n_transforms, results_of_size in ((None, differences), (n_third, controls)):
+        features = GroupCDF(
+            group, n_templates, n_bins=20, n_transforms=n_transforms, s=1.5, random_state=seed
+        )
+        results_of_size += relative_differences(features.fit(X0), orbits, positive)
 run.say(
     "Largest relative difference of the two risks: {group:.0e} with the whole group, {part:.0e} "
     "with a third of its elements.",
     group=max(differences),
     part=max(controls),
 )
+
+# %% tags=["claims"]
 run.claim(
     "mroueh2015/lemma1-core-risk",
     difference=differences,

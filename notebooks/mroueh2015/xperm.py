@@ -7,13 +7,13 @@
 # ---
 
 # %% [markdown]
-# # Learning to ignore order: the experiment X_perm
+# # Figures 1, 4 and 5: learning to ignore order, the experiment X_perm
 #
 # *Mroueh, Voinea and Poggio (2015), Figures 1, 4 and 5.*
 #
 # Take all sequences of five letters from an alphabet of eight. Pick two target letters. A sequence
 # is positive when it contains both, **wherever they stand**. A learner that does not know that
-# order is irrelevant must see a target in every position before it understands; one that knows
+# order is irrelevant must see a target in every position before it understands; one that knows it
 # needs to see each *bag* of letters once. How much is that knowledge worth, and can it be had
 # without ever listing permutations of the data?
 #
@@ -30,6 +30,7 @@ group: str = "permutations"  # of the five places; or "cyclic shifts"
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _xperm import LARGE_TABLE, balanced_sample, isometric, orbits_of_sequences
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.companion import Run, curve, family, mean_se, panel, ticks
@@ -42,15 +43,29 @@ from invariance.linear import RLSClassifier
 run = Run("mroueh2015/xperm", profile=profile, seed=seed, group=group)
 
 # %% tags=["settings"]
-# all that differs between the two profiles
-quick = run.quick
-sizes = [10, 50, 200] if quick else [10, 30, 100, 300, 1000, 2000]  # training samples per class
-draws, shown = (range(2), 200) if quick else (range(100), 1000)  # and the size of the table
-more = range(2, 4) if quick else range(100, 3100)  # at the two smallest sizes, nearest neighbours
-element_counts = [1, 15, 120] if quick else [1, 2, 5, 10, 30, 60, 120]
-element_repetitions, per_class, n_test = (2, 100, 400) if quick else (12, 2000, 28_768)
-template_counts = [1, 5, 25] if quick else [1, 5, 25, 100]
-bin_counts, grid_repetitions = [1, 5, 25], 2 if quick else 30
+if run.quick:
+    sizes = [10, 50, 200]  # training samples per class
+    draws = range(2)  # of training samples and templates
+    table_size = 200  # the size that the table shows
+    further_draws = range(2, 4)  # nearest neighbours at the two smallest sizes
+    element_counts = [1, 15, 120]  # Figure 4, left
+    n_element_draws = 2
+    n_element_train = 100  # per class
+    n_element_test = 400
+    template_counts = [1, 5, 25]  # Figure 4, right
+    n_grid_draws = 2
+else:
+    sizes = [10, 30, 100, 300, 1000, 2000]
+    draws = range(100)
+    table_size = 1000
+    further_draws = range(100, 3100)
+    element_counts = [1, 2, 5, 10, 30, 60, 120]
+    n_element_draws = 12
+    n_element_train = 2000
+    n_element_test = 28_768
+    template_counts = [1, 5, 25, 100]
+    n_grid_draws = 30
+bin_counts = [1, 5, 25]
 
 # %% [markdown]
 # ## The data: 32,768 points, and their orbits
@@ -60,41 +75,24 @@ bin_counts, grid_repetitions = [1, 5, 25], 2 if quick else 30
 # scaled to unit norm, as the paper's theorems ask.
 #
 # We name an orbit by its bag of letters and the first of its sequences in the order of a dictionary.
-# Under all permutations the bag alone decides, so that there are $\binom{12}{5} = 792$ orbits.
+# Under all permutations the bag alone determines it, so that there are $\binom{12}{5} = 792$ orbits.
 
 # %%
 X, y = make_xperm(random_state=seed)
 X = X / np.sqrt(5)
 GROUPS = {"permutations": Permutations, "cyclic shifts": CyclicShifts}
 group = GROUPS[group](5, block=8)
-
-letters = X.reshape(-1, 5, 8).argmax(axis=2)
-bags = np.rint(X.reshape(-1, 5, 8).sum(axis=1) * np.sqrt(5)).astype(int)  # letters counted
-places = group.act(group.elements(), np.repeat(np.arange(5.0), 8)[None])[:, 0, ::8].astype(int)
-codes = np.min([letters[:, moved] @ 8 ** np.arange(5) for moved in places], axis=0)
-orbits, first, orbit_of = np.unique(
-    np.c_[bags, codes], axis=0, return_index=True, return_inverse=True
-)
-bag_of, representatives = orbits[:, :8], X[first]
-counts = {"sequences": len(X), "orbits": len(orbits), "order of the group": group.order}
-pd.DataFrame([counts | {"positive": f"{y.mean():.1%}"}])
+bag_of, first, orbit_of = orbits_of_sequences(X, group)
+representatives = X[first]
+overview = {"sequences": len(X), "orbits": len(first), "order of the group": group.order}
+pd.DataFrame([overview | {"positive": f"{y.mean():.1%}"}])
 
 # %% [markdown]
 # An invariant representation is a table with one row per orbit. We compute it once for each orbit and
 # look it up for each of the 32,768 points. Regularised least squares sees representations through
 # their inner products alone, so a table with more columns than rows may be rotated into as many
 # columns as rows without changing a single prediction:
-
-
-# %%
-def isometric(gram):
-    """Coordinates whose inner products are the given Gram matrix."""
-    if len(gram) > 2000:  # many orbits: quicker, up to a ridge of rounding
-        return np.linalg.cholesky(gram + 1e-12 * np.trace(gram) * np.eye(len(gram)) / len(gram))
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > values[-1] * 1e-13
-    return vectors[:, keep] * np.sqrt(values[keep])
-
+# `isometric` in `_xperm.py` does this from the Gram matrix of the table.
 
 # %% [markdown]
 # ## Six representations
@@ -109,15 +107,18 @@ def isometric(gram):
 
 # %%
 def cdf_table(n_bins, n_templates, draw):
+    """Pooled features of one draw of templates, one row per orbit."""
     features = GroupCDF(group, n_components=n_templates, n_bins=n_bins, random_state=draw)
     table = features.fit(X[:1]).transform(representatives)
-    return table if len(table) > 2000 else isometric(table.astype(float) @ table.T)
+    if len(table) > LARGE_TABLE:
+        return table
+    return isometric(table.astype(float) @ table.T)
 
 
 # %% [markdown]
 # **Haar.** The kernel that these features approximate as $n$ and $m$ grow (theorem 1) is known in
 # closed form; it averages the distance over both orbits, $K_s(x, z) = s\,P - \frac{c}{|G|^2} \sum_{g,
-# g'} \lVert g x - g' z \rVert$. The paper does not say which base kernel its Haar curve uses; we take
+# g'} \lVert g x - g' z \rVert$. The paper does not name the base kernel of its Haar curve; we take
 # this one, because it is the limit that the CDF curves are heading for.
 
 # %%
@@ -128,16 +129,7 @@ haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
 #
 # Templates are drawn afresh in every repetition, together with the training sample.
 
-
 # %%
-def representation(name, draw):
-    """A row for each orbit, or for each point."""
-    if name.startswith("cdf"):
-        n_bins, n_templates = map(int, name.removeprefix("cdf").split("x"))
-        return cdf_table(n_bins, n_templates, draw)
-    return {"haar": haar_table, "bag-of-words": bag_of.astype(float), "raw": X}[name]
-
-
 LABELS = {
     "haar": "Haar kernel",
     "cdf25x25": "CDF(25, 25)",
@@ -148,28 +140,42 @@ LABELS = {
 }
 
 
+# %%
+def representation(name, draw):
+    """Return a row for each orbit, or for each point."""
+    if name.startswith("cdf"):
+        n_bins, n_templates = name.removeprefix("cdf").split("x")
+        return cdf_table(int(n_bins), int(n_templates), draw)
+    tables = {"haar": haar_table, "bag-of-words": bag_of.astype(float), "raw": X}
+    return tables[name]
+
+
+# %% [markdown]
+# Each draw has its own training sample; all other sequences are tested on.
+
+
+# %%
 def training_sample(n_per_class, draw):
     """Balanced training indices, and the mask of all other points."""
     rng = np.random.default_rng([seed, draw])
-    train = np.concatenate(
-        [rng.choice(np.flatnonzero(y == c), n_per_class, replace=False) for c in (0, 1)]
-    )
-    train = rng.permutation(train)
-    test = np.ones(len(y), dtype=bool)
-    test[train] = False
-    return train, test
+    return balanced_sample(y, n_per_class, rng)
 
 
-def accuracy(model, table, train, test):
-    rows = orbit_of if len(table) == len(orbits) else np.arange(len(y))
+def accuracy(model, table, train, is_test):
+    """Test accuracy of a model that is trained on some sequences."""
+    rows = orbit_of if len(table) == len(representatives) else np.arange(len(y))
     model.fit(table[rows[train]], y[train])
-    return np.mean(model.predict(table)[rows][test] == y[test])
+    predicted = model.predict(table)[rows]
+    return np.mean(predicted[is_test] == y[is_test])
 
 
 # %% [markdown]
 # ## Figures 1 and 5: accuracy against training samples
 #
-# Regularised least squares picks $\lambda$ by leave-one-out; all other sequences are tested on.
+# The bag of words is invariant and stays where raw sequences do: invariance alone is not enough. CDF
+# pooling is invariant *and* rich, and approaches the kernel of its limit as templates are added.
+#
+# Regularised least squares picks $\lambda$ by leave-one-out.
 
 
 # %%
@@ -180,30 +186,31 @@ def learning_curves(name, sizes, draws, seed):
     for k, draw in enumerate(draws):
         table = representation(name, draw)
         for i, size in enumerate(sizes):
-            models = RLSClassifier(), KNeighborsClassifier(1, algorithm="brute")
-            sample = training_sample(size, draw)
-            scores[:, k, i] = [accuracy(model, table, *sample) for model in models]
+            train, is_test = training_sample(size, draw)
+            nearest = KNeighborsClassifier(1, algorithm="brute")
+            scores[0, k, i] = accuracy(RLSClassifier(), table, train, is_test)
+            scores[1, k, i] = accuracy(nearest, table, train, is_test)
     return 100 * scores
 
 
-curves = {}
+curves = {"rls": {}, "1-nn": {}}  # by learner and representation, shape (draws, sizes)
 for name in LABELS:
-    curves["rls", name], curves["1-nn", name] = learning_curves(name, sizes, draws, seed)
+    curves["rls"][name], curves["1-nn"][name] = learning_curves(name, sizes, draws, seed)
 
 # %%
+LEARNERS = {"rls": "Regularised least squares reaches", "1-nn": "The nearest neighbour reaches"}
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True)
-titles = {"rls": "regularised least squares", "1-nn": "nearest neighbour"}
-for axis, (learner, title) in zip(axes, titles.items(), strict=True):
-    end = {name: curves[learner, name][:, -1].mean() for name in LABELS}
+for axis, (learner, words) in zip(axes, LEARNERS.items(), strict=True):
+    last = {name: values[:, -1].mean() for name, values in curves[learner].items()}
     panel(
         axis,
         sizes,
-        {label: (name, curves[learner, name]) for name, label in LABELS.items()},
+        {label: (name, curves[learner][name]) for name, label in LABELS.items()},
         log="x",
         ends=None,
         xlabel="training samples per class",
-        title=f"{title}: {end['cdf25x25']:.0f} % pooled,\n{end['bag-of-words']:.0f} % from counts of "
-        f"letters, {end['raw']:.0f} % from raw sequences",
+        title=f"{words} {last['cdf25x25']:.0f} % pooled,\n{last['bag-of-words']:.0f} % from counts of "
+        f"letters, {last['raw']:.0f} % from raw sequences",
     )
 axes[0].set_ylabel("accuracy on the remaining sequences (%)")
 axes[1].legend(loc="lower right")
@@ -213,67 +220,71 @@ run.figure(
     caption="Mean over random training samples (and random templates), bars: two standard errors. "
     "The paper's Figures 1 and 5 print curves, and no numbers.",
 )
-at = sizes.index(shown)
+
+# %%
+at = sizes.index(table_size)
 table = {"representation": LABELS.values()}
 for learner, column in (("rls", "RLS, %"), ("1-nn", "1-NN, %")):
-    table[column] = [f"{mean_se(curves[learner, name][:, at]):.2f}" for name in LABELS]
-caption = f"Accuracy at {shown:,} training samples per class, mean and standard error."
+    table[column] = [f"{mean_se(curves[learner][name][:, at]):.2f}" for name in LABELS]
+caption = f"Accuracy at {table_size:,} training samples per class, mean and standard error."
 run.table(pd.DataFrame(table), "accuracy", caption=caption)
 
 # %% [markdown]
-# **What to look for.** The bag of words is invariant and yet has to stay where raw sequences do, for
-# want of a nonlinear function of counts: invariance alone is not enough. CDF pooling is invariant
-# *and* rich, and approaches the kernel of its limit as templates are added.
+# **What to look for.** The bag of words lacks a nonlinear function of counts, which pooled distributions
+# have. The claim of Figure 1 orders the representations at every size.
 
 
 # %%
 def at_every_size(learner):
-    """Accuracy in % of every representation at every size drawn, by name and size."""
-    return {
-        f"{name} at {n}": curves[learner, name][:, i]
-        for name in LABELS
-        for i, n in enumerate(sizes)
-    }
+    """Accuracy in % of every representation at every size, by name and size."""
+    scores = {}
+    for name, values in curves[learner].items():
+        for i, n in enumerate(sizes):
+            scores[f"{name} at {n}"] = values[:, i]
+    return scores
 
-
-order = []
-for n in sizes:
-    order += [
-        f"haar at {n} >= cdf25x25 at {n} > cdf25x10 at {n} > cdf25x1 at {n}",
-        f"cdf25x25 at {n} > raw at {n}",
-        f"cdf25x25 at {n} > bag-of-words at {n}",
-    ]
-run.claim(
-    "mroueh2015/fig1-rls-order",
-    order=order,
-    scores=at_every_size("rls"),
-    paired=True,
-    level=0.5,
-    note=f"at {shown:,} samples per class CDF(25, 25) stays "
-    f"{(curves['rls', 'haar'] - curves['rls', 'cdf25x25'])[:, at].mean():.2f} points below the Haar "
-    "kernel",
-)
 
 # %% [markdown]
-# Nearest neighbours need no linear separation, only that an orbit lies close to its like. "With
-# enough templates and bins", says the caption, the features outperform raw sequences and the bag of
-# words; its legend shows one template. The bag of words has a handicap: many bags are at equal
+# Nearest neighbours need no linear separation, only that an orbit lies close to its like. According
+# to the caption the features outperform raw sequences and the bag of words "with enough templates and
+# bins"; its legend shows one template. The bag of words has a handicap: many bags are at equal
 # distance, one or two swapped letters away, which costs more with more sequences.
 
 # %%
-nearest = at_every_size("1-nn")
+nearest_scores = at_every_size("1-nn")
 for name in ("cdf25x25", "bag-of-words", "raw"):
-    found = learning_curves(name, sizes[:2], more, seed)[1]
-    nearest |= {f"{name} at {n}": values for n, values in zip(sizes, found.T, strict=False)}
+    _, further = learning_curves(name, sizes[:2], further_draws, seed)
+    for i, n in enumerate(sizes[:2]):
+        nearest_scores[f"{name} at {n}"] = further[:, i]
+
+# %% tags=["claims"]
+rls_order = []
+for n in sizes:
+    rls_order.append(f"haar at {n} >= cdf25x25 at {n} > cdf25x10 at {n} > cdf25x1 at {n}")
+    rls_order.append(f"cdf25x25 at {n} > raw at {n}")
+    rls_order.append(f"cdf25x25 at {n} > bag-of-words at {n}")
+distance = (curves["rls"]["haar"] - curves["rls"]["cdf25x25"])[:, at].mean()
+run.claim(
+    "mroueh2015/fig1-rls-order",
+    order=rls_order,
+    scores=at_every_size("rls"),
+    paired=True,
+    level=0.5,
+    note=f"at {table_size:,} samples per class CDF(25, 25) stays {distance:.2f} points below the Haar "
+    "kernel",
+)
+nearest_order = []
+for n in sizes:
+    nearest_order += [f"cdf25x25 at {n} > bag-of-words at {n}", f"cdf25x25 at {n} > raw at {n}"]
 run.claim(
     "mroueh2015/fig1-knn-order",
-    order=[f"cdf25x25 at {n} > {other} at {n}" for n in sizes for other in ("bag-of-words", "raw")],
-    scores=nearest,
+    order=nearest_order,
+    scores=nearest_scores,
     paired=True,
 )
 
 # %% [markdown]
-# ## Figure 4, left: what if only some group elements are known?
+# ## Figure 4, left: sampled group elements
 #
 # Now the templates are moved by $r$ permutations drawn at random instead of all 120. The features
 # are then invariant only in the limit, and every sequence needs features of its own.
@@ -281,21 +292,24 @@ run.claim(
 
 # %%
 @run.cache
-def element_scores(element_counts, repetitions, per_class, n_test, seed):
-    """Accuracies of shape (repetitions, element counts), CDF(25, 25)."""
-    scores = np.empty((repetitions, len(element_counts)))
-    for draw in range(repetitions):
-        train, test = training_sample(per_class, draw)
-        test = np.random.default_rng([seed, draw]).permutation(np.flatnonzero(test))[:n_test]
-        for i, n_transforms in enumerate(element_counts):
-            features = GroupCDF(group, 25, n_bins=25, n_transforms=n_transforms, random_state=draw)
-            Z = features.fit(X[:1]).transform(X[train])
-            model = RLSClassifier().fit(Z, y[train])
+def element_scores(element_counts, n_draws, per_class, n_test, seed):
+    """Accuracies of shape (draws, element counts), CDF(25, 25)."""
+    scores = np.empty((n_draws, len(element_counts)))
+    for draw in range(n_draws):
+        train, is_test = training_sample(per_class, draw)
+        rng = np.random.default_rng([seed, draw])
+        test = rng.permutation(np.flatnonzero(is_test))[:n_test]
+        for i, n_elements in enumerate(element_counts):
+            features = GroupCDF(group, 25, n_bins=25, n_transforms=n_elements, random_state=draw)
+            features.fit(X[:1])
+            model = RLSClassifier().fit(features.transform(X[train]), y[train])
             scores[draw, i] = model.score(features.transform(X[test]), y[test])
     return scores
 
 
-elements = 100 * element_scores(element_counts, element_repetitions, per_class, n_test, seed)
+by_elements = 100 * element_scores(
+    element_counts, n_element_draws, n_element_train, n_element_test, seed
+)
 
 # %% [markdown]
 # ## Figure 4, right: templates or bins?
@@ -306,31 +320,32 @@ elements = 100 * element_scores(element_counts, element_repetitions, per_class, 
 
 # %%
 @run.cache
-def grid_scores(template_counts, bin_counts, repetitions, seed):
-    """Accuracies of shape (repetitions, bins, templates), 2,000 training points per class."""
-    scores = np.empty((repetitions, len(bin_counts), len(template_counts)))
-    for draw in range(repetitions):
-        sample = training_sample(2000, draw)
+def grid_scores(template_counts, bin_counts, n_draws, seed):
+    """Accuracies of shape (draws, bins, templates), 2,000 training points per class."""
+    scores = np.empty((n_draws, len(bin_counts), len(template_counts)))
+    for draw in range(n_draws):
+        train, is_test = training_sample(2000, draw)
         for i, n_bins in enumerate(bin_counts):
             for j, n_templates in enumerate(template_counts):
                 table = cdf_table(n_bins, n_templates, draw)
-                scores[draw, i, j] = accuracy(RLSClassifier(), table, *sample)
+                scores[draw, i, j] = accuracy(RLSClassifier(), table, train, is_test)
     return scores
 
 
-grid = 100 * grid_scores(template_counts, bin_counts, grid_repetitions, seed)
+grid = 100 * grid_scores(template_counts, bin_counts, n_grid_draws, seed)
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
-mean = curve(axes[0], element_counts, elements, "group")
+mean = curve(axes[0], element_counts, by_elements, "group")
 axes[0].set(
     xscale="log",
-    xlabel=f"sampled group elements ({per_class:,} training samples per class)",
+    xlabel=f"sampled group elements ({n_element_train:,} training samples per class)",
     ylabel="accuracy (%)",
-    title=f"{element_counts[0]} to {element_counts[-1]} elements: {mean[0]:.0f} to {mean[-1]:.0f} %",
+    title=f"{element_counts[0]} to {element_counts[-1]} elements give "
+    f"{mean[0]:.0f} to {mean[-1]:.0f} %",
 )
 ticks(axes[0], element_counts)
-few, many = grid[:, -1, 0].mean(), grid[:, -1, -1].mean()
+with_most_bins = grid[:, -1].mean(axis=0)
 panel(
     axes[1],
     template_counts,
@@ -339,8 +354,8 @@ panel(
     ends=None,
     xlabel=f"templates (all {group.order} elements, 2,000 training samples per class)",
     ylabel="accuracy (%)",
-    title=f"{template_counts[0]} to {template_counts[-1]} templates: {few:.0f} to {many:.0f} % "
-    f"with {bin_counts[-1]} bins",
+    title=f"{template_counts[0]} to {template_counts[-1]} templates give "
+    f"{with_most_bins[0]:.0f} to {with_most_bins[-1]:.0f} %\nwith {bin_counts[-1]} bins",
 )
 axes[1].legend()
 run.figure(
@@ -354,28 +369,33 @@ run.figure(
 # Elements are drawn with replacement: 120 draws reach about 76 of the 120 permutations. To see
 # whether templates are worth more than bins, compare five with five, and one with 25.
 
-# %%
-names = [f"{r} elements" for r in element_counts]
+# %% tags=["claims"]
+element_names = [f"{n} elements" for n in element_counts]
 run.claim(
     "mroueh2015/fig4-group-elements",
-    order=" > ".join(reversed(names)),
-    scores={name: elements[:, i] for i, name in enumerate(names)},
+    order=" > ".join(reversed(element_names)),
+    scores=dict(zip(element_names, by_elements.T, strict=True)),
     paired=True,
     note=f"half as many sampled elements as the group has cost "
-    f"{(elements[:, -1] - elements[:, -2]).mean():.2f} points",
+    f"{(by_elements[:, -1] - by_elements[:, -2]).mean():.2f} points",
 )
 
-three = (25, 5, 1)
+# %% tags=["claims"]
+shared_counts = (25, 5, 1)  # of bins and of templates
+grid_order = []
+for m in shared_counts:
+    grid_order.append(" > ".join(f"{n} bins x {m}" for n in shared_counts))
+for n in shared_counts:
+    grid_order.append(" > ".join(f"{n} bins x {m}" for m in shared_counts))
+grid_by_name = {}
+for i, n in enumerate(bin_counts):
+    for j, m in enumerate(template_counts):
+        if m in shared_counts:
+            grid_by_name[f"{n} bins x {m}"] = grid[:, i, j]
 run.claim(
     "mroueh2015/fig4-templates-bins",
-    order=[" > ".join(f"{n} bins x {m}" for n in three) for m in three]
-    + [" > ".join(f"{n} bins x {m}" for m in three) for n in three],
-    scores={
-        f"{n} bins x {m}": grid[:, i, j]
-        for i, n in enumerate(bin_counts)
-        for j, m in enumerate(template_counts)
-        if n in three and m in three
-    },
+    order=grid_order,
+    scores=grid_by_name,
     paired=True,
 )
 

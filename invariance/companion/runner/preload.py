@@ -14,7 +14,8 @@ sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 _OURS = (
     "companion.cli", "companion.run.run", "companion.runner.worker",
-    "beyond", "datasets", "evaluation", "features", "groups", "kernels", "linear", "spectral", "theory",
+    "beyond", "datasets", "evaluation", "features", "groups", "kernels", "linear", "spectral",
+    "theory",
 )  # fmt: skip
 for _name in (
     "jupytext", "nbformat", "papermill.engines", "nbclient.exceptions", "psutil",

@@ -61,7 +61,9 @@ class Outcome:
         return 1 + int(means[1:].argmax())
 
 
-def compare(task: Task, *, n_splits: int, n_test: int, noise: float, seed: Sequence[int]) -> Outcome:
+def compare(
+    task: Task, *, n_splits: int, n_test: int, noise: float, seed: Sequence[int]
+) -> Outcome:
     """Return the scores of all methods on splits that are drawn anew.
 
     Scores are R2 for numbers and accuracies for labels. Gaussian `noise`, a share of the targets'

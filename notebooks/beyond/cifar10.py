@@ -112,6 +112,7 @@ def pooling_of(n_templates, threshold, seed, stride=1):
     )
 
 
+# %%
 def scale_of(features, power):
     """Return the factor that gives powers of features a total variance of one."""
     total_variance = np.var(features**power, axis=0).sum()
@@ -149,6 +150,7 @@ def held_out(threshold, seed):
     return accuracies
 
 
+# %%
 BY = (
     f"accuracy on {N_HELD_OUT:,} training images, {N_LEARN:,} others to learn from, "
     f"{FEW_TEMPLATES:,} templates"
@@ -160,6 +162,7 @@ threshold = run.select(
     by=f"{BY}, better power",
 )
 power = run.select("power", [1, 0.5], scores=lambda: held_out(threshold, 0), by=BY)
+
 
 # %% [markdown]
 # ## Measuring
@@ -181,6 +184,7 @@ INGREDIENTS = {
 }
 
 
+# %%
 def accuracy_of(features, power, labels):
     """Return the test accuracy (%) of powers of features; the training images come first."""
     n = N_TRAIN_DRAW
@@ -192,6 +196,7 @@ def accuracy_of(features, power, labels):
     return 100 * model.score(X[n:], labels[n:])
 
 
+# %%
 @run.cache
 def small_fits(seed, threshold):
     """Return the accuracy (%) of each row, with few templates and images."""
@@ -208,6 +213,7 @@ def small_fits(seed, threshold):
 
 
 draws = np.array([small_fits(seed, threshold) for seed in run.seeds])
+
 
 # %% [markdown]
 # At full size there are more templates and all images, which pass through the classifier in blocks.
@@ -238,6 +244,7 @@ def at_full_size(seed, threshold, power):
 
 
 best, seconds = at_full_size(run.seeds[0], threshold, power)
+
 
 # %% [markdown]
 # ## Results

@@ -117,6 +117,7 @@ def described(images):
     return vectors
 
 
+# %%
 def with_copies(images, strength, seed):
     """Return images followed by their copies, in the same order again and again."""
     n_copies = N_WITH_COPIES // len(images) - 1
@@ -173,6 +174,7 @@ def left_out_accuracies(name, description, strength, n_draws):
 BY = f"leave-one-out accuracy, {N_DRAWS} samples of {N_CHOOSE} training images"
 
 
+# %%
 def choose_strength(name):
     def accuracies(strength):
         return left_out_accuracies(name, "pixels", strength, N_DRAWS).max(axis=(1, 2))
@@ -215,6 +217,7 @@ class Method:
         return self.description
 
 
+# %%
 methods = {}
 for name in LOADERS:
     strength = choose_strength(name)
@@ -225,6 +228,7 @@ for name in LOADERS:
         gamma, alpha = choose_gamma_and_alpha(name, description, strength)
         methods[name].append(Method(description, True, strength, gamma, alpha))
 LABELS = ["pixels", "pixels, copies", "scattering", "scattering, copies"]
+
 
 # %% [markdown]
 # ## Measuring
@@ -246,6 +250,7 @@ def test_of(name):
     return described(images[rows]), labels[rows]
 
 
+# %%
 def predict(X, Y, X_test, gamma, alpha):
     """Return the classes that ridge regression gives to test points."""
     kernel = Gaussian(gamma)
@@ -320,6 +325,7 @@ METHOD_STYLES = {
 }
 
 
+# %%
 def draw_accuracies(axis, name):
     """Draw the accuracy of each method on one data set against the number of images."""
     curves = {}

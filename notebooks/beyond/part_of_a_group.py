@@ -187,6 +187,7 @@ def left_out_errors(inverse, dual, n):
     return np.linalg.solve(blocks, dual.reshape(n, r, 1))
 
 
+# %%
 def fit_copies(bases, part, X, y):
     """Return the predictions of ridge regression on all copies."""
     n = len(X)
@@ -225,6 +226,7 @@ def fit(method, part, X, y, draw):
     return best_by_leave_one_out(candidates, RLSRegressor(), X=X, y=y)
 
 
+# %%
 @run.cache
 def with_parts(method, sizes, draw):
     """Return risk, relative discrepancy and CPU seconds, (sizes, 3), for one growing part."""
@@ -298,6 +300,7 @@ def cost_row(method, i):
     return row
 
 
+# %%
 run.table(
     [
         cost_row("haar", 0),
@@ -310,6 +313,7 @@ run.table(
     caption="Means over draws, with the standard error of the risk. The time is to fit (three "
     "bandwidths) and to predict.",
 )
+
 
 # %% [markdown]
 # ## The whole group is worth a factor |G| in samples
@@ -356,6 +360,7 @@ def basis_of(name):
     return MANIFOLDS[name].truncate(degree=DEGREES[name])
 
 
+# %%
 def invariants(name, m):
     """Return the functions invariant under the cyclic group of order m, a matrix per eigenspace."""
     if m == 1:
@@ -385,6 +390,7 @@ def risks_by_penalty(V, gram, moments, scale, coefficients):
     return np.sum((estimate - coefficients[:, None]) ** 2, axis=0)
 
 
+# %%
 @run.cache
 def risks(name, orders, sizes, draw, noise, first_seed):
     """Return risks (orders, sizes, penalties) for one target and sample, and target energies."""
@@ -456,6 +462,7 @@ def gain_exponent(mean):
     return (log_gains(mean) * log_orders[:, None]).sum() / (2 * log_orders @ log_orders)
 
 
+# %%
 def jackknife(statistic, samples):
     """Return a statistic of the mean of samples, and its standard error."""
     n = len(samples)
@@ -464,6 +471,7 @@ def jackknife(statistic, samples):
     return Score(statistic(mean), np.sqrt((n - 1) ** 2 / n * np.var(values, ddof=1)))
 
 
+# %%
 def exponent_columns(exponent, half_width, limit, prediction):
     """Return the columns of a measured exponent with its interval and the theory's values."""
     n_draws_needed = N_GAIN_DRAWS * (half_width / 0.1) ** 2
@@ -486,6 +494,7 @@ class Gain:
     exponent: Score
 
 
+# %%
 gains = {}
 rows = []
 for name in SMOOTHNESS:
@@ -509,6 +518,7 @@ run.table(
     "and the prediction of bias and variance at these numbers; draws, and the draws that ± 0.1 takes.",
 )
 
+
 # %% [markdown]
 # The left panel draws risks against $n |G|$, where the curves of all groups should agree.
 
@@ -524,6 +534,7 @@ def largest_ratio(mean):
     return max(ratios)
 
 
+# %%
 def draw_risks(axis, risk):
     """Draw the risks on the sphere against samples times the order of the group."""
     styles = ("raw", "bag-of-words", "haar", "local")
@@ -537,6 +548,7 @@ def draw_risks(axis, risk):
     axis.legend()
 
 
+# %%
 def draw_gains(axis):
     """Draw the gains in samples against the order of the group."""
     styles = {"circle": "haar", "torus": "cdf", "sphere": "spec-avg"}

@@ -85,6 +85,7 @@ run.uses_data(molecules())
 FOLDS = np.random.default_rng(0).permuted(molecules().folds, axis=1)
 
 
+# %%
 @cache
 def training_part(k):
     """Return positions, charges and energies of all folds but k, and their row numbers."""
@@ -103,6 +104,7 @@ def first_of_fold(fold, n, k):
     return [array[places] for array in arrays]
 
 
+# %%
 @cache
 def atoms_of(n):
     """Return positions and charges of n molecules of each fold, without energies."""
@@ -134,6 +136,7 @@ def neighbour_weights(positions, charges):
     return weights.astype(np.float32)
 
 
+# %%
 @cache
 def environments(n, cutoff, width, neighbour_weight):
     positions, charges = atoms_of(n)
@@ -175,6 +178,7 @@ class Setting:
     unlike: float = 0
 
 
+# %%
 @cache
 def normalized_gram(n, descriptor, neighbours, gamma, labelled):
     """Return a set kernel's Gram matrix with a mean diagonal of one, and CPU seconds."""
@@ -187,6 +191,7 @@ def normalized_gram(n, descriptor, neighbours, gamma, labelled):
     return K, time.process_time() - start
 
 
+# %%
 def gram(n, setting):
     """Return the sum of a setting's set kernels, and the CPU seconds of all."""
     first = normalized_gram(n, setting.descriptor, setting.neighbours, setting.gamma, True)
@@ -240,6 +245,7 @@ def known_energies(n):
     return energies
 
 
+# %%
 @run.cache
 def inner_errors(setting):
     """Return mean absolute errors by test fold and penalty: means over the inner folds."""
@@ -274,6 +280,7 @@ def choose(name, k, grid, setting_of):
     )
 
 
+# %%
 def choose_penalty(name, k, setting):
     return run.select(
         f"penalty {name}, fold {k + 1}",
@@ -297,6 +304,7 @@ STEPS = [
 ]
 
 
+# %%
 def chosen_settings(k):
     """Yield the chosen setting of each step for test fold k."""
     plain = tuple(DESCRIPTORS[0])
@@ -326,12 +334,14 @@ def chosen_settings(k):
     yield Setting(descriptor, gamma, neighbours, second, unlike)
 
 
+# %%
 settings = {step: [] for step in STEPS}
 penalties = {step: [] for step in STEPS}
 for k in range(N_FOLDS):
     for step, setting in zip(STEPS, chosen_settings(k), strict=True):
         settings[step].append(setting)
         penalties[step].append(choose_penalty(step, k, setting))
+
 
 # %% [markdown]
 # ## Measuring
@@ -416,6 +426,7 @@ def draw_steps(axis, name, error_by_step):
     axis.set_title(f"Four steps take the {name} from {first:.2f} to {last:.2f}")
 
 
+# %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True)
 draw_steps(axes[0], "MAE", mae)
 draw_steps(axes[1], "RMSE", rmse)
@@ -425,6 +436,7 @@ run.figure(
     caption="Five folds (dots), their mean and two standard errors. Dotted lines: the aims set "
     "beforehand.",
 )
+
 
 # %%
 best_mae = mean_se(mae[STEPS[-1]])

@@ -92,6 +92,7 @@ def photographs():
 run.uses_data(photographs())
 
 
+# %%
 @run.cache
 def few_photographs(n, draw):
     """Return the accuracy (%) on test images with n training images, and CPU seconds."""
@@ -157,6 +158,7 @@ else:
 run.uses_data(digits)
 
 
+# %%
 @run.cache
 def turned_digits(n, average, draw):
     """Return the accuracy (%) on turned digits with n upright ones, and CPU seconds."""
@@ -228,6 +230,7 @@ class Measured:
     notebook: str
 
 
+# %%
 @dataclass
 class Record:
     """A published number beside ours."""
@@ -270,6 +273,7 @@ def read(notebook, table, where, column, seconds=None):
     return Measured(score, row.get(seconds, ""), notebook)
 
 
+# %%
 def measured_here(values):
     """Return a score of this notebook from accuracies and seconds, one row per draw."""
     accuracies, seconds = values.T
@@ -388,6 +392,7 @@ def series_record(name):
     return Record(f"UCR {name}", minirocket.score.mean, source, SAME_RESAMPLES, ours)
 
 
+# %%
 series_records = []
 series_table = saved("compare/series", "accuracy", profile)
 for name in ("OSULeaf", "ArrowHead", "GunPoint"):
@@ -395,6 +400,7 @@ for name in ("OSULeaf", "ArrowHead", "GunPoint"):
         cells, _ = series_table
         if "MiniRocket" in cells[cells["data"] == name]["method"].tolist():
             series_records.append(series_record(name))
+
 
 # %% [markdown]
 # ## All records
@@ -480,6 +486,7 @@ def largest_steps(notebook, table, column):
     return "; ".join(f"{idea} {steps[idea]:+.2f}" for idea in order)
 
 
+# %%
 AIMS = {
     "Rotated MNIST (rebuilt)": 99.2,
     CIFAR_FEW: CNTK[CIFAR_SIZES[-1]],
@@ -501,6 +508,7 @@ for task, aim in AIMS.items():
             row["what gave most"] = largest_steps(*INGREDIENTS[task])
         table.append(row)
 run.table(table, "aims", caption="Aims, distances, and the largest contributions of ingredients.")
+
 
 # %% [markdown]
 # ## Try it

@@ -82,6 +82,7 @@ def rebuilt(seed, never_test=None):
 choosing = rebuilt(0)
 run.uses_data(choosing)
 
+
 # %% [markdown]
 # ## The features: edges, and edges of edges
 #
@@ -162,6 +163,7 @@ class Method:
     averaged: bool
 
 
+# %%
 def chosen(row, weights, averaged):
     gamma = run.select(
         f"gamma, {row}",
@@ -178,6 +180,7 @@ def chosen(row, weights, averaged):
     return Method(weights, gamma, alpha, averaged)
 
 
+# %%
 NOT_AVERAGED = "both layers, no average"
 EDGES = "edges"
 TWO_LAYERS = "edges and edges of edges"
@@ -188,6 +191,7 @@ methods = {
     TWO_LAYERS: chosen(TWO_LAYERS, [second_weight], averaged=True),
     THREE_LAYERS: chosen(THREE_LAYERS, [second_weight, third_weight], averaged=True),
 }
+
 
 # %% [markdown]
 # ## Measuring
@@ -210,6 +214,7 @@ def predict(kernel, X_train, labels, X_test, alpha):
     return (np.concatenate(decisions) + Y.mean(axis=0)).argmax(axis=1)
 
 
+# %%
 @run.cache
 def test_accuracies(seed, never_test, methods):
     """Return the accuracy (%) on test images and CPU seconds for each method."""

@@ -99,6 +99,7 @@ def sorted_coordinates(X):
     return np.sort(X, axis=1)
 
 
+# %%
 def pooled(n_features, number):
     """Return a map: means over a set of random Fourier features of one number."""
     rng = np.random.default_rng((seed, number))
@@ -153,6 +154,7 @@ class Constants:
         return constant / self.upper_among
 
 
+# %%
 def constants(features, group):
     options = {"n_pairs": N_PAIRS, "random_state": seed}
     among = separation_report(features, group, X, n_steps=0, **options)
@@ -197,6 +199,7 @@ def draw_constants(axis, height, result, color):
         axis.plot(FLOOR, height, "<", color=color)
 
 
+# %%
 descriptions = []
 fig, axis = plt.subplots(figsize=(8, 3.4))
 for height, (name, result) in enumerate(results.items()):
@@ -217,6 +220,7 @@ run.figure(
     caption=f"{N_TEMPLATES} templates. Thick: among the points; thin: the worst pairs of the search. "
     f"Arrows: below {FLOOR:g} of the largest, no lower constant was found.",
 )
+
 
 # %%
 rows = []
@@ -344,10 +348,12 @@ def distance_ratio(features, t):
     return np.linalg.norm(first - second) / (np.sqrt(2) * t)
 
 
+# %%
 curves = {}
 for name, maps in POOLINGS.items():
     values = [[distance_ratio(features, t) for t in DISTANCES] for features in maps]
     curves[name] = (POOLING_STYLES[name], np.array(values))
+
 
 # %%
 _, pooled_ratios = curves["pooled features"]
@@ -377,6 +383,7 @@ def aligned(pair):
     return first, orbit[np.argmin(distances)]
 
 
+# %%
 mirrored = np.concatenate([X[:5], X[:5, ::-1]])
 mirror = separation_report(spectrum, shifts, mirrored, n_pairs=5, n_steps=0, random_state=seed)
 power = results["power spectrum (shifts)"]
@@ -388,6 +395,7 @@ WORST_PAIRS = {
     f"histograms: {histogram.lower:.0e}": histogram.worst,
     f"max filters: {max_filter.lower:.1g}": max_filter.worst,
 }
+
 
 # %%
 fig, axes = plt.subplots(1, len(WORST_PAIRS), figsize=(11, 2.4))

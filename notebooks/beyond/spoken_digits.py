@@ -79,6 +79,7 @@ is_authors_test = np.asarray(recordings().repetition) < N_TEST_REPETITIONS
 run.uses_data(recordings())
 
 
+# %%
 @cache
 def without(speaker):
     """Return waveforms and labels of all but one speaker, in the order of the data set."""
@@ -89,6 +90,7 @@ def without(speaker):
     return data.data[:n][order], labels[order]
 
 
+# %%
 @cache
 def waveforms():
     """Return all waveforms: each speaker's as a training speaker of another speaker's test."""
@@ -126,6 +128,7 @@ def stretched(image, n_samples):
     return (1 - weights) * image[lower] + weights * image[lower + 1]
 
 
+# %%
 @cache
 def spectrograms(step):
     """Return unit vectors: 0 as recorded, 1 at one length, 2 without levels."""
@@ -158,6 +161,7 @@ STEPS = {
 }
 
 
+# %%
 @lru_cache(maxsize=3)
 def gram(step, reduction, gamma):
     """Return the symmetric kernel matrix of all recordings."""
@@ -172,6 +176,7 @@ def gram(step, reduction, gamma):
     return base(X)
 
 
+# %%
 def decisions(K, labels, train, test, alpha):
     """Return scores of test recordings by ridge regression, one column per digit."""
     Y = np.where(labels[train, None] == np.arange(10), 1.0, -1.0)
@@ -241,6 +246,7 @@ def choose(row, k):
 
 
 chosen = {row: [choose(row, k) for k in range(len(SPEAKERS))] for row in REDUCTIONS}
+
 
 # %% [markdown]
 # ## Measuring

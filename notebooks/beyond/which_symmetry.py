@@ -105,6 +105,7 @@ def orders(*cycles):
     return GeneratedPermutations(permutations)
 
 
+# %%
 def turns(*parts):
     """Return the rotations about the third axis that these parts of a turn generate."""
     matrices = []
@@ -157,6 +158,7 @@ class Lattice:
     subgroups: dict
 
 
+# %%
 def lattice_of(basis, groups):
     subspaces = {}
     for name, group in groups.items():
@@ -171,10 +173,12 @@ def lattice_of(basis, groups):
     return Lattice(basis, subspaces, subgroups)
 
 
+# %%
 LATTICES = {}
 for name, groups in GROUPS.items():
     basis = Sphere(3, degree=8) if name == "sphere" else Torus(6, degree=2)
     LATTICES[name] = lattice_of(basis, groups)
+
 
 # %%
 rows = []
@@ -214,6 +218,7 @@ def random_coefficients(name, planted, rng):
     return coefficients / np.linalg.norm(coefficients)
 
 
+# %%
 def draw(name, planted, n, number):
     """Return values of the eigenfunctions at n points, noisy values, and coefficients."""
     lattice = LATTICES[name]
@@ -258,10 +263,12 @@ def search(name, Phi, y, margin=MARGIN):
     )
 
 
+# %%
 shown_size = SIZES[min(2, len(SIZES) - 1)]
 Phi, y, _ = draw("ring", "C6", shown_size, 0)
 example = search("ring", Phi, y)
 print(example)
+
 
 # %% [markdown]
 # The figure draws the lattice of the ring, with the verdict on each group.
@@ -280,6 +287,7 @@ def largest_subgroups(group):
     return [name for name in subgroups[group] if name not in smaller] or ["no group"]
 
 
+# %%
 def draw_lattice(axis, result):
     for group in GROUPS["ring"]:
         for subgroup in largest_subgroups(group):
@@ -334,6 +342,7 @@ def searches(name, planted, n, n_draws, margin):
     return results
 
 
+# %%
 @dataclass(frozen=True)
 class Rates:
     """Per draw 0 or 100: planted group found, wrong group supported, right group refuted."""
@@ -343,6 +352,7 @@ class Rates:
     false_refutation: np.ndarray
 
 
+# %%
 def rates(name, planted, n, n_draws, margin=MARGIN):
     right = right_groups(name, planted)
     recovery = []
@@ -384,6 +394,7 @@ def residual_squares(Phi, y):
     return np.sum((y - Phi @ coefficients) ** 2), coefficients
 
 
+# %%
 def f_tests(Phi, y, subspaces):
     """Return by group the share of the estimate's norm outside the invariants, and p-values."""
     n, D = Phi.shape
@@ -400,6 +411,7 @@ def f_tests(Phi, y, subspaces):
     return shares, p_values
 
 
+# %%
 def not_refuted(p_values):
     """Return the groups that Holm's method does not refute at the level of 5 %."""
     order = sorted(p_values, key=p_values.get)
@@ -444,6 +456,7 @@ def squared_error(V, Phi, y, coefficients):
     return np.sum(errors[1:] ** 2)
 
 
+# %%
 @run.cache
 def errors(planted, n, n_draws):
     """Return squared errors without a group, with the found and with the planted group."""
@@ -465,6 +478,7 @@ def errors(planted, n, n_draws):
 costs = np.array([errors("C6", n, N_SOME) for n in SIZES])  # (sizes, draws, 3)
 
 
+# %%
 def crossing(curve, level):
     """Return the size at which a curve first rises to a level, interpolated, or NaN."""
     reached = np.flatnonzero(np.array(curve) >= level)

@@ -134,6 +134,7 @@ def mean_error(predicted, target):
     return np.nan_to_num(np.abs(predicted - target).mean(), nan=np.inf)
 
 
+# %%
 def residuals_of_counts(charges, energies, train):
     """Return the residuals of a linear fit of atom counts to training molecules."""
     counts = np.stack([(charges == element).sum(axis=1) for element in ELEMENTS], axis=1)
@@ -252,6 +253,7 @@ def molecules():
     return arrays(load())
 
 
+# %%
 @cache
 def atoms_of(descriptor):
     """Return the environments of all atoms, and the CPU seconds that they took."""
@@ -269,6 +271,7 @@ def bag_distances():
     return cdist(bag, bag, "cityblock")
 
 
+# %%
 @cache
 def gram(method, setting):
     """Return the Gram matrix of all molecules, and the CPU seconds that it took."""
@@ -301,6 +304,7 @@ class KernelModel:
         return self.gram[np.ix_(test, train)] @ dual
 
 
+# %%
 class FeatureModel:
     """Predictions of ridge regression on features of all molecules."""
 
@@ -402,6 +406,7 @@ def draw_methods(axis):
     axis.set_xlabel("mean absolute error (kcal/mol)")
 
 
+# %%
 def draw_distribution(axis):
     """Draw the share of molecules below each error."""
     for name, method in METHODS.items():

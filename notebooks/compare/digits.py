@@ -156,6 +156,7 @@ def pooling(repetition):
     return [GroupCDF(group, n_templates, n_bins=n_bins, **options) for n_bins in (10, 25)]
 
 
+# %%
 def features(method, X, repetition):
     """Return the candidates of an orbit feature map."""
     options = {"side": "first", "random_state": repetition}
@@ -211,6 +212,7 @@ def fit_scattering(X, y):
     return lambda X_test: predict(wavelets.transform(X_test))
 
 
+# %%
 def fit(method, X, y, repetition):
     """Return a function from images to classes."""
     if method == "tangent-distance":

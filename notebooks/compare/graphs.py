@@ -113,6 +113,7 @@ def refined(labels, adjacency):
     return new_labels
 
 
+# %%
 def count_gram(counts):
     """Return the inner products of counters."""
     columns = {}
@@ -126,6 +127,7 @@ def count_gram(counts):
     return X @ X.T
 
 
+# %%
 def subtree_kernels(graphs, kinds, depths=(1, 2, 3, 4)):
     """Return the Gram matrices of the Weisfeiler-Leman subtree kernel, one per depth."""
     labels = [[str(kind) for kind in np.argmax(one_hot, axis=1)] for one_hot in kinds]
@@ -155,6 +157,7 @@ def grakel_graph(adjacency, one_hot):
     return Graph(edges, node_labels=dict(enumerate(labels)))
 
 
+# %%
 def same_as_grakel(graphs, kinds, depths=(1, 2, 3, 4)):
     """Return whether grakel's subtree kernel has the same Gram matrices."""
     from grakel.kernels import VertexHistogram, WeisfeilerLehman
@@ -205,6 +208,7 @@ def random_graph(rng):
     return A
 
 
+# %%
 def ring(rng):
     """Return the directed adjacency matrix of a ring of neighbours with some edges rewired."""
     A = np.zeros((N_NODES, N_NODES))
@@ -220,6 +224,7 @@ def ring(rng):
     return A
 
 
+# %%
 def world(is_small, rng):
     """Return a symmetric adjacency matrix with its nodes in random order."""
     A = ring(rng) if is_small else random_graph(rng)
@@ -249,6 +254,7 @@ def small_worlds(draw):
 
 
 worlds = np.array([small_worlds(draw) for draw in range(N_DRAWS)])
+
 
 # %% [markdown]
 # ## MUTAG

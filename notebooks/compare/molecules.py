@@ -85,6 +85,7 @@ n_atoms = matrices.shape[1]
 flat = matrices.reshape(len(matrices), -1)
 
 
+# %%
 def draw(n, repetition):
     """Return training molecules and energies, and test molecules and energies."""
     rows = np.random.RandomState(1000 * seed + repetition).permutation(len(flat))
@@ -140,6 +141,7 @@ def histograms(X, templates, half_width, n_bins, noise):
     return np.concatenate(shares, axis=1)
 
 
+# %%
 def pooling(X, repetition):
     """Return the candidates of CDF pooling over noisy orders, one per number of bins."""
     noise = noisy_orders.sample(N_ORDERS, repetition)
@@ -178,6 +180,7 @@ def feature_map(method, base, n, repetition):
     )
 
 
+# %%
 def candidates(method, X, repetition):
     if method == "cdf":
         return pooling(X, repetition)
@@ -204,6 +207,7 @@ def canonical(method, X):
     return X
 
 
+# %%
 def fit(method, X, y, repetition):
     """Return a function from Coulomb matrices to energies."""
     if method == "augmentation":

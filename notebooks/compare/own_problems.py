@@ -118,6 +118,7 @@ def forest(X, y, X_test):
     return model.predict(flat(X_test))
 
 
+# %%
 def minirocket(X, y, X_test):
     from aeon.transformations.collection.convolution_based import MiniRocket
 
@@ -167,6 +168,7 @@ def average_of_sets(X, y, X_test):
     return predict(X_test)
 
 
+# %%
 def statistics(sets):
     rows = []
     for padded in sets:
@@ -180,6 +182,7 @@ def statistics(sets):
     return rows
 
 
+# %%
 def invariants_forest(X, y, X_test):
     model = ensemble.RandomForestRegressor(300, random_state=0)
     model.fit(statistics(X), y)
@@ -226,6 +229,7 @@ def plain_svc(X, y, X_test):
     return search.fit(flat(X), y).predict(flat(X_test))
 
 
+# %%
 def distances_boosting(X, y, X_test):
     distances = [pdist(body) for body in X]
     test_distances = [pdist(body) for body in X_test]
@@ -233,6 +237,7 @@ def distances_boosting(X, y, X_test):
     return model.fit(distances, y).predict(test_distances)
 
 
+# %%
 solve(
     Task(
         name="chiral bodies",
@@ -243,6 +248,7 @@ solve(
         earlier_rival=0.967,
     )
 )
+
 
 # %% [markdown]
 # ## Signals of four channels, shifted, channels in any order
@@ -265,6 +271,7 @@ def signals(rng, n):
     return np.reshape(transformed, (n, -1)) / 8, y
 
 
+# %%
 def best_fit(X, y, X_test):
     group = CyclicShifts(32, block=4).times(Permutations(4).on_each(32))
     kernels = [BestFit(Gaussian(gamma), group) for gamma in GAMMAS]
@@ -297,6 +304,7 @@ def thirty_copies(X, y, X_test):
     return predict(X_test)
 
 
+# %%
 def minirocket_of_channels(X, y, X_test):
     channels = X.reshape(-1, 32, 4).swapaxes(1, 2)
     test_channels = X_test.reshape(-1, 32, 4).swapaxes(1, 2)
@@ -352,6 +360,7 @@ def columns_of_teams(X):
     return X.swapaxes(2, 3).reshape(-1, 2, 15)
 
 
+# %%
 def sets_of_teams(X, y, X_test):
     group = groups.DirectProduct([Permutations(5)] * 3)
     kernels = []
@@ -383,6 +392,7 @@ def pooled_boosting(X, y, X_test):
     return boosting(pooled(X), y, pooled(X_test))
 
 
+# %%
 solve(
     Task(
         name="exchangeable teams",
@@ -393,6 +403,7 @@ solve(
         earlier_rival=0.937,
     )
 )
+
 
 # %% [markdown]
 # ## Textures, rotated and scaled
@@ -420,6 +431,7 @@ def pattern(kind, u, v):
     return np.sin(u) * np.sin(v / 3)
 
 
+# %%
 def textures(rng, n):
     y = rng.permutation(np.arange(n) % 7)
     pixels = np.arange(28.0)
@@ -460,6 +472,7 @@ def sets_of_patches(X, y, X_test):
 RING = [(-1, -1), (-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1)]
 
 
+# %%
 def histograms(X):
     images = X.reshape(-1, 28, 28)
     inner = images[:, 1:-1, 1:-1]
@@ -509,6 +522,7 @@ def recordings():
     return data.data, np.asarray(data.target)
 
 
+# %%
 def words(rng, n):
     waves, target = recordings()
     order = rng.permutation(len(target))
@@ -537,6 +551,7 @@ def averaged_shifts(X, y, X_test):
     return predict(test_spectrograms)
 
 
+# %%
 def twenty_spectra(waves):
     rows = []
     for wave in waves:
@@ -554,6 +569,7 @@ def resampled_spectra(X, y, X_test):
     return search.fit(twenty_spectra(X), y).predict(twenty_spectra(X_test))
 
 
+# %%
 def minirocket_of_spectra(X, y, X_test):
     mel = LogMel().fit(np.zeros((1, 8000)))
     spectrograms = mel.transform(fixed_length(X, 8000)).reshape(-1, *mel.shape_)
@@ -603,6 +619,7 @@ def sort_cosines(X):
     return np.sort(np.cos(np.pi * X), axis=1)
 
 
+# %%
 def sorted_cosines(X, y, X_test):
     grid = {"alpha": [1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0], "gamma": [0.01, 0.03, 0.1, 0.3, 1.0]}
     search = GridSearchCV(KernelRidge(kernel="rbf"), grid)
@@ -664,6 +681,7 @@ def sorted_process(X, y, X_test):
     return plain_process(np.sort(X, axis=1), y, np.sort(X_test, axis=1))
 
 
+# %%
 solve(
     Task(
         name="Gaussian process",
@@ -675,6 +693,7 @@ solve(
     )
 )
 process = outcomes[-1]
+
 
 # %% [markdown]
 # ## Results
@@ -738,6 +757,7 @@ def draw_scores(axis, intervals, offset, method, label):
     axis.errorbar(means, heights, xerr=widths, label=label, **style)
 
 
+# %%
 our_intervals = [interval(outcome.of_method(0)) for outcome in outcomes]
 rival_intervals = [interval(outcome.of_method(outcome.best_rival())) for outcome in outcomes]
 names = [outcome.task.name for outcome in outcomes]
@@ -750,6 +770,7 @@ axis.set_title(f"This package is ahead in {n_ahead} of {len(names)} tasks")
 axis.invert_yaxis()
 axis.legend()
 run.figure(fig, "tasks", caption="Means and 95 % intervals.")
+
 
 # %%
 tasks_behind = [row["task"] for row in rows if row["is"] == "behind"]

@@ -80,6 +80,7 @@ def averaging(n_particles, outputs=None):
     )
 
 
+# %%
 def energy(X):
     """Return the sum over pairs of particles."""
     particles = X.reshape(len(X), -1, 3).swapaxes(0, 1)
@@ -139,6 +140,7 @@ def group_of(n_particles):
     return Permutations(n_particles, block=3).then(Rotations3D())
 
 
+# %%
 def fit(method, X, y, n_particles, repetition):
     """Return a function from points to values."""
     if method == "spec-avg-ridge":

@@ -79,6 +79,7 @@ points = basis.transform(images).astype(np.float32)
 circle = basis.rotations(n_nodes=N_NODES)
 
 
+# %%
 def draw(n, repetition):
     """Return training points and labels, and test points and labels."""
     rng = np.random.RandomState(1000 * seed + repetition)
@@ -145,6 +146,7 @@ def local_candidates(method, X, repetition):
     return candidates
 
 
+# %%
 def candidates(method, X, repetition):
     """Return the candidates of a method."""
     if method in ("lgika-rff", "lgika-nystrom", "local"):
@@ -181,6 +183,7 @@ def fit_scattering(images, y):
     return lambda test_images: predict(wavelets.transform(test_images))
 
 
+# %%
 def fit_on_pixels(method, images, y):
     """Return a function from images to classes."""
     if method == "tangent-distance":
@@ -203,6 +206,7 @@ def fit(method, X, y, repetition):
     return best_by_leave_one_out(candidates(method, X, repetition), learner, X=X, y=y)
 
 
+# %%
 @run.cache
 def compare(method, n, repetition):
     X, y, X_test, y_test = draw(n, repetition)

@@ -100,6 +100,7 @@ def synthetic(name):
     return X, y, 30
 
 
+# %%
 def load(name):
     """Return series, labels, and the number of training series in the archive's split."""
     if run.quick:
@@ -110,6 +111,7 @@ def load(name):
 
 
 series = {name: load(name) for name in NAMES}
+
 
 # %% [markdown]
 # A resample has as many training series of each class as the given split, and all remaining series
@@ -163,6 +165,7 @@ def feature_map(method, draw):
 if "MiniRocket" in METHODS:
     feature_map("MiniRocket", 0).fit_transform(np.eye(20, 40, dtype=np.float32))
 
+
 # %% [markdown]
 # One measurement fits a classifier to a resample and asks it twice about every test series: as it is,
 # and after a random cyclic shift.
@@ -201,6 +204,7 @@ def measurements(name, method):
 
 
 measured = {(name, method): measurements(name, method) for name in NAMES for method in METHODS}
+
 
 # %% [markdown]
 # ## Results
@@ -255,6 +259,7 @@ def draw_means(axis, column, method, style, offset):
     )
 
 
+# %%
 STYLES = {"cyclic": "cdf", "zero": "haar", "MiniRocket": "raw"}
 OFFSETS = {"cyclic": -0.2, "zero": 0.0, "MiniRocket": 0.2}
 fig, axes = plt.subplots(1, 2, figsize=(8, 0.45 * len(NAMES) + 1.4), sharey=True)
@@ -270,6 +275,7 @@ gains = [measured[n, "cyclic"].accuracy.mean() - measured[n, "zero"].accuracy.me
 axes[0].set_title(f"Cyclic shifts gain {np.mean(gains):.1f} points over zeros")
 axes[1].set_title(f"With zeros a shift changes {zero_changed:.0f} % of predictions")
 run.figure(fig, "accuracy", caption="Means over resamples, two standard errors.")
+
 
 # %% [markdown]
 # ## Comparison with MiniRocket

@@ -165,6 +165,7 @@ ring_frequencies = np.r_[np.zeros(8, int), np.repeat(FREQUENCIES, 2 * len(RINGS)
 CIRCLE = CircleAction(ring_frequencies, n_nodes=32)
 
 
+# %%
 def polar(sets):
     """Return Fourier coefficients of the points' density around each ring."""
     rows = []
@@ -179,6 +180,7 @@ def polar(sets):
     return np.array(rows)
 
 
+# %%
 def best_model(kernels, X, y):
     """Return the fitted model with the least leave-one-out error."""
     models = [RLSRegressor(kernel=kernel).fit(X, y) for kernel in kernels]
@@ -218,6 +220,7 @@ def surroundings(sets):
     return atom_environments(positions, is_point.astype(int), elements=[1], unit=0.6)
 
 
+# %%
 def environments(sets, y, rng):
     X = surroundings(sets)
     gammas = np.array([0.001, 0.01, 0.1]) / np.nanstd(X[..., 1:]) ** 2

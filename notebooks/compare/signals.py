@@ -116,6 +116,7 @@ NAMES = {
 }
 
 
+# %%
 def kernels(method, X):
     """Return the candidates of a method, one per bandwidth."""
     gamma = median_gamma(X, random_state=0)
@@ -137,6 +138,7 @@ def centre(X):
     return X - X.mean(axis=1, keepdims=True)
 
 
+# %%
 def fit(method, X, y, repetition):
     """Return a function from signals to classes."""
     learner = RLSClassifier()

@@ -95,6 +95,7 @@ def optional(name):
     return need(name, "speed")
 
 
+# %%
 if not hasattr(scipy.special, "sph_harm"):
     scipy.special.sph_harm = None
 if not hasattr(np, "trapz"):
@@ -108,6 +109,7 @@ if torch is not None:
     torch.set_grad_enabled(False)
 if invariant is not None:
     import gpytorch
+
 
 # %% [markdown]
 # ## The jobs
@@ -253,6 +255,7 @@ def invariantkernels(X):
     return lambda: kernel.forward(tensor, tensor).numpy()
 
 
+# %%
 def averaged_kernel(n):
     X = images[:n]
     base = Gaussian(GAMMA)
@@ -389,6 +392,7 @@ def sphere_fit(n):
     return spectral_fit(n, spectral.Sphere(30), groups.Permutations(30), 3, [monomials])
 
 
+# %%
 def torus_fit(n):
     def first_waves(X):
         return np.cos(np.pi * X), np.sin(np.pi * X)
@@ -536,6 +540,7 @@ def cosine_of_copy(X):
     return cosine(X.copy())
 
 
+# %%
 eighth = Polynomial(degree=8, gamma=1 / 784)
 public_eighth = partial(polynomial_kernel, degree=8, gamma=1 / 784)
 median = partial(operation, ours=features.median_gamma, second=half_median, d=784)
@@ -549,6 +554,7 @@ JOBS |= {
     "cosines": Job(cosines, (SIZE,), aim=1.9),
     "polynomial kernel": Job(partial(polynomial, name="scikit-learn"), (SIZE,), aim=1),
 }
+
 
 # %%
 THREADED = {
@@ -601,6 +607,7 @@ def table_row(title, measurement, name):
     return row
 
 
+# %%
 rows = []
 for title, measurement in measured.items():
     for name in measurement.names():
@@ -614,6 +621,7 @@ run.table(
     caption="Time of each implementation as a multiple of ours, by the clock and of the processor, "
     "at the largest size that it reached, and the multiple that we aim at.",
 )
+
 
 # %% [markdown]
 # For the figure we count the jobs that have a rival, and those in which no rival is faster.

@@ -135,6 +135,7 @@ def features(method, n, repetition):
     return candidates
 
 
+# %%
 def candidates(method, n, repetition):
     """Return the candidates of a method."""
     if method in ("cdf", "lgika-rff", "lgika-nystrom"):
@@ -158,6 +159,7 @@ def fit_spectral(X, y, estimator):
     return search.fit(X, y).predict
 
 
+# %%
 def fit(method, X, y, repetition):
     """Return a function from points of the sphere to values."""
     if method == "spec-avg":

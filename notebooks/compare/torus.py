@@ -149,6 +149,7 @@ def features(method, n, repetition):
     return candidates
 
 
+# %%
 def candidates(method, n, repetition):
     """Return the candidates of a method in the space of cosines and sines."""
     if method in ("cdf", "lgika-rff", "lgika-nystrom"):
@@ -182,6 +183,7 @@ def fit_spectral(X, y, estimator):
         return search.fit(X, y).predict
 
 
+# %%
 def fit(method, X, y, repetition):
     """Return a function from points of the torus to values."""
     if method == "spec-avg":

@@ -103,6 +103,7 @@ def errors(task):
     return wide
 
 
+# %%
 def ratio_text(ratio):
     """Return a multiple of the least error as it is printed in the map."""
     if ratio == 1:
@@ -112,6 +113,7 @@ def ratio_text(ratio):
     return f"{ratio:.0f}"
 
 
+# %%
 def draw_map(axis, task):
     """Draw errors as multiples of the least error, in numbers and colours."""
     wide = errors(task)
@@ -187,6 +189,7 @@ def name_without_authors(method):
     return PUBLIC_NAMES[method].partition(" (")[0]
 
 
+# %%
 def error_in_units(task, row):
     """Return the error of a row of scores, with its standard error, in the task's unit."""
     error = row.score

@@ -180,6 +180,7 @@ class RepairedProcess:
         return mean, np.sqrt(variance)
 
 
+# %%
 class MostLikelyRepaired(MostLikely):
     """The same for indefinite kernels."""
 
@@ -201,6 +202,7 @@ MODELS = {
 }
 
 
+# %%
 def model(name):
     bases = [Gaussian(gamma) for gamma in GAMMAS]
     if name == "raw":
@@ -242,6 +244,7 @@ FUNCTIONS = {"ackley": ackley, "griewank": griewank, "rastrigin": rastrigin}
 WIDTHS = {"ackley": 4.0, "griewank": 10.0, "rastrigin": 2.5}
 
 
+# %%
 def symmetric_function(name, spread):
     """Return a function on the unit cube with the minimum 0 at 0.45 + spread times offsets."""
     best = 0.45 + spread * np.array([-0.3, -0.15, 0.0, 0.15, 0.35])
@@ -271,6 +274,7 @@ def regrets(name, kernel, start, spread):
     return np.minimum.accumulate(optimiser.values), process_time() - begin
 
 
+# %%
 def race(spread, kernels):
     """Return regrets (starts, evaluations) and mean CPU seconds by function and kernel."""
     regret = {}
@@ -301,6 +305,7 @@ def gain_over_plain(regret, name, kernel, n):
     return mean_se(regret[name, "raw"][:, n - 1] - regret[name, kernel][:, n - 1])
 
 
+# %%
 def table(regret, seconds, kernels):
     """Return rows with the regret early and at the end, and the gain over the plain kernel."""
     rows = []

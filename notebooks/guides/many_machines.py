@@ -94,6 +94,7 @@ def compute(function, rows, name):
         return by_rows(function, rows, block_rows=each, out=out, timeout=PATIENCE)
 
 
+# %%
 checked_rows = np.r_[0:each, n // 2 : n // 2 + each, n - each : n]
 table = []
 matrices = {}
@@ -123,6 +124,7 @@ run.table(
     caption="Two results that are larger than the memory of the workers that computed them.",
 )
 
+
 # %% [markdown]
 # ## A worker dies
 #
@@ -147,6 +149,7 @@ def fragile(rows):
     return kernel(rows, Y=X)
 
 
+# %%
 survived = compute(fragile, part, "survived")
 undisturbed = matrices["Gram matrix"][: len(part)]
 difference = np.abs(survived - undisturbed).max() / np.abs(undisturbed).max()
@@ -157,6 +160,7 @@ run.say(
     n=n_workers,
     difference=difference,
 )
+
 
 # %% [markdown]
 # A function is sent with all objects that it uses, so it must not use a lock or a connection.

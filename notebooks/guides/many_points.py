@@ -106,6 +106,7 @@ def block_values(images, landmarks):
     return values, (process_time() - start) / 60
 
 
+# %%
 def kernel_values(images, landmarks):
     """Return the same for many images, computed in blocks."""
     values = []
@@ -122,6 +123,7 @@ first_landmarks, second_landmarks = np.split(all_landmarks, [N_LANDMARKS[0]])
 first_values, first_minutes = kernel_values(images, first_landmarks)
 second_values, second_minutes = kernel_values(images, second_landmarks)
 all_values = np.concatenate([first_values, second_values], axis=1)
+
 
 # %% [markdown]
 # The features are the kernel values times a whitening matrix. They agree with those of `transform`.
@@ -148,11 +150,13 @@ def accuracy_with(landmarks, values):
     return 100 * best.score(features[len(X) :], y_test)
 
 
+# %%
 accuracies = [
     accuracy_with(first_landmarks, first_values),
     accuracy_with(all_landmarks, all_values),
 ]
 minutes = [first_minutes, first_minutes + second_minutes]
+
 
 # %% [markdown]
 # ## 2. Features that stream

@@ -157,6 +157,7 @@ def held_out(search, i):
     return Score(100 * results["mean_test_score"][i], 100 * se)
 
 
+# %%
 def in_words(name, value):
     """Return a chosen parameter in words."""
     if name.endswith("group"):
@@ -168,6 +169,7 @@ def in_words(name, value):
     return f"{name.split('__')[-1]} = {value}"
 
 
+# %%
 rows = []
 for name, search in searches.items():
     chosen = [in_words(*item) for item in search.best_params_.items()]
@@ -185,6 +187,7 @@ run.table(
     caption=f"The choices of the search with {n_train} labelled images and {N_FOLDS} folds, "
     f"and accuracies on {len(test)} test images that were not used for it.",
 )
+
 
 # %% [markdown]
 # The cross-validated score was maximised, the test score was not. Believe the last column.
@@ -208,6 +211,7 @@ def accuracy_of(n_transforms, n_components):
     return 100 * model.score(X[test], y[test])
 
 
+# %%
 run.say(
     "Over all cyclic shifts, 100 random features reach {all:.1f} %. Over 25 shifts, drawn once and "
     "the same for every image, they reach {some:.1f} %, and {many} features reach {more:.1f} %.",
@@ -216,6 +220,7 @@ run.say(
     some=accuracy_of(25, 100),
     more=accuracy_of(25, MANY_FEATURES),
 )
+
 
 # %% [markdown]
 # An average over a sixth of the group still depends on the position of a digit in the frame. So list the
@@ -235,6 +240,7 @@ def best_scores(search):
     return [held_out(search, best[group]) for group in GROUPS]
 
 
+# %%
 positions = np.arange(len(GROUPS))
 average_means, average_errors = np.transpose(best_scores(searches["SVC, Average"]))
 means, errors = np.transpose(best_scores(searches["SVC, BestFit"]))
@@ -259,6 +265,7 @@ run.figure(
     caption=f"Each at its best bandwidth. Error bars: two standard errors over {N_FOLDS} folds of "
     f"{n_train} images.",
 )
+
 
 # %% [markdown]
 # ## Scikit-learn does the rest

@@ -73,12 +73,14 @@ def record(n_waveforms, rng, n_samples=48):
     return np.stack(clean) + 0.5 * noise, condition
 
 
+# %%
 folder = tempfile.TemporaryDirectory()  # goes away with the notebook
 example = Path(folder.name) / "waveforms.csv"
 waveforms, condition = record(N_WAVEFORMS, np.random.default_rng(seed))
 example_table = pd.DataFrame(waveforms.round(4))
 example_table["condition"] = condition
 example_table.to_csv(example, index=False)
+
 
 # %% [markdown]
 # Change this cell to read your own file.
@@ -173,6 +175,7 @@ def draw_rows(axis):
     axis.grid(False)
 
 
+# %%
 def draw_accuracies(axis):
     """Draw the accuracy of all models against the number of labelled rows."""
     curves = {name: (MODELS[name][0], values) for name, values in scores.items()}
@@ -209,6 +212,7 @@ def change(model):
     return np.mean(shares), max(changes)
 
 
+# %%
 results = []
 for name, (_, model) in MODELS.items():
     share, largest = change(model.fit(X[train], y[train]))
@@ -225,6 +229,7 @@ run.table(
     caption=f"With {n_train} labelled rows. Accuracy: mean and standard error. Changes: under "
     f"{len(transformed)} random elements of the group.",
 )
+
 
 # %% [markdown]
 # **Is the kernel positive definite?** A support vector machine needs a positive definite kernel, and

@@ -131,6 +131,7 @@ class LosesEnergy(Dihedral):
         return factors[:, None, None] * super()._act(elements, X)
 
 
+# %%
 class Miscounts(Dihedral):
     """Has the order n instead of 2 n."""
 
@@ -178,6 +179,7 @@ def readings(n_samples, rng):
     return clean + 0.2 * rng.standard_normal(clean.shape), signature % 2
 
 
+# %%
 base = Gaussian(gamma=0.5)
 sizes = [10, 20, 40, 80, 160]
 KERNELS = {
@@ -212,6 +214,7 @@ def draw_orbit(axis):
     axis.figure.colorbar(image, ax=axis, label="reading")
 
 
+# %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
 draw_orbit(left)
 curves = {name: (KERNELS[name][0], values) for name, values in scores.items()}
@@ -224,6 +227,7 @@ caption = (
     f"Error bars: two standard errors over {N_REPETITIONS} draws of training and test readings."
 )
 run.figure(fig, "dihedral", caption=caption)
+
 
 # %% [markdown]
 # Features are invariant to rounding as well. The group acts on templates, because it is unitary.

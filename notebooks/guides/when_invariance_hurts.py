@@ -80,6 +80,7 @@ def kernel(degrees):
     return Average(Gaussian(0.03), basis.rotations(density, n_nodes=72), tolerance=0.05)
 
 
+# %%
 def turned(Z, degrees):
     """Turn each point by its own angle."""
     points = []
@@ -113,6 +114,7 @@ n_held_out = 40  # of each class
 n_fit = 2 * n_half
 
 
+# %%
 def draw_pairs(task, repetition):
     """Return alternating points of both classes, so that all first n rows are balanced."""
     rng = np.random.default_rng([seed, repetition])
@@ -238,6 +240,7 @@ def cross_validated(width, points, transformed, labels):
     return np.mean(accuracies)
 
 
+# %%
 rng = np.random.default_rng([seed, 2])
 rows = rng.permutation(len(Z))[:n_train]
 angles = rng.uniform(-1, 1, size=n_train)
@@ -259,6 +262,7 @@ run.table(
     caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds "
     "turned as the test digits will be; test accuracies from the figure above.",
 )
+
 
 # %% [markdown]
 # `guides/model_selection` does this in a scikit-learn pipeline. The theory is in `raj2017/embedding` and

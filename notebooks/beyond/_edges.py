@@ -35,14 +35,21 @@ class Basis(NamedTuple):
 
 def gabor(width: float, frequency: float) -> NDArray[np.float32]:
     """Return filters of zero mean, shape (orientations, SIDE, SIDE), as functions of frequency."""
-    w = 2 * np.pi * fft.fftfreq(SIDE)
+    horizontal = 2 * np.pi * fft.fftfreq(SIDE)
+    vertical = horizontal[:, None]
     angles = -np.pi * np.arange(ORIENTATIONS)[:, None, None] / ORIENTATIONS
-    along = w * np.cos(angles) + w[:, None] * np.sin(angles)
-    across = w[:, None] * np.cos(angles) - w * np.sin(angles)
-    wave = np.exp(-((along - frequency) ** 2 + across**2) * width**2 / 2)
-    envelope = np.exp(-(along**2 + across**2) * width**2 / 2)
+    cosines = np.cos(angles)
+    sines = np.sin(angles)
+    along = horizontal * cosines + vertical * sines
+    across = vertical * cosines - horizontal * sines
+    wave = _gaussian(along - frequency, across, width)
+    envelope = _gaussian(along, across, width)
     mean = np.exp(-((width * frequency) ** 2) / 2)
     return (wave - mean * envelope).astype(np.float32)
+
+
+def _gaussian(x: NDArray, y: NDArray, width: float) -> NDArray:
+    return np.exp(-(x**2 + y**2) * width**2 / 2)
 
 
 def padded(images: NDArray) -> NDArray:
@@ -81,23 +88,25 @@ def over_orientations(maps: NDArray, basis: Basis) -> tuple[NDArray[np.float32],
 
     radial_series = fft.fft(coefficients[:, :, radial], axis=1, norm="ortho")[:, :half]
     invariant = radial_series[:, 0].real
+    radial_waves = 2**0.5 * radial_series[:, 1:].reshape(n, -1)
+    radial_frequencies = np.repeat(2 * np.arange(1, half), len(radial))
+
     k = np.arange(1 - half, half)
     waves = coefficients[:, :, cosines] - 1j * coefficients[:, :, cosines + 1]
     angular_series = fft.fft(waves, axis=1, norm="ortho")[:, k]
     angular_frequencies = basis.frequencies[cosines] + 2 * k[:, None]
     # A negative frequency is that of the complex conjugate.
     angular_series = np.where(angular_frequencies < 0, angular_series.conj(), angular_series)
+    angular_waves = angular_series.reshape(n, -1)
+    angular_frequencies = np.abs(angular_frequencies).ravel()
 
-    rotating = np.concatenate(
-        [2**0.5 * radial_series[:, 1:].reshape(n, -1), angular_series.reshape(n, -1)], axis=1
-    )
-    rotating_frequencies = np.concatenate(
-        [np.repeat(2 * k[k > 0], len(radial)), np.abs(angular_frequencies).ravel()]
-    )
+    rotating = np.concatenate([radial_waves, angular_waves], axis=1)
+    rotating_frequencies = np.concatenate([radial_frequencies, angular_frequencies])
     pairs = np.stack([rotating.real, rotating.imag], axis=-1).reshape(n, -1)
     features = np.concatenate([invariant, pairs], axis=1).astype(np.float32)
-    frequencies = np.append(np.zeros(len(radial), int), np.repeat(rotating_frequencies, 2))
-    return features, frequencies
+    frequencies_of_invariant = np.zeros(len(radial), int)
+    frequencies_of_pairs = np.repeat(rotating_frequencies, 2)
+    return features, np.append(frequencies_of_invariant, frequencies_of_pairs)
 
 
 def edges(images: NDArray) -> tuple[list[NDArray[np.float32]], list[NDArray[np.int_]]]:

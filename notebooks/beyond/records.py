@@ -14,8 +14,8 @@
 #
 # How accurate are a kernel, a group and ridge regression on the usual data sets? This page compares the
 # results of other notebooks with published numbers that need no trained network, and lists for each the
-# source, our cost, and the command that repeats it. We have fewer errors on most tasks, but on few
-# of those for which we know the best published number.
+# source, our cost, and the command that repeats it. We have fewer errors on most tasks, but most of the
+# published numbers are not the best known.
 #
 # The table classifies each published number: it is the best that we know of, the best of a table that
 # this project reproduces (better results have been published since), or known to be beaten. Two rows are

@@ -179,8 +179,8 @@ class OneFold:
     """Held-out errors of settings, by cross-validation among the molecules of one fold."""
 
     def __init__(self, k):
-        withheld = np.setdiff1d(np.arange(folds.size), folds[k])
-        data = load().split(test=withheld)
+        test_molecules = np.setdiff1d(np.arange(folds.size), folds[k])
+        data = load().split(test=test_molecules)
         positions, charges, energies = arrays(data)
         n = data.n_train
         self.positions = positions[:n]

@@ -42,8 +42,8 @@ n_draws = 4 if run.quick else 30
 #
 # $$K(x, z) = \max_T k_0(x, T z) .$$
 #
-# In this lesson $T$ runs through shifts. In code it is one call; the map shows the values of which the
-# kernel takes the maximum.
+# In this lesson $T$ runs through shifts. In code it is one call; the kernel is the largest value in the
+# map.
 
 # %%
 digits = load_digits()

@@ -122,14 +122,13 @@ def title_of(method: Method) -> str:
 
 
 def lines_of(method: Method) -> int:
-    """Return the number of statements of a method's body and of the functions beside it it calls."""
+    """Return the lines of a method, one per statement, with those of its module's helpers."""
     source = dedent(inspect.getsource(method))
     body = ast.parse(source).body[0].body  # type: ignore[attr-defined]
-    n_lines = len(ast.unparse(body).split("\n"))
-    n_blank = ast.unparse(body).split("\n").count("")
-    n_helpers = 0
+    lines = ast.unparse(body).split("\n")
+    n_lines = len(lines) - lines.count("")
     for name in method.__code__.co_names:
         helper = method.__globals__.get(name)
         if getattr(helper, "__module__", "") == method.__module__:
-            n_helpers += lines_of(helper)
-    return n_lines - n_blank + n_helpers
+            n_lines += lines_of(helper)
+    return n_lines

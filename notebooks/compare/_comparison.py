@@ -1,7 +1,7 @@
-"""Methods side by side on one task: what each gives, what it costs, and which of them to take.
+"""Methods side by side on one task: their scores, their costs, and which of them to take.
 
-A notebook of this folder fits every method on the same draws of the same data. What a draw gives
-is a `Trial`; the functions here turn trials into a table, a figure and an answer.
+A notebook of this folder fits every method on the same draws of the same data. The result of one
+draw is a `Trial`; the functions of this module turn trials into a table, a figure and an answer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +10,7 @@ from textwrap import fill
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from invariance.companion import Run, label_ends, look, panel
@@ -17,33 +18,52 @@ from invariance.evaluation.trials import Trial, best_method
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10
-#: Curves that a panel can hold, and methods that a title counts instead of naming them.
-_MOST, _MANY = 6, 3
+#: Discrepancies below this are drawn at this value on logarithmic axes.
+_LEAST_DISCREPANCY = 1e-17
+#: The number of curves that fit into a panel.
+_MAX_CURVES = 6
+#: A title names fewer methods than this, and counts them otherwise.
+_MANY = 3
 
 Trials = Mapping[tuple[str, int], Sequence[Trial]]
 
 
 def scores(trials: Trials) -> pd.DataFrame:
-    """Means over draws, one row per method and number of samples; ``se`` is that of the score."""
-    rows = [{"method": m, "n": n} | t._asdict() for (m, n), draws in trials.items() for t in draws]
-    found = pd.DataFrame(rows).groupby(["method", "n"], sort=False)
-    table = found.mean().assign(peak_mb=found["peak_mb"].max())
-    table.insert(1, "se", found["score"].sem())
+    """Return means over draws, one row per method and number of samples.
+
+    The column ``se`` is the standard error of the score.
+    """
+    rows = []
+    for (method, n), draws in trials.items():
+        for trial in draws:
+            rows.append({"method": method, "n": n} | trial._asdict())
+    groups = pd.DataFrame(rows).groupby(["method", "n"], sort=False)
+    table = groups.mean()
+    table["peak_mb"] = groups["peak_mb"].max()
+    table.insert(1, "se", groups["score"].sem())
     return table.reset_index()
 
 
 def answers(trials: Trials, higher_is_better: bool) -> pd.DataFrame:
-    """Which method to take, for every number of samples, as `best_method` has it.
+    """Return the method to take for every number of samples, as `best_method` chooses it.
 
     Scores are accuracies in per cent if `higher_is_better`, otherwise risks; there are at least two
-    draws of each method and number of samples. ``level`` names the others level with the best.
+    draws of each method and number of samples. ``level`` names the methods level with the best.
     """
     rows = []
-    for n in sorted({n for _, n in trials}):
-        found = {method: draws for (method, size), draws in trials.items() if size == n}
-        best, score, level, quickest = best_method(found, higher_is_better=higher_is_better)
-        rows.append((n, best, score.mean, score.se, ", ".join(level), quickest))
-    return pd.DataFrame(rows, columns=["n", "best", "score", "se", "level", "quickest"])
+    for n in sorted({size for _, size in trials}):
+        trials_of_size = {method: draws for (method, size), draws in trials.items() if size == n}
+        answer = best_method(trials_of_size, higher_is_better=higher_is_better)
+        row = {
+            "n": n,
+            "best": answer.best,
+            "score": answer.score.mean,
+            "se": answer.score.se,
+            "level": ", ".join(answer.level),
+            "quickest": answer.quickest,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def curves(
@@ -55,69 +75,116 @@ def curves(
     log: bool = False,
     across: str = "training samples",
 ) -> Figure:
-    """Score, discrepancy and time against the number of samples, with the finding of each above it.
+    """Draw score, discrepancy and time against the number of samples, each with its finding.
 
     `names` are words at the end of each method's curve; its keys are names in `style`. The first
-    one is what the others are compared with: it is drawn, and so are those that the titles name and
-    the best others, up to six. `score`, `discrepancy` and `across` label the axes; with `log` the
-    first two are logarithmic, and exact zeros are drawn at 1e-17, where rounding begins.
+    method is the reference. It is drawn, as are the methods that the titles name and the best
+    others, up to six. `score`, `discrepancy` and `across` label the axes; with `log` the first two
+    are logarithmic, and exact zeros are drawn at 1e-17, below the size of rounding errors.
     """
     table = table.assign(seconds=table["fit_s"] + table["predict_s"])
-    sizes = sorted(table["n"].unique())
-    last = table[table["n"] == sizes[-1]].set_index("method")
-    shown = _shown(last, names, answer.iloc[-1], log)
-    # papers share hues, and here they meet: of two methods in one colour the second is dashed
-    colours = [look(method).color for method in shown]
-    dashes = ["--" if colour in colours[:i] else "-" for i, colour in enumerate(colours)]
+    last_size = table["n"].max()
+    last = table[table["n"] == last_size].set_index("method")
+    last_answer = answer.iloc[-1]
+    methods = _methods_to_draw(last, names, last_answer, log)
     figure, axes = plt.subplots(1, 3, figsize=(14, 4.8), width_ratios=[1.3, 1, 1])
-    labels = {"score": score, "discrepancy": discrepancy}
-    labels["seconds"] = "fit and predict (CPU seconds)"
-    titles = _findings(last, answer.iloc[-1], names, sizes[-1], log)
-    for axis, (column, label), title in zip(axes, labels.items(), titles, strict=True):
-        drawn, least = {}, 1e-17 if log and column == "discrepancy" else -np.inf
-        for method, dash in zip(shown, dashes, strict=True):
-            rows = table[table["method"] == method]
-            how = {"x": rows["n"].to_numpy(), "linestyle": dash}
-            how |= {"error": rows["se"].to_numpy()} if column == "score" else {}
-            drawn[fill(names[method], 22)] = (method, rows[column].to_numpy().clip(least), how)
-        scale = "xy" if log or column == "seconds" else "x"
-        words = {"xlabel": across, "ylabel": fill(label, 36), "title": fill(title, 40)}
-        panel(axis, sizes, drawn, log=scale, ends=None, **words)
+    labels = {
+        "score": score,
+        "discrepancy": discrepancy,
+        "seconds": "fit and predict (CPU seconds)",
+    }
+    titles = _findings(last, last_answer, names, last_size, log)
+    for axis, column, title in zip(axes, labels, titles, strict=True):
+        _draw_panel(axis, table, column, methods, names, log)
+        axis.set_xlabel(across)
+        axis.set_ylabel(fill(labels[column], 36))
+        axis.set_title(fill(title, 40))
     label_ends(axes[0], apart=0.1)
     return figure
 
 
-def _shown(last: pd.DataFrame, names: Mapping[str, str], answer: pd.Series, log: bool) -> list[str]:
-    """The first method, those that the titles name, and the best others, in the order of names."""
-    first, *others = names
-    ranked = last["score"].reindex(others).dropna().sort_values(ascending=log)
-    least = _least_changed(last, names, log)
-    named = [first, answer.best, answer.quickest, *(least if len(least) < _MANY else [])]
-    kept = list(dict.fromkeys([*named, *ranked.index]))[:_MOST]
-    return [method for method in names if method in kept]
+def _draw_panel(
+    axis: Axes,
+    table: pd.DataFrame,
+    column: str,
+    methods: Sequence[str],
+    names: Mapping[str, str],
+    log: bool,
+) -> None:
+    """Draw one column of the table as curves, one per method."""
+    least = -np.inf
+    if log and column == "discrepancy":
+        least = _LEAST_DISCREPANCY
+    lines = {}
+    for method, linestyle in _linestyles(methods).items():
+        rows = table[table["method"] == method]
+        options = {"x": rows["n"].to_numpy(), "linestyle": linestyle}
+        if column == "score":
+            options["error"] = rows["se"].to_numpy()
+        values = rows[column].to_numpy().clip(least)
+        lines[fill(names[method], 22)] = (method, values, options)
+    scale = "x"
+    if log or column == "seconds":
+        scale = "xy"
+    panel(axis, sorted(table["n"].unique()), lines, log=scale, ends=None)
+
+
+def _linestyles(methods: Sequence[str]) -> dict[str, str]:
+    """Return the line of each method: dashed if an earlier method has the same colour.
+
+    Methods of different papers share colours, and they meet in these comparisons.
+    """
+    linestyles = {}
+    used_colours = set()
+    for method in methods:
+        colour = look(method).color
+        linestyles[method] = "--" if colour in used_colours else "-"
+        used_colours.add(colour)
+    return linestyles
+
+
+def _methods_to_draw(
+    last: pd.DataFrame, names: Mapping[str, str], answer: pd.Series, log: bool
+) -> list[str]:
+    """Return the first method, those that the titles name, and the best others, in order."""
+    first, *rest = names
+    ranked = last["score"].reindex(rest).dropna().sort_values(ascending=log)
+    named = [first, answer.best, answer.quickest]
+    least_changed = _least_changed(last, names, log)
+    if len(least_changed) < _MANY:
+        named += least_changed
+    by_importance = list(dict.fromkeys([*named, *ranked.index]))
+    drawn = by_importance[:_MAX_CURVES]
+    return [method for method in names if method in drawn]
 
 
 def _least_changed(last: pd.DataFrame, names: Mapping[str, str], log: bool) -> list[str]:
-    """Methods that are invariant to rounding, or else the one whose predictions change least."""
-    exact = [m for m in names if m in last.index and last["discrepancy"][m] < _ROUNDING]
-    return exact if log and exact else [last["discrepancy"].idxmin()]
+    """Return the methods that are invariant to rounding, or else the least changed method."""
+    discrepancy = last["discrepancy"]
+    exact = [name for name in names if name in last.index and discrepancy[name] < _ROUNDING]
+    if log and exact:
+        return exact
+    return [discrepancy.idxmin()]
 
 
 def _findings(
     last: pd.DataFrame, answer: pd.Series, names: Mapping[str, str], n: int, log: bool
 ) -> tuple[str, str, str]:
-    """What the panels show with the most samples: who is best, invariant, and to be taken."""
-    least = [names[m] for m in _least_changed(last, names, log)]
+    """Return the titles of the panels, on the largest number of samples."""
+    least_changed = [names[method] for method in _least_changed(last, names, log)]
     if last["discrepancy"].min() >= _ROUNDING or not log:
-        invariant = f"Least changed at {n:,}: {least[0]}"
-    elif len(least) < _MANY:
-        invariant = f"Invariant to rounding: {', '.join(least)}"
+        invariant = f"Least changed at {n:,}: {least_changed[0]}"
+    elif len(least_changed) < _MANY:
+        invariant = f"Invariant to rounding: {', '.join(least_changed)}"
     else:
-        invariant = f"{len(least)} of {len(last)} methods are invariant to rounding"
-    best, quickest = names[answer.best], names[answer.quickest]
-    none = "No other as good is quicker"
-    taken = none if best == quickest else f"As good and quicker: {quickest}"
-    return f"Best at {n:,}: {best}", invariant, taken
+        invariant = f"{len(least_changed)} of {len(last)} methods are invariant to rounding"
+    best = names[answer.best]
+    quickest = names[answer.quickest]
+    if best == quickest:
+        time = "No equally good method is faster"
+    else:
+        time = f"Equally good and faster: {quickest}"
+    return f"Best at {n:,}: {best}", invariant, time
 
 
 def show(
@@ -130,26 +197,36 @@ def show(
     higher_is_better: bool,
     across: str = "training samples",
 ) -> pd.DataFrame:
-    """Emit the tables ``scores`` and ``answers`` and the figure ``curves``; the first table.
+    """Emit the tables ``scores`` and ``answers`` and the figure ``curves``; return the scores.
 
-    `trials` has as many draws of every method and number of samples; what they measured is `score`
-    and `discrepancy`, for axes and captions; `across` is what the numbers count, `names` as for
-    `curves`. Risks (not `higher_is_better`) are drawn on logarithmic axes.
+    `trials` has equally many draws of every method and number of samples. `score` and `discrepancy`
+    name the measured quantities, for axes and captions, and `across` what the numbers of samples
+    count; `names` are those of `curves`. Risks (not `higher_is_better`) have logarithmic axes.
     """
-    table, answer, log = scores(trials), answers(trials, higher_is_better), not higher_is_better
-    means = f"Means over {len(next(iter(trials.values())))} draws"
-    what = f"{score} with its standard error, {discrepancy}, CPU seconds; peak MiB."
-    run.table(table, "scores", caption=f"{means}: {what}")
-    left = len(names) - _MOST
-    said = f"{means}; two standard errors on the left."
-    said += f" The other {left} methods are in the table." if left > 0 else ""
-    said += r" Discrepancies below $10^{-17}$ are drawn there." if log else ""
-    figure = curves(table, answer, names, score, discrepancy, log, across)
-    run.figure(figure, "curves", caption=said)
-    said = (
-        f"For each number of {across} the best method, those level with it (paired by draw within "
-        "two standard errors, and at most a quarter more of the error), and the quickest of these. "
-        "Below a tenth of a CPU second all count as equally quick, and the best of them is named."
+    table = scores(trials)
+    answer = answers(trials, higher_is_better)
+    log = not higher_is_better
+    n_draws = len(next(iter(trials.values())))
+    means = f"Means over {n_draws} draws"
+    run.table(
+        table,
+        "scores",
+        caption=f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB.",
     )
-    run.table(answer, "answers", caption=said)
+    caption = f"{means}; two standard errors on the left."
+    n_left_out = len(names) - _MAX_CURVES
+    if n_left_out > 0:
+        caption += f" The other {n_left_out} methods are in the table."
+    if log:
+        caption += r" Discrepancies below $10^{-17}$ are drawn there."
+    figure = curves(table, answer, names, score, discrepancy, log, across)
+    run.figure(figure, "curves", caption=caption)
+    run.table(
+        answer,
+        "answers",
+        caption=f"For each number of {across} the best method, the methods level with it (paired by "
+        "draw within two standard errors, with at most a quarter more error), and the fastest of "
+        "these. Below a tenth of a CPU second all methods count as equally fast, and the best of "
+        "them is named.",
+    )
     return table

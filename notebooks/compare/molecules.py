@@ -9,9 +9,11 @@
 # %% [markdown]
 # # Which one when: molecules, however their atoms are numbered
 #
+# The averaged kernel over noisy orders has the least error if there are many molecules.
+#
 # A molecule is given by its Coulomb matrix, and the energy does not depend on how the atoms are
-# numbered. Here they are numbered *at random*, as in a file without an order. There are $23!$
-# numberings, and most of them scramble what the matrix says. There are two ways out: choose one
+# numbered. In this notebook they are numbered *at random*, as in a file without an order. There are
+# $23!$ numberings, and most of them scramble the matrix. There are two ways out: choose one
 # numbering (sort the atoms by the norm of their rows), or average over a few numberings near the
 # sorted one (noise is added to the norms before sorting; Raj et al. 2017). Spectral averaging
 # (Soleymani et al. 2025) needs a manifold with known eigenfunctions, and is left out.
@@ -20,8 +22,8 @@
 #
 # - Test: 500 molecules drawn anew for each draw of the training molecules; mean absolute error in
 #   kcal/mol, because a few molecules would decide a mean squared error.
-# - Regularised least squares throughout, penalty and base kernel (Gaussians of two bandwidths, a
-#   Laplacian) chosen by leave-one-out. The noise has standard deviation 1;
+# - All methods use regularised least squares, with penalty and base kernel (Gaussians of two
+#   bandwidths, a Laplacian) chosen by leave-one-out. The noise has standard deviation 1;
 #   `raj2017/quantum_machine` chooses it by cross-validation.
 # - Discrepancy is the largest change of the predicted energy under renumbering, relative to the
 #   largest energy. Times and memory are measured as in `compare/digits`.
@@ -50,35 +52,56 @@ run = Run("compare/molecules", profile=profile, seed=seed)
 
 # %% tags=["settings"]
 FULL = not run.quick
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30, 100)
-DRAWS, TEST, FEATURES = (5, 500, 1000) if FULL else (2, 50, 50)
-NUMBERINGS, SCALE = (10, 4.0) if FULL else (5, 1.0)  # the second: of bandwidths
-molecules = load_qm7() if FULL else make_molecules(400, random_state=seed)
-on = "" if FULL else " (made-up molecules)"
+if run.quick:
+    SIZES = (10, 30, 100)
+    N_DRAWS = 2
+    N_TEST = 50
+    N_FEATURES = 50
+    N_ORDERS = 5
+    BANDWIDTH_SCALE = 1.0
+    DATA_NOTE = " (synthetic molecules)"
+else:
+    SIZES = (10, 30, 100, 300, 1000)
+    N_DRAWS = 5
+    N_TEST = 500
+    N_FEATURES = 1000
+    N_ORDERS = 10
+    BANDWIDTH_SCALE = 4.0
+    DATA_NOTE = ""
 
 # %%
+if run.quick:
+    molecules = make_molecules(400, random_state=seed)
+else:
+    molecules = load_qm7()
 run.uses_data(molecules)
-matrices, energies = molecules.data.astype(float), molecules.target.astype(float)
-numbering = np.argsort(np.random.RandomState(seed).random_sample(matrices.shape[:2]), axis=1)
+matrices = molecules.data.astype(float)
+energies = molecules.target.astype(float)
+keys = np.random.RandomState(seed).random_sample(matrices.shape[:2])
+numbering = np.argsort(keys, axis=1)
 matrices = np.take_along_axis(matrices, numbering[:, :, None], axis=1)
 matrices = np.take_along_axis(matrices, numbering[:, None, :], axis=2)
-n_atoms, flat = matrices.shape[1], matrices.reshape(len(matrices), -1)
+n_atoms = matrices.shape[1]
+flat = matrices.reshape(len(matrices), -1)
 
 
+# %%
 def draw(n, repetition):
+    """Return training molecules and energies, and test molecules and energies."""
     rows = np.random.RandomState(1000 * seed + repetition).permutation(len(flat))
-    train, test = rows[TEST : TEST + n], rows[:TEST]
+    test = rows[:N_TEST]
+    train = rows[N_TEST : N_TEST + n]
     return flat[train], energies[train], flat[test], energies[test]
 
 
 # %% [markdown]
 # ## The methods
 #
-# The plain kernel sees the random numbering; augmentation adds four further ones. *Sorted* and
-# *eigenvalues* are canonical forms. The averages take noisy orders of each molecule (of both
-# arguments of the kernel; fewer there, because their number counts squared). The best fit is the
-# largest kernel value of a sorted molecule and noisy orders of the other, made symmetric and
-# clipped. CDF pooling looks at projections of noisy orders.
+# The plain kernel sees the random numbering; augmentation adds four further numberings. *Sorted* and
+# *eigenvalues* are canonical forms. The averages use noisy orders of each molecule. The averaged kernel
+# transforms both arguments and therefore uses fewer orders, because its cost grows with their square.
+# The best fit is the largest kernel value of a sorted molecule and noisy orders of the other one, made
+# symmetric and clipped. CDF pooling uses projections of noisy orders.
 
 # %%
 NAMES = {
@@ -92,79 +115,124 @@ NAMES = {
     "cdf": "CDF pooling, noisy sorting",
     "best-fit": "best fit, noisy sorting",
 }
-noisy, everything = SortedNoise(n_atoms, 1.0, triangle=True), groups.AtomPermutations(n_atoms)
+noisy_orders = SortedNoise(n_atoms, 1.0, triangle=True)
+all_orders = groups.AtomPermutations(n_atoms)
 learner = RLSRegressor()
-BASES = [Gaussian(1 / (2 * (width * SCALE) ** 2)) for width in (25, 75)]
-BASES += [Laplacian(1 / (250 * SCALE))]
+BASES = [
+    Gaussian(1 / (2 * (25 * BANDWIDTH_SCALE) ** 2)),
+    Gaussian(1 / (2 * (75 * BANDWIDTH_SCALE) ** 2)),
+    Laplacian(1 / (250 * BANDWIDTH_SCALE)),
+]
+
+# %% [markdown]
+# CDF pooling over a random set of orders is not in the library, because noisy orders are not a group.
+# A few lines are enough.
 
 
+# %%
 def histograms(X, templates, half_width, n_bins, noise):
-    """Shares of projections of noisy orders below 2 n_bins + 1 thresholds, template by template."""
-    moved = noisy.act(noise, X)
+    """Return shares of projections below 2 n_bins + 1 thresholds, template by template."""
+    orders = noisy_orders.act(noise, X)
     thresholds = half_width * np.arange(-n_bins, n_bins + 1) / n_bins
-    shares = [np.mean((moved @ t)[:, :, None] <= thresholds, axis=0) for t in templates]
+    shares = []
+    for template in templates:
+        projections = orders @ template
+        shares.append(np.mean(projections[:, :, None] <= thresholds, axis=0))
     return np.concatenate(shares, axis=1)
 
 
-def pooling(X, how):
-    """CDF pooling over noisy orders, a candidate a number of bins."""
-    noise = noisy.sample(NUMBERINGS, how["random_state"])
-    first = noisy.act(noise[:1], X)[0]
-    shape = dict(n_features=first.shape[1], epsilon=0.2)
-    templates = draw_templates("gaussian", FEATURES // 10, **shape, **how)
-    width = np.quantile(np.abs(first @ templates.T), 0.999)
-    given = dict(templates=templates, half_width=width, noise=noise)
-    return [FunctionTransformer(histograms, kw_args=given | {"n_bins": b}) for b in (10, 25)]
+# %%
+def pooling(X, repetition):
+    """Return the candidates of CDF pooling over noisy orders, one per number of bins."""
+    noise = noisy_orders.sample(N_ORDERS, repetition)
+    first = noisy_orders.act(noise[:1], X)[0]
+    templates = draw_templates(
+        "gaussian",
+        N_FEATURES // 10,
+        n_features=first.shape[1],
+        epsilon=0.2,
+        random_state=repetition,
+    )
+    half_width = np.quantile(np.abs(first @ templates.T), 0.999)
+    options = {"templates": templates, "half_width": half_width, "noise": noise}
+    candidates = []
+    for n_bins in (10, 25):
+        candidates.append(FunctionTransformer(histograms, kw_args=options | {"n_bins": n_bins}))
+    return candidates
+
+
+# %% [markdown]
+# Leave-one-out chooses among the candidates of a method, one per base kernel.
+
+
+# %%
+def feature_map(method, base, n, repetition):
+    """Return an orbit feature map of a base kernel."""
+    options = {"n_transforms": N_ORDERS, "random_state": repetition}
+    if method == "lgika-rff":
+        name = type(base).__name__.lower()
+        return OrbitFourier(
+            noisy_orders, N_FEATURES, kernel=name, gamma=base.gamma, form="cos_sin", **options
+        )
+    n_landmarks = min(N_FEATURES // 2, n)
+    return OrbitNystroem(
+        noisy_orders, n_components=n_landmarks, kernel=base, from_orbit=True, **options
+    )
 
 
 # %%
 def candidates(method, X, repetition):
-    how, many = dict(random_state=repetition), dict(n_transforms=NUMBERINGS)
     if method == "cdf":
-        return pooling(X, how)
-    if method == "lgika-rff":
-        names = zip(("gaussian", "gaussian", "laplacian"), BASES, strict=True)
-        how |= dict(form="cos_sin") | many
-        return [OrbitFourier(noisy, FEATURES, kernel=k, gamma=b.gamma, **how) for k, b in names]
-    if method == "lgika-nystrom":
-        how |= dict(n_components=min(FEATURES // 2, len(X)), from_orbit=True) | many
-        return [OrbitNystroem(noisy, kernel=k, **how) for k in BASES]
+        return pooling(X, repetition)
+    if method in ("lgika-rff", "lgika-nystrom"):
+        return [feature_map(method, base, len(X), repetition) for base in BASES]
     if method == "local":
-        return [Average(k, noisy, n_transforms=5, **how) for k in BASES]
+        options = {"n_transforms": 5, "random_state": repetition}
+        return [Average(base, noisy_orders, **options) for base in BASES]
     if method == "best-fit":
-        return [BestFit(k, SortedNoise(n_atoms, 1.0), **many, **how) for k in BASES]
+        options = {"n_transforms": N_ORDERS, "random_state": repetition}
+        return [BestFit(base, SortedNoise(n_atoms, 1.0), **options) for base in BASES]
     return BASES
 
 
+# %%
 def canonical(method, X):
-    """What the kernel sees of a Coulomb matrix."""
+    """Return the form of Coulomb matrices that a method's kernel compares."""
     if method == "sorted":
         return groups.coulomb_triangle(sort_coulomb(X))
     if method == "definition":
         return groups.coulomb_eigenvalues(X)
-    return sort_coulomb(X).reshape(len(X), -1) if method == "best-fit" else X
+    if method == "best-fit":
+        return sort_coulomb(X).reshape(len(X), -1)
+    return X
 
 
+# %%
 def fit(method, X, y, repetition):
-    """A function from Coulomb matrices to energies."""
+    """Return a function from Coulomb matrices to energies."""
     if method == "augmentation":
-        moved = everything.act(everything.sample(4, repetition), X)
-        return best_with_copies(BASES, learner, X=X, y=y, moved=moved)
+        copies = all_orders.act(all_orders.sample(4, repetition), X)
+        return best_with_copies(BASES, learner, X=X, y=y, moved=copies)
     points = canonical(method, X)
-    f = best_by_leave_one_out(candidates(method, points, repetition), learner, X=points, y=y)
-    return lambda Z: f(canonical(method, Z))
+    options = candidates(method, points, repetition)
+    predict = best_by_leave_one_out(options, learner, X=points, y=y)
+    return lambda X_test: predict(canonical(method, X_test))
 
 
 # %%
 @run.cache
 def compare(method, n, repetition):
-    X, y, Z, truth = draw(n, repetition)
-    how = dict(n_elements=20, relative=True)
+    X, y, X_test, y_test = draw(n, repetition)
+
+    def discrepancy(predict):
+        points = X_test[:10]
+        return invariance_discrepancy(predict, all_orders, points, n_elements=20, relative=True)
+
     return trial(
         lambda: fit(method, X, y, repetition),
-        Z,
-        score=lambda predicted: np.mean(np.abs(predicted - truth)),
-        discrepancy=lambda f: invariance_discrepancy(f, everything, Z[:10], **how),
+        X_test,
+        score=lambda predicted: np.mean(np.abs(predicted - y_test)),
+        discrepancy=discrepancy,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -173,22 +241,34 @@ def compare(method, n, repetition):
 # %% [markdown]
 # ## Results
 #
-# Sorting is invariant where no two rows have equal norms; where two have, the numbering decides.
-# Eigenvalues are invariant up to rounding, and forget much. The best fit over orders drawn at
-# random is a noisy number, and its indefinite matrix is clipped. CDF pooling sees projections only;
-# orbit Nystrom rests on landmarks, and a draw that has bad ones is seen in the mean of few.
+# Sorting is invariant if no two rows have equal norms; if two have, the numbering decides.
+# Eigenvalues are invariant up to rounding, but they lose much information. The best fit over random
+# orders is a noisy number, and its indefinite matrix is clipped. CDF pooling sees projections only.
+# Orbit Nystrom depends on its landmarks: with few draws, one draw with bad landmarks shows in the mean.
+
+# %%
+trials = {}
+for method in NAMES:
+    for n in SIZES:
+        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
 
 # %%
 show(
     run,
-    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
+    trials,
     NAMES,
-    score=f"mean absolute error (kcal/mol){on}",
+    score=f"mean absolute error (kcal/mol){DATA_NOTE}",
     discrepancy="relative invariance discrepancy",
     higher_is_better=False,
 )
+
+# %% [markdown]
+# How many molecules have rows of equal norm, so that sorting does not fix their numbering?
+
+# %%
 norms = np.sort(np.linalg.norm(matrices, axis=2), axis=1)
-tied = (np.diff(norms, axis=1) < 1e-9 * norms[:, 1:]).any(axis=1)
+gaps = np.diff(norms, axis=1)
+tied = (gaps < 1e-9 * norms[:, 1:]).any(axis=1)
 run.say(
     "{tied} of {n:,} molecules have two norms that are equal to nine digits.",
     tied=tied.sum(),

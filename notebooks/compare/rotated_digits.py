@@ -9,16 +9,19 @@
 # %% [markdown]
 # # Which one when: digits at any angle
 #
-# Digits turned by uniformly random angles, ten to a thousand of them with labels. In a basis of
-# angular frequencies (`AngularBasis`) rotations act unitarily, without interpolation: Haar
-# averages, local averages and best fits can be had exactly. Should one average over the *whole*
+# The best fit over the circle is the most accurate method unless there are very many digits; then
+# averages over the circle are.
+#
+# The digits are turned by uniformly random angles, and ten to a thousand of them have labels. In a
+# basis of angular frequencies (`AngularBasis`) rotations act unitarily, without interpolation: Haar
+# averages, local averages and best fits can be computed exactly. Should one average over the *whole*
 # circle, so that a six and a nine become one, or *locally*, with more weight on small angles? And
 # does exact invariance help a classifier that has seen few angles of each digit?
 #
-# Every method works on the coefficients in that basis (those that need pixels get the image back
-# from them). Two are left out: spectral averaging needs a manifold with known eigenfunctions, and
-# the best fit of the locality kernel has no fast way (windows do not turn with the image). The
-# protocol is that of `compare/digits`, with discrepancy under a random rotation.
+# Every method works on the coefficients in that basis (methods that need pixels reconstruct the image
+# from them). Two methods are left out: spectral averaging needs a manifold with known eigenfunctions,
+# and the best fit of the locality kernel has no fast algorithm (windows do not turn with the image).
+# The protocol is that of `compare/digits`, with discrepancy under a random rotation.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -44,35 +47,53 @@ run = Run("compare/rotated_digits", profile=profile, seed=seed)
 
 # %% tags=["settings"]
 FULL = not run.quick
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
-DRAWS, TEST, FEATURES = (5, 500, 500) if FULL else (2, 50, 60)
-MOVED = 25 if FULL else 8  # images that are turned to see whether their class changes
-NODES = 64  # on the circle
-some = () if FULL else (load_digits_images().data, load_digits_images().target)
-n_train, n_test = (12_000, 5000) if FULL else (300, 200)
-data = make_rotated_mnist(*some, n_train=n_train, n_test=n_test, random_state=seed)
-on = "" if FULL else " (bundled digits, rotated)"
+SHAPE = (28, 28)
+N_NODES = 64  # on the circle
+if FULL:
+    SIZES = (10, 30, 100, 300, 1000)
+    N_DRAWS = 5
+    N_TEST = 500
+    N_FEATURES = 500
+    N_TRANSFORMED = 25  # images whose predicted classes are compared
+    DATA_NOTE = ""
+else:
+    SIZES = (10, 30)
+    N_DRAWS = 2
+    N_TEST = 50
+    N_FEATURES = 60
+    N_TRANSFORMED = 8
+    DATA_NOTE = " (bundled digits, rotated)"
 
 # %%
+if FULL:
+    data = make_rotated_mnist(n_train=12_000, n_test=5000, random_state=seed)
+else:
+    bundled = load_digits_images()
+    data = make_rotated_mnist(
+        bundled.data, bundled.target, n_train=300, n_test=200, random_state=seed
+    )
 run.uses_data(data)
-shape, labels = (28, 28), data.target
-basis = AngularBasis(shape).fit(data.data[:1].reshape(1, -1))
-points = basis.transform(data.data.reshape(len(data.data), -1)).astype(np.float32)
-circle = basis.rotations(n_nodes=NODES)
+labels = data.target
+images = data.data.reshape(len(data.data), -1)
+basis = AngularBasis(SHAPE).fit(images[:1])
+points = basis.transform(images).astype(np.float32)
+circle = basis.rotations(n_nodes=N_NODES)
 
 
+# %%
 def draw(n, repetition):
+    """Return training points and labels, and test points and labels."""
     rng = np.random.RandomState(1000 * seed + repetition)
     train = balanced_sample(labels[: data.n_train], n // 10, random_state=rng)
-    test = data.n_train + rng.permutation(len(points) - data.n_train)[:TEST]
+    test = data.n_train + rng.permutation(len(points) - data.n_train)[:N_TEST]
     return points[train], labels[train], points[test], labels[test]
 
 
 # %% [markdown]
 # ## The methods
 #
-# Averages use all nodes of the circle. *Haar* weighs them equally; *local* ones choose the von
-# Mises concentration $\kappa$ among 0.2 and 1 by leave-one-out (Raj et al. 2017 take 0.2). CDF
+# Averages use all nodes of the circle. *Haar* averages weigh them equally; *local* averages choose the
+# von Mises concentration $\kappa$ among 0.2 and 1 by leave-one-out (Raj et al. 2017 take 0.2). CDF
 # pooling averages over the whole circle, as its paper does.
 
 # %%
@@ -89,7 +110,7 @@ NAMES = {
     "cdf": "CDF pooling, Haar",
     "best-fit": "best fit over the circle",
 }
-learner, pixels = RLSClassifier(), basis.inverse_transform
+learner = RLSClassifier()
 
 
 def gaussians(X):
@@ -97,64 +118,104 @@ def gaussians(X):
     return [Gaussian(gamma), Gaussian(3 * gamma)]
 
 
-def candidates(method, X, repetition):
-    how, bases = dict(random_state=repetition), gaussians(X)
-    around = [basis.rotations(VonMises(kappa), n_nodes=NODES) for kappa in (0.2, 1.0)]
-    both = [(base, group) for base in bases for group in around]
-    few = min(FEATURES, len(X))
-    if method == "cdf":
-        return [GroupCDF(circle, FEATURES // 2, n_bins=b, s="data", **how) for b in (10, 25)]
-    if method == "lgika-rff":
-        how |= dict(form="cos_sin")
-        return [OrbitFourier(group, FEATURES, gamma=k.gamma, **how) for k, group in both]
-    if method == "lgika-nystrom":
-        return [OrbitNystroem(group, few, gamma=k.gamma, **how) for k, group in both]
-    if method == "local":
-        return [Average(base, group) for base, group in both]
-    if method == "haar":
-        return [Average(base, circle) for base in bases]
-    if method == "best-fit":
-        return [BestFit(base, circle, precision="single") for base in bases]
-    return bases
+# %% [markdown]
+# Leave-one-out chooses among the candidates of a method. Local methods have one per bandwidth and
+# concentration.
 
 
 # %%
-def on_pixels(method, X, y):
-    """The methods that look at images."""
-    P = pixels(X)
+def local_candidates(method, X, repetition):
+    """Return the candidates of a method that averages around small angles."""
+    candidates = []
+    for base in gaussians(X):
+        for kappa in (0.2, 1.0):
+            group = basis.rotations(VonMises(kappa), n_nodes=N_NODES)
+            if method == "lgika-rff":
+                model = OrbitFourier(
+                    group,
+                    N_FEATURES,
+                    gamma=base.gamma,
+                    form="cos_sin",
+                    random_state=repetition,
+                )
+            elif method == "lgika-nystrom":
+                n_landmarks = min(N_FEATURES, len(X))
+                model = OrbitNystroem(group, n_landmarks, gamma=base.gamma, random_state=repetition)
+            else:
+                model = Average(base, group)
+            candidates.append(model)
+    return candidates
+
+
+# %%
+def candidates(method, X, repetition):
+    """Return the candidates of a method."""
+    if method in ("lgika-rff", "lgika-nystrom", "local"):
+        return local_candidates(method, X, repetition)
+    if method == "cdf":
+        options = {"s": "data", "random_state": repetition}
+        return [GroupCDF(circle, N_FEATURES // 2, n_bins=n_bins, **options) for n_bins in (10, 25)]
+    if method == "haar":
+        return [Average(base, circle) for base in gaussians(X)]
+    if method == "best-fit":
+        return [BestFit(base, circle, precision="single") for base in gaussians(X)]
+    return gaussians(X)
+
+
+# %% [markdown]
+# Three methods look at pixels: the tangent distance, the locality kernel and scattering.
+
+
+# %%
+def fit_neighbours(images, y):
+    """Return the predictions of nearest neighbours by tangent distance."""
+    vectors = ("rotation", "horizontal", "vertical", "thickness")
+    distance = TangentDistance(SHAPE, vectors=vectors)
+    model = KNeighborsClassifier(3, weights="distance", metric="precomputed")
+    model.fit(distance(images), y)
+    return lambda test_images: model.predict(distance(test_images, images))
+
+
+def fit_scattering(images, y):
+    """Return the predictions of a Gaussian kernel of scattering coefficients."""
+    wavelets = Scattering(SHAPE, n_scales=2).fit(images)
+    coefficients = wavelets.transform(images)
+    predict = best_by_leave_one_out(gaussians(coefficients), learner, X=coefficients, y=y)
+    return lambda test_images: predict(wavelets.transform(test_images))
+
+
+# %%
+def fit_on_pixels(method, images, y):
+    """Return a function from images to classes."""
     if method == "tangent-distance":
-        vectors = ("rotation", "horizontal", "vertical", "thickness")
-        distance = TangentDistance(shape, vectors=vectors)
-        model = KNeighborsClassifier(3, weights="distance", metric="precomputed")
-        model.fit(distance(P), y)
-        return lambda Z: model.predict(distance(pixels(Z), P))
-    if method == "l":
-        f = best_by_leave_one_out([Locality(shape, 7, powers=(2, 4))], learner, X=P, y=y)
-        return lambda Z: f(pixels(Z))
-    wavelets = Scattering(shape, n_scales=2).fit(P)
-    S = wavelets.transform(P)
-    f = best_by_leave_one_out(gaussians(S), learner, X=S, y=y)
-    return lambda Z: f(wavelets.transform(pixels(Z)))
+        return fit_neighbours(images, y)
+    if method == "scattering":
+        return fit_scattering(images, y)
+    kernel = Locality(SHAPE, 7, powers=(2, 4))
+    return best_by_leave_one_out([kernel], learner, X=images, y=y)
 
 
+# %%
 def fit(method, X, y, repetition):
-    """A function from coefficients to classes."""
+    """Return a function from coefficients to classes."""
     if method in ("tangent-distance", "scattering", "l"):
-        return on_pixels(method, X, y)
+        predict = fit_on_pixels(method, basis.inverse_transform(X), y)
+        return lambda X_test: predict(basis.inverse_transform(X_test))
     if method == "augmentation":
-        moved = circle.act(circle.sample(4, repetition), X)
-        return best_with_copies(gaussians(X), learner, X=X, y=y, moved=moved)
+        copies = circle.act(circle.sample(4, repetition), X)
+        return best_with_copies(gaussians(X), learner, X=X, y=y, moved=copies)
     return best_by_leave_one_out(candidates(method, X, repetition), learner, X=X, y=y)
 
 
+# %%
 @run.cache
 def compare(method, n, repetition):
-    X, y, Z, truth = draw(n, repetition)
+    X, y, X_test, y_test = draw(n, repetition)
     return trial(
         lambda: fit(method, X, y, repetition),
-        Z,
-        score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, circle, X=Z[:MOVED]),
+        X_test,
+        score=lambda predicted: 100 * np.mean(predicted == y_test),
+        discrepancy=lambda predict: share_of_changes(predict, circle, X=X_test[:N_TRANSFORMED]),
         memory=repetition == 0,
         apart=FULL,
     )
@@ -163,15 +224,21 @@ def compare(method, n, repetition):
 # %% [markdown]
 # ## Results
 #
-# Scattering knows small shifts and deformations, the tangent distance small rotations, the locality
-# kernel that near pixels belong together. None knows large rotations.
+# Scattering knows small shifts and deformations, the tangent distance knows small rotations, and the
+# locality kernel knows that neighbouring pixels belong together. They do not know large rotations.
+
+# %%
+trials = {}
+for method in NAMES:
+    for n in SIZES:
+        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
 
 # %%
 show(
     run,
-    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
+    trials,
     NAMES,
-    score=f"accuracy (%){on}",
+    score=f"accuracy (%){DATA_NOTE}",
     discrepancy="share of classes that change",
     higher_is_better=True,
 )

@@ -7,23 +7,23 @@
 # ---
 
 # %% [markdown]
-# # Signals that are cut out of longer ones
+# # Shifted signals: compare windows on their overlap
 #
-# *Zero-filled shifts take zeros for measurements. What to do instead.*
+# *Zero-filled shifts treat zeros as measurements. A comparison on the overlap alone is better.*
 #
-# A recording is cut into windows of 128 samples, each from a random place: something new enters on
-# one side, something leaves on the other. Each has a level and a gain of its own. The class is that
-# of the source; a shift by up to 32 samples does not matter.
+# A recording is cut into windows of 128 samples at random positions: new samples enter on one side,
+# and samples leave on the other. Each window has its own level and gain. The class is that of the
+# source; a shift by up to 32 samples does not matter.
 #
-# - **cyclic shifts**: what leaves comes back on the other side, which no recording does;
-# - **zero-filled shifts**: what leaves is lost and zeros come in, a step as large as the level;
+# - **cyclic shifts**: samples that leave come back on the other side, which no recording does;
+# - **zero-filled shifts**: samples that leave are lost and zeros come in, a step as large as the level;
 # - **augmentation**: eight zero-filled copies of each training signal;
-# - **overlap**: `OverlapFit` compares what both windows show, and nothing else. `scale="size"`
+# - **overlap**: `OverlapFit` compares only the samples that both windows show. `scale="size"`
 #   takes squared distances per sample of the overlap; `scale="standard"` removes level and gain
-#   there, which is the normalised cross-correlation;
-# - **centred, zero-filled**: what a careful user does, subtract each signal's mean first.
+#   there, which gives the normalized cross-correlation;
+# - **centred, zero-filled**: a careful user subtracts each signal's mean first.
 #
-# All have the same learner, regularised least squares, and choose bandwidth and penalty by
+# All methods have the same learner, regularised least squares, and choose bandwidth and penalty by
 # leave-one-out on the training signals alone.
 
 # %% tags=["parameters"]
@@ -48,11 +48,18 @@ run = Run("compare/signals", profile=profile, seed=seed)
 
 # %% tags=["settings"]
 FULL = not run.quick
-SIZES = (20, 60, 200) if FULL else (40,)
-DRAWS, TEST = (10, 500) if FULL else (2, 60)
-LENGTH, SHIFT, CLASSES, NOISE = 128, 32, 4, 0.3
-zero = Translations(LENGTH, max_shift=SHIFT, boundary="zero")
-cyclic = Translations(LENGTH, max_shift=SHIFT)
+LENGTH = 128
+MAX_SHIFT = 32
+N_CLASSES = 4
+NOISE = 0.3
+if FULL:
+    SIZES = (20, 60, 200)
+    N_DRAWS = 10
+    N_TEST = 500
+else:
+    SIZES = (40,)
+    N_DRAWS = 2
+    N_TEST = 60
 
 # %% [markdown]
 # ## The recordings
@@ -61,25 +68,30 @@ cyclic = Translations(LENGTH, max_shift=SHIFT)
 # (log-normal, 30 %), gets a level (standard normal) and noise of 0.3 times the source's size.
 
 # %%
-sources = np.random.default_rng(seed).standard_normal((CLASSES, LENGTH + 2 * SHIFT))
+sources = np.random.default_rng(seed).standard_normal((N_CLASSES, LENGTH + 2 * MAX_SHIFT))
 sources = gaussian_filter1d(sources, 3, axis=1)
 sources /= sources.std(axis=1, keepdims=True)
 
 
 def signals(n, rng):
-    y = rng.permutation(np.arange(n) % CLASSES)
+    """Return windows at random positions, with random levels and gains, and their classes."""
+    y = rng.permutation(np.arange(n) % N_CLASSES)
     starts = rng.integers(0, 65, n)
-    X = np.stack([sources[c, s : s + LENGTH] for c, s in zip(y, starts, strict=True)])
-    X *= np.exp(0.3 * rng.standard_normal((n, 1)))
-    return X + rng.standard_normal((n, 1)) + NOISE * rng.standard_normal(X.shape), y
+    columns = starts[:, None] + np.arange(LENGTH)
+    windows = sources[y[:, None], columns]
+    gains = np.exp(0.3 * rng.standard_normal((n, 1)))
+    levels = rng.standard_normal((n, 1))
+    noise = NOISE * rng.standard_normal(windows.shape)
+    return gains * windows + levels + noise, y
 
 
+# %%
 X, y = signals(12, np.random.default_rng(seed + 1))
-fig, axis = plt.subplots(figsize=(7, 3.2))
-for c, method in enumerate(("cdf", "haar")):
-    axis.plot(X[y == c][:3].T, color=colour(method), alpha=0.8)
 levels = X[y < 2].mean(axis=1)
-title = f"Windows of two sources: levels from {levels.min():.1f} to {levels.max():.1f}"
+fig, axis = plt.subplots(figsize=(7, 3.2))
+for label, method in enumerate(("cdf", "haar")):
+    axis.plot(X[y == label][:3].T, color=colour(method), alpha=0.8)
+title = f"Windows of two sources have levels from {levels.min():.1f} to {levels.max():.1f}"
 axis.set(xlabel="sample", ylabel="value", title=title)
 run.figure(
     fig, "signals", caption="Three windows of each of two of the four sources, in two colours."
@@ -87,8 +99,13 @@ run.figure(
 
 # %% [markdown]
 # ## The methods
+#
+# Zero-filled and cyclic shifts are best fits over two families of shifts. The overlap methods use the
+# zero-filled shifts only to find the overlap.
 
 # %%
+zero_filled = Translations(LENGTH, max_shift=MAX_SHIFT, boundary="zero")
+cyclic = Translations(LENGTH, max_shift=MAX_SHIFT)
 NAMES = {
     "raw": "plain kernel",
     "augmentation": "augmentation",
@@ -100,38 +117,54 @@ NAMES = {
 }
 
 
+# %%
 def kernels(method, X):
-    gammas = [f * median_gamma(X, random_state=0) for f in (0.3, 1.0, 3.0)]
-    if method in ("ti", "l-ti", "ri"):
-        return [BestFit(Gaussian(g), cyclic if method == "ri" else zero) for g in gammas]
+    """Return the candidates of a method, one per bandwidth."""
+    gamma = median_gamma(X, random_state=0)
+    bases = [Gaussian(factor * gamma) for factor in (0.3, 1.0, 3.0)]
+    if method == "ri":
+        return [BestFit(base, cyclic) for base in bases]
+    if method in ("ti", "l-ti"):
+        return [BestFit(base, zero_filled) for base in bases]
     if method == "l-ri":
-        return [OverlapFit(Gaussian(g), zero) for g in gammas]
+        return [OverlapFit(base, zero_filled) for base in bases]
     if method == "l-ti-ri":
-        return [OverlapFit(Gaussian(g), zero, scale="standard") for g in (0.5, 1.5, 5.0)]
-    return [Gaussian(g) for g in gammas]
+        standard = [Gaussian(gamma) for gamma in (0.5, 1.5, 5.0)]
+        return [OverlapFit(base, zero_filled, scale="standard") for base in standard]
+    return bases
 
 
+def centre(X):
+    """Subtract the mean of each signal."""
+    return X - X.mean(axis=1, keepdims=True)
+
+
+# %%
 def fit(method, X, y, repetition):
-    """A function from signals to classes."""
+    """Return a function from signals to classes."""
     learner = RLSClassifier()
     if method == "augmentation":
-        moved = zero.act(zero.sample(8, repetition), X)
-        return best_with_copies(kernels("raw", X), learner, X=X, y=y, moved=moved)
-    centred = (lambda A: A - A.mean(axis=1, keepdims=True)) if method == "l-ti" else (lambda A: A)
-    X = centred(X)
-    predict = best_by_leave_one_out(kernels(method, X), learner, X=X, y=y)
-    return lambda Z: predict(centred(Z))
+        copies = zero_filled.act(zero_filled.sample(8, repetition), X)
+        return best_with_copies(kernels("raw", X), learner, X=X, y=y, moved=copies)
+    if method != "l-ti":
+        return best_by_leave_one_out(kernels(method, X), learner, X=X, y=y)
+    centred = centre(X)
+    predict = best_by_leave_one_out(kernels(method, centred), learner, X=centred, y=y)
+    return lambda X_test: predict(centre(X_test))
 
 
+# %%
 @run.cache
 def compare(method, n, repetition):
     rng = np.random.default_rng((seed, repetition, n))
-    (X, y), (Z, truth) = signals(n, rng), signals(TEST, rng)
+    X, y = signals(n, rng)
+    X_test, y_test = signals(N_TEST, rng)
+    small_shifts = Translations(LENGTH, 8)
     return trial(
         lambda: fit(method, X, y, repetition),
-        Z,
-        score=lambda predicted: 100 * np.mean(predicted == truth),
-        discrepancy=lambda f: share_of_changes(f, Translations(LENGTH, 8), X=Z[:10]),
+        X_test,
+        score=lambda predicted: 100 * np.mean(predicted == y_test),
+        discrepancy=lambda predict: share_of_changes(predict, small_shifts, X=X_test[:10]),
         memory=repetition == 0,
         apart=FULL,
     )
@@ -139,11 +172,19 @@ def compare(method, n, repetition):
 
 # %% [markdown]
 # ## Results
+#
+# The standardized overlap is the best method; centring helps the zero-filled shifts most.
+
+# %%
+trials = {}
+for method in NAMES:
+    for n in SIZES:
+        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
 
 # %%
 show(
     run,
-    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
+    trials,
     NAMES,
     score="accuracy (%)",
     discrepancy="share of classes that change with a cyclic shift",
@@ -151,15 +192,15 @@ show(
 )
 
 # %% [markdown]
-# ## What zero filling does, and what follows
+# ## Consequences of zero filling
 #
-# A zero-filled shift changes three things at once: the content moves, a step appears where zeros
-# come in, and the norm falls. With a level of one and a shift by a quarter of the window the step
-# alone contributes 32 to the squared distance. The best fit then prefers the shift whose step
-# hurts least, not the one that matches. On the overlap nothing is made up; small overlaps are
-# easier to match than large ones, and `scale` accounts for that. Where signals return to zero on
-# both sides and have no level, `BestFit` over zero-filled shifts is fine.
+# A zero-filled shift changes three things at once: the content moves, a step appears at the edge of
+# the zeros, and the norm falls. With a level of one and a shift by a quarter of the window the step
+# alone contributes 32 to the squared distance. The best fit then prefers the shift with the least
+# harmful step, not the matching one. The overlap contains only measured samples. Small overlaps are
+# easier to match than large ones, and `scale` accounts for that. If signals return to zero on both
+# sides and have no level, `BestFit` over zero-filled shifts is fine.
 #
-# Best fits need not be positive definite: in front of `SVC(kernel="precomputed")` comes
-# `GramTransformer(kernel, repair="clip")`. A signal of three channels has shape (1, length, 3), and
-# they move together. For a hundred thousand signals take features, `OrbitFourier(cyclic, 200)`.
+# Best fits need not be positive definite: put `GramTransformer(kernel, repair="clip")` in front of
+# `SVC(kernel="precomputed")`. A signal of three channels has shape (1, length, 3), and its channels
+# move together. For a hundred thousand signals use features, `OrbitFourier(cyclic, 200)`.

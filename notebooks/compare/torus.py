@@ -9,20 +9,22 @@
 # %% [markdown]
 # # Which one when: an even function on the torus
 #
-# A function on the six-dimensional torus $[-1, 1)^6$ that does not change when a coordinate
-# changes its sign: the group of all sign flips has $2^6 = 64$ elements and can be listed. All four
-# papers have something to offer. Spectral averaging works on the torus itself; the other three get
-# it embedded in space, $x_i \mapsto (\cos \pi x_i, \sin \pi x_i)$. Flipping $x_i$ flips the sine,
-# so that the action is unitary; the Gaussian kernel of these vectors is the torus's von Mises
-# kernel.
+# The kernel averaged over all flips is the best method here, or level with the best, unless there are
+# very few samples.
+#
+# The function lives on the six-dimensional torus $[-1, 1)^6$ and does not change when a coordinate
+# changes its sign. The group of all sign flips has $2^6 = 64$ elements and can be listed. All four
+# papers have something to offer. Spectral averaging works on the torus itself; the other methods get
+# it embedded in space, $x_i \mapsto (\cos \pi x_i, \sin \pi x_i)$. Flipping $x_i$ flips the sine, so
+# the action is unitary; the Gaussian kernel of these vectors is the torus's von Mises kernel.
 #
 # ## The protocol
 #
-# - Training points are uniform, their values carry normal noise of 0.1. Risk is the mean squared
+# - Training points are uniform, and their values carry normal noise of 0.1. Risk is the mean squared
 #   error at 500 further points, against the noise-free function.
-# - The same learner for all, regularised least squares, with penalty and bandwidth by leave-one-out;
-#   the degree (and, for ridge regression, the smoothness of the penalty) of spectral averaging by
-#   five-fold cross-validation. No test point is looked at before the end.
+# - All methods use the same learner, regularised least squares, with penalty and bandwidth chosen by
+#   leave-one-out. The degree of spectral averaging (and, for ridge regression, the smoothness of the
+#   penalty) is chosen by five-fold cross-validation. The test points are used only at the end.
 # - Discrepancy is the largest change of the fitted function under the group, relative to its
 #   largest value. Times and memory are measured as in `compare/digits`.
 
@@ -50,15 +52,27 @@ run = Run("compare/torus", profile=profile, seed=seed)
 
 # %% tags=["settings"]
 FULL = not run.quick
-DIMENSION, NOISE, TEST = 6, 0.1, 500 if FULL else 100
-SIZES = (10, 30, 100, 300, 1000) if FULL else (10, 30)
-DRAWS, FEATURES = (8, 500) if FULL else (2, 100)
-DEGREES = [1, 2, 3, 4, 6, 8] if FULL else [1, 2]
-
+DIMENSION = 6
+NOISE = 0.1
+GAMMAS = (0.05, 0.15, 0.5)
+if run.quick:
+    SIZES = (10, 30)
+    N_DRAWS = 2
+    N_TEST = 100
+    N_FEATURES = 100
+    DEGREES = [1, 2]
+else:
+    SIZES = (10, 30, 100, 300, 1000)
+    N_DRAWS = 8
+    N_TEST = 500
+    N_FEATURES = 500
+    DEGREES = [1, 2, 3, 4, 6, 8]
 
 # %%
-flips, torus = SignFlips(DIMENSION), Torus(DIMENSION)
-on_space = flips.on_columns(range(DIMENSION, 2 * DIMENSION))  # the sines alone
+flips = SignFlips(DIMENSION)
+torus = Torus(DIMENSION)
+sines = range(DIMENSION, 2 * DIMENSION)
+flips_in_space = flips.on_columns(sines)
 
 
 def in_space(X):
@@ -66,27 +80,32 @@ def in_space(X):
 
 
 # %% [markdown]
-# The target is smooth, even, and no trigonometric polynomial: one term sees each coordinate
-# alone, the other couples neighbours.
+# The target is smooth and even, and it is not a trigonometric polynomial. One term sees each
+# coordinate alone, the other couples neighbours.
 
 
 # %%
 def target(X):
-    c = np.cos(np.pi * X)
-    return np.log(np.mean(np.exp(1.5 * c), axis=1)) + 0.5 * np.mean(c[:, :-1] * c[:, 1:], axis=1)
+    cosines = np.cos(np.pi * X)
+    separate = np.log(np.mean(np.exp(1.5 * cosines), axis=1))
+    coupled = np.mean(cosines[:, :-1] * cosines[:, 1:], axis=1)
+    return separate + 0.5 * coupled
 
 
 def draw(n, repetition):
+    """Return training points with noisy values, and test points."""
     rng = np.random.RandomState(1000 * seed + repetition)
     X = torus.sample(1000, rng)[:n]
-    return X, target(X) + NOISE * rng.standard_normal(1000)[:n], torus.sample(TEST, rng)
+    noise = rng.standard_normal(1000)[:n]
+    X_test = torus.sample(N_TEST, rng)
+    return X, target(X) + NOISE * noise, X_test
 
 
 # %% [markdown]
 # ## The methods
 #
-# Averages, features and the best fit (its negative eigenvalues clipped) go over all 64 flips where
-# nothing else is said. Spectral averaging comes as published and by ridge regression in the
+# Averages, features and the best fit (its negative eigenvalues clipped) use all 64 flips unless the
+# name says otherwise. Spectral averaging is used as published, and with ridge regression in the
 # invariant subspace.
 
 # %%
@@ -102,54 +121,103 @@ NAMES = {
     "spec-avg": "spectral averaging, as published",
     "spec-avg-ridge": "spectral averaging, ridge",
 }
-GAMMAS, learner = (0.05, 0.15, 0.5), RLSRegressor()
+learner = RLSRegressor()
 
 
-def candidates(method, n, repetition):
-    """The method in the space of cosines and sines, a candidate a bandwidth."""
-    how, bases, few = dict(random_state=repetition), map(Gaussian, GAMMAS), min(FEATURES, n)
+# %% [markdown]
+# Each method has a few candidates, among which leave-one-out chooses: one per bandwidth, or one per
+# number of bins for CDF pooling.
+
+
+# %%
+def features(method, n, repetition):
+    """Return the candidates of a feature map in the space of cosines and sines."""
+    options = {"random_state": repetition}
+    candidates = []
     if method == "cdf":
-        how |= dict(s="data")
-        return [GroupCDF(on_space, FEATURES // 5, n_bins=b, **how) for b in (5, 10, 20)]
-    if method == "lgika-rff":
-        return [OrbitFourier(on_space, FEATURES, gamma=g, form="cos_sin", **how) for g in GAMMAS]
-    if method == "lgika-nystrom":
-        return [OrbitNystroem(on_space, few, gamma=g, **how) for g in GAMMAS]
+        for n_bins in (5, 10, 20):
+            model = GroupCDF(flips_in_space, N_FEATURES // 5, n_bins=n_bins, s="data", **options)
+            candidates.append(model)
+        return candidates
+    for gamma in GAMMAS:
+        if method == "lgika-rff":
+            model = OrbitFourier(flips_in_space, N_FEATURES, gamma=gamma, form="cos_sin", **options)
+        else:
+            n_landmarks = min(N_FEATURES, n)
+            model = OrbitNystroem(flips_in_space, n_landmarks, gamma=gamma, **options)
+        candidates.append(model)
+    return candidates
+
+
+# %%
+def candidates(method, n, repetition):
+    """Return the candidates of a method in the space of cosines and sines."""
+    if method in ("cdf", "lgika-rff", "lgika-nystrom"):
+        return features(method, n, repetition)
+    bases = [Gaussian(gamma) for gamma in GAMMAS]
     if method == "local":
-        return [Average(k, on_space, n_transforms=4, **how) for k in bases]
-    of = {"krr-average": Average, "best-fit": BestFit}
-    return [of[method](k, on_space) for k in bases] if method in of else list(bases)
+        options = {"n_transforms": 4, "random_state": repetition}
+        return [Average(base, flips_in_space, **options) for base in bases]
+    if method == "krr-average":
+        return [Average(base, flips_in_space) for base in bases]
+    if method == "best-fit":
+        return [BestFit(base, flips_in_space) for base in bases]
+    return bases
 
 
+# %% [markdown]
+# Spectral averaging has its own cross-validation. Degrees that are too high for the folds are
+# rejected by it, so their warning is silenced.
+
+
+# %%
+def fit_spectral(X, y, estimator):
+    """Return the predictions of spectral averaging, with the degree chosen by cross-validation."""
+    model = SpectralAveraging(torus, flips, degree=1, estimator=estimator)
+    grid = {"degree": DEGREES}
+    if estimator == "ridge":
+        grid["smoothness"] = [None, 6.0]
+    search = GridSearchCV(model, grid, scoring="neg_mean_squared_error")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the cutoff keeps", UserWarning)
+        return search.fit(X, y).predict
+
+
+# %%
 def fit(method, X, y, repetition):
-    """A function from points of the torus to values."""
-    if method.startswith("spec-avg"):
-        estimator = "ridge" if method == "spec-avg-ridge" else "mean"
-        model = SpectralAveraging(torus, flips, degree=1, estimator=estimator)
-        grid = {"degree": DEGREES, "smoothness": [None, 6.0] if estimator == "ridge" else [None]}
-        search = GridSearchCV(model, grid, scoring="neg_mean_squared_error")
-        with warnings.catch_warnings():  # degrees too high for the folds are rejected anyway
-            warnings.filterwarnings("ignore", "the cutoff keeps", UserWarning)
-            return search.fit(X, y).predict
-    E, options = in_space(X), candidates(method, len(X), repetition)
+    """Return a function from points of the torus to values."""
+    if method == "spec-avg":
+        return fit_spectral(X, y, "mean")
+    if method == "spec-avg-ridge":
+        return fit_spectral(X, y, "ridge")
+    points = in_space(X)
+    options = candidates(method, len(X), repetition)
     if method == "augmentation":
-        moved = on_space.act(on_space.sample(3, repetition), E)
-        f = best_with_copies(options, learner, X=E, y=y, moved=moved)
+        copies = flips_in_space.act(flips_in_space.sample(3, repetition), points)
+        predict = best_with_copies(options, learner, X=points, y=y, moved=copies)
     else:
-        f = best_by_leave_one_out(options, learner, X=E, y=y)
-    return lambda Z: f(in_space(Z))
+        predict = best_by_leave_one_out(options, learner, X=points, y=y)
+    return lambda X_test: predict(in_space(X_test))
+
+
+# %% [markdown]
+# A trial fits a method once and records its error, its discrepancy, its time and its memory.
 
 
 # %%
 @run.cache
 def compare(method, n, repetition):
-    X, y, Z = draw(n, repetition)
-    how = dict(n_elements=64, relative=True)
+    X, y, X_test = draw(n, repetition)
+    y_test = target(X_test)
+
+    def discrepancy(predict):
+        return invariance_discrepancy(predict, flips, X_test[:10], n_elements=64, relative=True)
+
     return trial(
         lambda: fit(method, X, y, repetition),
-        Z,
-        score=lambda predicted: np.mean((predicted - target(Z)) ** 2),
-        discrepancy=lambda f: invariance_discrepancy(f, flips, Z[:10], **how),
+        X_test,
+        score=lambda predicted: np.mean((predicted - y_test) ** 2),
+        discrepancy=discrepancy,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -159,13 +227,19 @@ def compare(method, n, repetition):
 # ## Results
 #
 # An average over a few random flips is not invariant; neither is a kernel that has seen as many
-# copies of the data. As published, the coefficients of spectral averaging are sample means, which
-# vary with where the points happen to lie; ridge regression in the same subspace fits them.
+# copies of the data. The published spectral averaging takes sample means as coefficients, which
+# depend on the positions of the sample points; ridge regression in the same subspace fits them.
+
+# %%
+trials = {}
+for method in NAMES:
+    for n in SIZES:
+        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
 
 # %%
 show(
     run,
-    {(m, n): [compare(m, n, r) for r in range(DRAWS)] for m in NAMES for n in SIZES},
+    trials,
     NAMES,
     score="mean squared error",
     discrepancy="relative invariance discrepancy",

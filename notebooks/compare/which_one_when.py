@@ -12,11 +12,12 @@
 # %% [markdown]
 # # Which one when
 #
-# Four papers, four ways to tell a learner what does not matter: average over the group, pool
-# features over orbits, take the best fit, or work with invariant functions alone. Which one
-# should one take? The notebooks beside this one put all of them to five tasks by one protocol.
-# This one collects what they measured (at full scale, where that was run), and ends with a table
-# that says which to take.
+# Four papers have four ways to build an invariance into a learner: average over the group, pool
+# features over orbits, take the best fit, or work with invariant functions alone. Which one should you
+# choose? There is no single answer: a different method wins each task.
+#
+# The notebooks of this folder apply all of them to five tasks by one protocol. This notebook collects
+# their measurements (of the full profile, if it was run), and ends with a table of recommendations.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -33,6 +34,8 @@ from invariance.companion import Run, saved
 from invariance.evaluation.means import with_error
 
 run = Run("compare/which_one_when", profile=profile, seed=seed)
+
+# %% tags=["settings"]
 TASKS = {
     "digits": "Digits, shifted and turned a little",
     "rotated_digits": "Digits at any angle",
@@ -40,22 +43,29 @@ TASKS = {
     "torus": "Even function on the torus",
     "sphere": "Symmetric function on the sphere",
 }
-ACCURACIES = ("digits", "rotated_digits")
-found, sources = {}, []
+ACCURACIES = ("digits", "rotated_digits")  # tasks whose scores are accuracies in per cent
+
+# %%
+scores = {}
+answers = {}
+sources = []
 for task in TASKS:
-    tables = [saved(f"compare/{task}", name, profile) for name in ("scores", "answers")]
+    saved_scores = saved(f"compare/{task}", "scores", profile)
+    saved_answers = saved(f"compare/{task}", "answers", profile)
     source = f"none yet: invariance run compare/{task}"
-    if None not in tables:
-        (scores, results), (answers, _) = tables
-        found[task], source = (scores, answers), f"{results['profile']} profile"
+    if saved_scores is not None and saved_answers is not None:
+        scores[task], results = saved_scores
+        answers[task], _ = saved_answers
+        source = f"{results['profile']} profile"
     sources.append({"comparison": task, "table": source})
-run.table(sources, "sources", caption="Where the numbers come from.")
+run.table(sources, "sources", caption="Sources of the numbers.")
 
 # %% [markdown]
 # ## How far from the best?
 #
-# For each task and number of samples the error of every method as a multiple of the smallest one.
-# An empty field: the method does not apply there, and its notebook says why.
+# The figure has one map per task. Each number is the error of a method as a multiple of the smallest
+# error with as many samples. A field is empty if the method does not apply to the task; the task's
+# notebook gives the reason.
 
 # %%
 METHODS = {
@@ -76,114 +86,162 @@ METHODS = {
     "spectral averaging (Soleymani et al.)": ("spec-avg",),
     "spectral averaging, ridge": ("spec-avg-ridge",),
 }
-PUBLIC = {key: name for name, keys in METHODS.items() for key in keys}
+PUBLIC_NAMES = {}
+for name, keys in METHODS.items():
+    for key in keys:
+        PUBLIC_NAMES[key] = name
 
 
 # %%
 def errors(task):
-    """Errors by method (rows) and number of samples (columns)."""
-    table = found[task][0]
-    table = table.assign(method=table["method"].map(PUBLIC))
+    """Return errors by method (rows) and number of samples (columns)."""
+    table = scores[task]
+    table = table.assign(method=table["method"].map(PUBLIC_NAMES))
     wide = table.pivot(index="method", columns="n", values="score").reindex(list(METHODS))
-    return 100 - wide if task in ACCURACIES else wide
+    if task in ACCURACIES:
+        return 100 - wide
+    return wide
 
 
+# %%
+def ratio_text(ratio):
+    """Return a multiple of the least error as it is printed in the map."""
+    if ratio == 1:
+        return "1"
+    if ratio < 9.95:
+        return f"{ratio:.1f}"
+    return f"{ratio:.0f}"
+
+
+# %%
 def draw_map(axis, task):
-    """Draw errors as multiples of the least, in numbers and colours."""
+    """Draw errors as multiples of the least error, in numbers and colours."""
     wide = errors(task)
-    ratio = wide / wide.min()
-    axis.imshow(np.log2(ratio), cmap="viridis_r", vmin=0, vmax=4, aspect="auto")
-    for (i, j), value in np.ndenumerate(ratio.to_numpy()):
-        if np.isfinite(value):
-            text = "1" if value == 1 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
-            how = {"color": "white" if value > 4 else "black", "ha": "center", "va": "center"}
-            how["fontweight"] = "bold" if value == 1 else "normal"
-            axis.text(j, i, text, fontsize=8, **how)
+    ratios = (wide / wide.min()).to_numpy()
+    axis.imshow(np.log2(ratios), cmap="viridis_r", vmin=0, vmax=4, aspect="auto")
+    for (i, j), ratio in np.ndenumerate(ratios):
+        if np.isfinite(ratio):
+            text = axis.text(j, i, ratio_text(ratio), fontsize=8, ha="center", va="center")
+            text.set_color("white" if ratio > 4 else "black")
+            text.set_fontweight("bold" if ratio == 1 else "normal")
     axis.set_xticks(range(wide.shape[1]), [f"{n:,}" for n in wide.columns], fontsize=7.5)
-    axis.set(xlabel="training samples")
+    axis.set_xlabel("training samples")
     axis.set_title(fill(TASKS[task], 16), fontsize=9)
     axis.grid(False)
 
 
-if found:
-    size = (2.5 + 1.55 * len(found), 6.4)
-    fig, axes = plt.subplots(1, len(found), figsize=size, sharey=True, squeeze=False)
-    for axis, task in zip(axes[0], found, strict=True):
+# %%
+if scores:
+    size = (2.5 + 1.55 * len(scores), 6.4)
+    fig, axes = plt.subplots(1, len(scores), figsize=size, sharey=True, squeeze=False)
+    for axis, task in zip(axes[0], scores, strict=True):
         draw_map(axis, task)
     axes[0, 0].set_yticks(range(len(METHODS)), list(METHODS), fontsize=9)
-    wins = [name for task in found for name in errors(task).idxmin().dropna()]
-    often = {name: wins.count(name) for name in METHODS if name in wins}
-    fig.suptitle(f"{len(often)} different methods are best somewhere")
+    wins = []
+    for task in scores:
+        wins += list(errors(task).idxmin().dropna())
+    counts = {name: wins.count(name) for name in METHODS if name in wins}
+    counts_in_words = ", ".join(f"{name} {count}" for name, count in counts.items())
+    fig.suptitle(f"{len(counts)} different methods are best somewhere")
     run.figure(
         fig,
         "errors",
         alt="A map of errors as multiples of the best error: methods in rows, in columns the "
-        "tasks and numbers of samples. How often each method is best: "
-        + ", ".join(f"{name} {count}" for name, count in often.items())
-        + f"; the plain kernel {wins.count('plain kernel')} times.",
-        caption="Error over the least error; bold: the best. The figures with error bars, times and "
-        "memory are those of the five notebooks.",
+        f"tasks and numbers of samples. How often each method is best: {counts_in_words}; the plain "
+        f"kernel {wins.count('plain kernel')} times.",
+        caption="Error divided by the least error; the best method has a bold 1. Figures with error "
+        "bars, times and memory are in the five notebooks.",
     )
 
 # %% [markdown]
 # ## How to choose
 #
-# - **Can the group be listed?** Best fit and average cost its order times the square of the number
-#   of samples, unless it has structure: shifts go by Fourier transforms, rotations by frequencies.
-# - **All permutations of the coordinates?** The best fit is the plain kernel of the sorted ones.
-# - **Some other canonical form?** It is cheap; it jumps where two norms cross or tie.
-# - **Many samples?** Explicit features cost the number of samples only once, and a linear learner
-#   does the rest. Take fewer landmarks than points: `compare/sphere` says why.
+# - **Can the group be listed?** The cost of best fit and average is its order times the square of the
+#   number of samples, unless it has structure: shifts use Fourier transforms, rotations frequencies.
+# - **All permutations of the coordinates?** The best fit is the plain kernel of sorted coordinates.
+# - **Is there another canonical form?** It is cheap, but discontinuous at points with two equal norms.
+# - **Many samples?** The cost of explicit features is linear in the number of samples, and a linear
+#   learner does the rest. Take fewer landmarks than points: `compare/sphere` gives the reason.
 # - **Too large to list, on a manifold with known eigenfunctions?** Spectral averaging needs the
 #   generators only and is invariant to the last digit.
-# - **Only approximate?** A local average, with leave-one-out to say how local; where the whole group
-#   does harm: `guides/when_invariance_hurts`.
+# - **Only approximate?** A local average, with leave-one-out to choose how local. If the whole group
+#   does harm, see `guides/when_invariance_hurts`.
 
 # %% [markdown]
-# ## Which one when
+# ## Recommendations
 #
-# For every task and number of samples: the fastest method that is level with the best (within two
-# standard errors of the difference, paired by draw, and an error at most a quarter larger), its
-# error and its cost. Below a tenth of a CPU second all count as equally fast, and the best of them
-# is taken.
+# For every task and number of samples the table has the fastest method that is level with the best
+# (within two standard errors of the difference, paired by draw, and an error at most a quarter
+# larger), its error and its cost. Below a tenth of a CPU second all methods count as equally fast, and
+# the best of them is taken.
 
 # %%
-UNITS = dict.fromkeys(ACCURACIES, ("%", 1)) | {"molecules": ("kcal/mol", 1)}
-UNITS |= dict.fromkeys(("torus", "sphere"), ("10⁻³", 1000))
+UNITS = {
+    "digits": "%",
+    "rotated_digits": "%",
+    "molecules": "kcal/mol",
+    "torus": "10⁻³",
+    "sphere": "10⁻³",
+}
 
 
-def short(method):
-    """Name of a method without its authors."""
-    return PUBLIC[method].partition(" (")[0]
+def name_without_authors(method):
+    return PUBLIC_NAMES[method].partition(" (")[0]
 
 
-def line(task, answer):
-    """What to take, and its error and cost beside the plain kernel's."""
-    scores, (unit, times) = found[task][0].set_index(["method", "n"]), UNITS[task]
-    score = scores["score"]
-    error, n = times * (100 - score if task in ACCURACIES else score), answer.n
-    (plain,) = [(m, n) for m in METHODS["plain kernel"] if (m, n) in scores.index]
-    taken, key = scores.loc[answer.quickest, n], (answer.quickest, n)
+# %%
+def error_in_units(task, row):
+    """Return the error of a row of scores, with its standard error, in the task's unit."""
+    error = row.score
+    if task in ACCURACIES:
+        error = 100 - error
+    factor = 1
+    if UNITS[task] == "10⁻³":
+        factor = 1000
+    return with_error(factor * error, factor * row.se)
+
+
+def memory_text(mebibytes):
+    if mebibytes < 1:
+        return "< 1"
+    return f"{mebibytes:.0f}"
+
+
+# %% [markdown]
+# A row of the table also has the plain kernel's error, for comparison.
+
+
+# %%
+def recommendation(task, answer):
+    """Return the method to take, with its error and cost beside the plain kernel's error."""
+    table = scores[task].set_index(["method", "n"])
+    best = table.loc[answer.quickest, answer.n]
+    (plain_key,) = [key for key in METHODS["plain kernel"] if (key, answer.n) in table.index]
+    plain = table.loc[plain_key, answer.n]
     level = [answer.best, *answer.level.split(", ")]
-    share = task in ACCURACIES
+    level = [name_without_authors(key) for key in level if key and key != answer.quickest]
+    discrepancy = f"{best.discrepancy:.0e}"
+    if task in ACCURACIES:
+        discrepancy = f"{best.discrepancy:.0%}"
     return {
         "task, figure": f"compare/{task}, curves",
-        "samples": f"{n:,}",
-        "take": short(answer.quickest),
-        "unit": unit,
-        "error": with_error(error[key], times * taken.se),
-        "plain kernel": with_error(error[plain], times * scores["se"][plain]),
-        "discrepancy": f"{taken.discrepancy:.0%}" if share else f"{taken.discrepancy:.0e}",
-        "CPU seconds": f"{taken.fit_s + taken.predict_s:.2g}",
-        "MiB": f"{taken.peak_mb:.0f}" if taken.peak_mb >= 1 else "< 1",
-        "level with it": "; ".join(short(m) for m in level if m and m != answer.quickest),
+        "samples": f"{answer.n:,}",
+        "take": name_without_authors(answer.quickest),
+        "unit": UNITS[task],
+        "error": error_in_units(task, best),
+        "plain kernel": error_in_units(task, plain),
+        "discrepancy": discrepancy,
+        "CPU seconds": f"{best.fit_s + best.predict_s:.2g}",
+        "MiB": memory_text(best.peak_mb),
+        "level with it": "; ".join(level),
     }
 
 
+# %%
 rows = []
 for task in TASKS:
-    if task in found:
-        rows += [line(task, answer) for answer in found[task][1].itertuples()]
+    if task in scores:
+        rows += [recommendation(task, answer) for answer in answers[task].itertuples()]
     else:
         rows.append({"task, figure": f"compare/{task}", "samples": "", "take": "not measured yet"})
 run.table(

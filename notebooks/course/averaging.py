@@ -11,8 +11,8 @@
 #
 # *35 minutes. You need `course/orbit`, and `SVC` of scikit-learn.*
 #
-# A flower looks the same after a fifth of a turn. A support vector machine that is shown points of
-# one petal knows nothing of the other four. **How do we tell it?** By an average.
+# A flower looks the same after a fifth of a turn. A support vector machine that sees points of
+# one petal knows nothing about the other four. **How can it learn the symmetry?** By an average.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -29,7 +29,8 @@ from invariance.groups import CyclicShifts, OrthogonalMatrices
 from invariance.kernels import Average, Gaussian
 
 run = Run("course/averaging", profile=profile, seed=seed, petals=petals)
-sizes, draws = [10, 20, 40, 80], 8 if run.quick else 100
+sizes = [10, 20, 40, 80]
+n_draws = 8 if run.quick else 100
 
 # %% [markdown]
 # ## The picture
@@ -38,39 +39,45 @@ sizes, draws = [10, 20, 40, 80], 8 if run.quick else 100
 #
 # $$K(x, z) = \frac{1}{|G|^2} \sum_{g, g'} k_0(g x, g' z)$$
 #
-# is invariant in each, and so is every decision of a machine that uses it. In code it is one call:
+# is invariant in each, and so is every decision of a machine that uses it. In code it is one call,
+# `Average`.
 
 
 # %%
 def flower(n, rng):
-    """Points of the plane, and whether they lie on a petal."""
+    """Return points of the plane, and whether they lie on a petal."""
     X = rng.uniform(-1, 1, size=(n, 2))
-    angle, radius = np.arctan2(X[:, 1], X[:, 0]), np.hypot(*X.T)
-    return X, (radius < 0.65 + 0.3 * np.cos(petals * angle)).astype(int)
+    angle = np.arctan2(X[:, 1], X[:, 0])
+    radius = np.hypot(X[:, 0], X[:, 1])
+    boundary = 0.65 + 0.3 * np.cos(petals * angle)
+    return X, (radius < boundary).astype(int)
 
 
 angle = 2 * np.pi / petals
-turn = [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
-turns = OrthogonalMatrices([turn])  # and all that this one generates
+cosine = np.cos(angle)
+sine = np.sin(angle)
+turns = OrthogonalMatrices([[[cosine, -sine], [sine, cosine]]])  # the group that it generates
 base = Gaussian(gamma=10.0)
-KERNELS = {"plain": ("raw", base), "Haar": ("haar", Average(base, turns))}
+KERNELS = {"plain": base, "Haar": Average(base, turns)}
 
 # %%
 X, y = flower(40, np.random.default_rng(seed))
-grid = np.stack(np.meshgrid(*[np.linspace(-1, 1, 61)] * 2), axis=-1).reshape(-1, 2)
+X_test, y_test = flower(2000, np.random.default_rng([seed, 1]))
+ticks = np.linspace(-1, 1, 61)
+grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
 fig, panels = plt.subplots(1, 2, figsize=(8.2, 4.1), sharey=True)
-for axes, (name, (_, kernel)) in zip(panels, KERNELS.items(), strict=True):
+for axes, (name, kernel) in zip(panels, KERNELS.items(), strict=True):
     machine = SVC(kernel=kernel, C=100).fit(X, y)
-    decided = machine.decision_function(grid).reshape(61, 61)
-    axes.contourf(decided, [-9e9, 0, 9e9], extent=(-1, 1, -1, 1), colors=["#ffffff", "#9cc2e8"])
-    axes.scatter(*X.T, c=y, cmap="coolwarm_r", s=18, edgecolors="black", linewidths=0.4)
-    X_test, y_test = flower(2000, np.random.default_rng([seed, 1]))
+    decisions = machine.decision_function(grid).reshape(61, 61)
+    accuracy = 100 * machine.score(X_test, y_test)
+    axes.contourf(decisions, [-9e9, 0, 9e9], extent=(-1, 1, -1, 1), colors=["#ffffff", "#9cc2e8"])
+    axes.scatter(X[:, 0], X[:, 1], c=y, cmap="coolwarm_r", s=18, edgecolors="black", linewidths=0.4)
     axes.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1], aspect="equal")
-    axes.set_title(f"{name} kernel: {100 * machine.score(X_test, y_test):.0f} % right")
+    axes.set_title(f"The {name} kernel is right at {accuracy:.0f} %")
 run.figure(
     fig,
     "flower",
-    caption=f"What a support vector machine learns from the same {len(X)} points (shaded: petal).",
+    caption=f"Decisions of a support vector machine after the same {len(X)} points (shaded: petal).",
 )
 
 # %% [markdown]
@@ -91,11 +98,18 @@ run.figure(
 averaged = ...  # def averaged(f, group, X): ...
 
 # %% tags=["hide-input"]
-ring, some = CyclicShifts(6), np.random.default_rng(1).standard_normal((7, 6))
+ring = CyclicShifts(6)
+readings = np.random.default_rng(1).standard_normal((7, 6))
+
+
+def cube_of_first(X):
+    return X[:, 0] ** 3
+
+
 check(
     averaged,
-    lambda mean: np.allclose(mean(lambda X: X[:, 0] ** 3, ring, some), (some**3).mean(axis=1)),
-    "apply f to every moved batch, then take the mean over the first axis",
+    lambda mean: np.allclose(mean(cube_of_first, ring, readings), (readings**3).mean(axis=1)),
+    "apply f to every transformed batch, then take the mean over the first axis",
 )
 
 # %% [markdown]
@@ -103,7 +117,8 @@ check(
 #
 # ```python
 # def averaged(f, group, X):
-#     return np.mean([f(moved) for moved in group.act(group.elements(), X)], axis=0)
+#     batches = group.act(group.elements(), X)
+#     return np.mean([f(batch) for batch in batches], axis=0)
 # ```
 # </details>
 #
@@ -116,7 +131,7 @@ w = ...  # six numbers
 # %% tags=["hide-input"]
 check(
     w,
-    lambda w: np.any(w) and np.allclose((ring.act(ring.elements(), some) @ w).mean(axis=0), 0),
+    lambda w: np.any(w) and np.allclose((ring.act(ring.elements(), readings) @ w).mean(axis=0), 0),
     "every weight meets every place once, so the average is the mean of w times the sum of x",
 )
 
@@ -127,36 +142,46 @@ check(
 # w = [1.0, -1.0, 0.0, 0.0, 0.0, 0.0]
 # ```
 #
-# Of a linear function nothing is left but the sum of $x$: average something *nonlinear*, as the
-# Gaussian kernel is.
+# The average of a linear function depends on the sum of $x$ alone: average something *nonlinear*, such
+# as the Gaussian kernel.
 # </details>
 #
-# ## What it is worth
+# ## The gain
 #
-# The plain kernel, the Haar kernel, and the plain kernel with *augmentation*: all turned copies of
-# each training point are added to the training set.
+# We compare the plain kernel, the Haar kernel, and the plain kernel with *augmentation*: all turned
+# copies of each training point are added to the training set.
 
 # %%
-scores = {name: np.empty((draws, len(sizes))) for name in [*KERNELS, "augmented"]}
-for draw in range(draws):
+METHODS = {"plain": "raw", "Haar": "haar", "augmented": "augmentation"}
+scores = {name: np.empty((n_draws, len(sizes))) for name in METHODS}
+
+
+def score(kernel, points, labels):
+    machine = SVC(kernel=kernel, C=100).fit(points, labels)
+    return 100 * machine.score(X_test, y_test)
+
+
+for draw in range(n_draws):
     X, y = flower(max(sizes), np.random.default_rng([seed, 2, draw]))
     for i, n in enumerate(sizes):
         copies = turns.act(turns.elements(), X[:n]).reshape(-1, 2)
-        for name in scores:
-            more = name == "augmented"
-            points, labels = (copies, np.tile(y[:n], turns.order)) if more else (X[:n], y[:n])
-            machine = SVC(kernel=base if more else KERNELS[name][1], C=100).fit(points, labels)
-            scores[name][draw, i] = 100 * machine.score(X_test, y_test)
+        labels_of_copies = np.tile(y[:n], turns.order)
+        scores["plain"][draw, i] = score(base, X[:n], y[:n])
+        scores["Haar"][draw, i] = score(KERNELS["Haar"], X[:n], y[:n])
+        scores["augmented"][draw, i] = score(base, copies, labels_of_copies)
+
+# %%
+curves = {name: (METHODS[name], values) for name, values in scores.items()}
+means = {name: values[:, 1].mean() for name, values in scores.items()}
 fig, axes = plt.subplots()
-looks = {"plain": "raw", "Haar": "haar", "augmented": "augmentation"}
-curves = {name: (looks[name], values) for name, values in scores.items()}
 panel(axes, sizes, curves, log="x", xlabel="training points", ylabel="test accuracy (%)")
-mean = {name: values[:, 1].mean() for name, values in scores.items()}
-axes.set_title(f"{sizes[1]} points: Haar kernel {mean['Haar']:.0f} %, plain {mean['plain']:.0f} %")
-run.figure(fig, "curve", caption=f"Bars: two standard errors over {draws} draws.")
+axes.set_title(
+    f"With {sizes[1]} points the Haar kernel has {means['Haar']:.0f} %, the plain {means['plain']:.0f} %"
+)
+run.figure(fig, "curve", caption=f"Bars: two standard errors over {n_draws} draws.")
 
 # %% [markdown]
-# Augmentation does much the same here, at $|G|$ times the points.
+# Augmentation has nearly the same effect, at $|G|$ times the points.
 #
 # **Exercise 3.** By the definition, one value of $K$ takes $|G|^2$ values of $k_0$. A rotation does
 # not change distances, $k_0(g x, g' z) = k_0(x, g^{-1} g' z)$. How many values are enough, here?
@@ -168,7 +193,7 @@ values_enough = ...  # a number, or a formula in turns.order
 check(
     values_enough,
     lambda n: n == len(np.unique(turns.elements(), axis=0)),
-    "for how many different elements does g^-1 g' stand?",
+    "how many different elements are there among all g^-1 g'?",
 )
 
 # %% [markdown]
@@ -178,7 +203,7 @@ check(
 # values_enough = turns.order
 # ```
 #
-# One sum is enough. `Average` asks the group whether its action is unitary, and does just that.
+# One sum is enough. `Average` takes only one sum if the group's action is unitary.
 # </details>
 #
 # **Keep:** averaging projects on invariant functions; average something nonlinear; the Haar kernel

@@ -11,8 +11,8 @@
 #
 # *40 minutes. You need `course/averaging`, and eigenvalues of symmetric matrices.*
 #
-# Two photographs of a face are compared by moving one until they fit. An average over all positions
-# would compare noses with ears as well. **What if a kernel took the best position only?**
+# People compare two photographs of a face by moving one until they fit. An average over all positions
+# would compare noses with ears as well. **What if a kernel used the best position only?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -31,7 +31,8 @@ from invariance.groups import CyclicShifts, Permutations, Translations
 from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, Linear, gram_report
 
 run = Run("course/best_fit", profile=profile, seed=seed, reach=reach)
-sizes, draws = [2, 5, 10], 4 if run.quick else 30
+sizes = [2, 5, 10]
+n_draws = 4 if run.quick else 30
 
 # %% [markdown]
 # ## The picture
@@ -41,48 +42,56 @@ sizes, draws = [2, 5, 10], 4 if run.quick else 30
 #
 # $$K(x, z) = \max_T k_0(x, T z) .$$
 #
-# Here $T$ runs through shifts. In code it is one call; the map shows what the maximum is taken over.
+# In this lesson $T$ runs through shifts. In code it is one call; the kernel is the largest value in the
+# map.
 
 # %%
 digits = load_digits()
 side = 8 + 2 * reach
-images = np.pad(digits.images / 16, ((0, 0), (reach, reach), (reach, reach))).reshape(-1, side**2)
+framed = np.pad(digits.images / 16, ((0, 0), (reach, reach), (reach, reach)))
+images = framed.reshape(-1, side**2)
 shifts = Translations((side, side), max_shift=reach)
 kernel = BestFit(Linear(), shifts)
 
 
 # %%
 def alignment(first=5, second=15, down=2, right=-1):
-    x, z = images[first], shifts.act([[down, right]], images[second][None])[0]
+    """Draw two digits, the best fit of the second one, and the map of inner products."""
+    x = images[first]
+    z = shifts.act([[down, right]], images[second][None])[0]
     values = shifts.act(shifts.elements(), z)[:, 0] @ x
     best = shifts.elements()[np.argmax(values)]
-    moved = shifts.act([best], z)[0]
+    pictures = {
+        "x": x,
+        "z": z,
+        f"T z: {best[0]:+d} down, {best[1]:+d} right": shifts.act([best], z)[0],
+    }
     figure, panels = plt.subplots(1, 4, figsize=(9.6, 2.7))
-    named = {"x": x, "z": z, f"T z: {best[0]:+d} down, {best[1]:+d} right": moved}
-    for axes, (title, image) in zip(panels, named.items(), strict=False):
+    for axes, (title, image) in zip(panels, pictures.items(), strict=False):
         axes.imshow(image.reshape(side, side), cmap="gray_r", vmin=0, vmax=1)
         axes.set_title(title)
         axes.axis("off")
+    n_shifts = 2 * reach + 1
     extent = (-reach - 0.5, reach + 0.5, reach + 0.5, -reach - 0.5)
-    drawn = panels[3].imshow(values.reshape([2 * reach + 1] * 2), extent=extent)
+    image = panels[3].imshow(values.reshape(n_shifts, n_shifts), extent=extent)
     panels[3].plot(best[1], best[0], "wx", ms=9, mew=2)
-    title = f"⟨x, T z⟩, at most {kernel(x[None], z)[0, 0]:.1f}"
-    panels[3].set(title=title, xlabel="right", ylabel="down")
+    panels[3].set(xlabel="right", ylabel="down")
+    panels[3].set_title(f"⟨x, T z⟩, at most {kernel(x[None], z)[0, 0]:.1f}")
     panels[3].grid(False)
-    figure.colorbar(drawn, ax=panels[3])
+    figure.colorbar(image, ax=panels[3])
     plt.close(figure)
     return figure
 
 
-if not run.batch:  # sliders, where somebody can move them
+if not run.batch:  # sliders, in JupyterLab
     from ipywidgets import interact
 
     interact(alignment, first=(0, 99), second=(0, 99), down=(-reach, reach), right=(-reach, reach))
 run.figure(alignment(), "alignment", caption="The title of the map is the kernel's own value.")
 
 # %% [markdown]
-# **Exercise 1.** By the Fourier transform all inner products $\langle x, T_s z \rangle$ on a ring
-# come at once: `ifft(fft(x) * conj(fft(z)))`. Write `best_shift(x, z)`: by how many places to roll
+# **Exercise 1.** The Fourier transform computes all inner products $\langle x, T_s z \rangle$ on a ring
+# at once: `ifft(fft(x) * conj(fft(z)))`. Write `best_shift(x, z)`: the number of places by which to roll
 # `z` so that it fits `x` best.
 
 # %% tags=["exercise"]
@@ -101,10 +110,11 @@ check(
 #
 # ```python
 # def best_shift(x, z):
-#     return np.argmax(np.fft.ifft(np.fft.fft(x) * np.conj(np.fft.fft(z))).real)
+#     spectrum = np.fft.fft(x) * np.conj(np.fft.fft(z))
+#     return np.argmax(np.fft.ifft(spectrum).real)
 # ```
 #
-# `BestFit` does the same where a group says that it shifts; `kernel.explain(X)` tells.
+# `BestFit` does the same if a group consists of shifts; `kernel.explain(X)` prints the algorithm.
 # </details>
 #
 # **Exercise 2.** There are $30! \approx 2.7 \cdot 10^{32}$ orders of 30 numbers. Write
@@ -143,18 +153,21 @@ print(gram_report(K))
 
 # %% [markdown]
 # **Exercise 3.** Find four readings of a ring of three sensors whose best-fit Gram matrix (linear
-# kernel, all shifts) has a negative eigenvalue. (Of three readings, it never has one.)
+# kernel, all shifts) has a negative eigenvalue. (With three readings it never has one.)
 
 # %% tags=["exercise"]
 four = ...  # four rows of three numbers
 
+
 # %% tags=["hide-input"]
+def least_eigenvalue(X):
+    gram = BestFit(Linear(), CyclicShifts(3))(np.array(X, float))
+    return np.linalg.eigvalsh(gram)[0]
+
+
 check(
     four,
-    lambda X: (
-        np.shape(X) == (4, 3)
-        and np.linalg.eigvalsh(BestFit(Linear(), CyclicShifts(3))(np.array(X, float)))[0] < -1e-9
-    ),
+    lambda X: np.shape(X) == (4, 3) and least_eigenvalue(X) < -1e-9,
     "each should fit two of the others and not the third; or let random -1, 0 and 1 find it",
 )
 
@@ -165,46 +178,66 @@ check(
 # four = [[-1, 1, 1], [-1, 0, 1], [-1, -1, 1], [0, -1, 1]]
 # ```
 #
-# Each fits its neighbours at positions of their own; no one position serves all four.
+# Each fits its neighbours at different positions; no single position fits all four.
 # </details>
 #
 # `GramTransformer(kernel)` cuts negative eigenvalues off, on training and test points alike.
 #
-# ## What it is worth
+# ## The gain
 #
-# A few upright digits of each class train; test digits lie up to `reach` pixels from their place.
+# There are a few upright training digits of each class; test digits are shifted by up to `reach` pixels.
 
 # %%
-base = Gaussian(gamma=0.3)  # the mean needs it as narrow as this
+base = Gaussian(gamma=0.3)  # the mean needs such a narrow kernel
 KERNELS = {
-    "plain": ("raw", base),
-    "mean": ("haar", Average(base, shifts, normalize=True)),
-    "best fit": ("ti", BestFit(base, shifts)),
+    "plain": base,
+    "mean": Average(base, shifts, normalize=True),
+    "best fit": BestFit(base, shifts),
 }
-scores = {name: np.empty((draws, len(sizes))) for name in KERNELS}
-for draw in range(draws):
+STYLES = {"plain": "raw", "mean": "haar", "best fit": "ti"}
+
+
+def first_of_each_class(rows, n):
+    """Return the first n of the rows of each digit."""
+    parts = [rows[digits.target[rows] == digit][:n] for digit in range(10)]
+    return np.concatenate(parts)
+
+
+def shift_each(points, offsets):
+    """Shift each image by its own offset."""
+    pairs = zip(points, offsets, strict=True)
+    return np.stack([shifts.act([offset], point[None])[0, 0] for point, offset in pairs])
+
+
+# %%
+scores = {name: np.empty((n_draws, len(sizes))) for name in KERNELS}
+for draw in range(n_draws):
     rng = np.random.default_rng([seed, draw])
     order = rng.permutation(len(images))
-    train, test = order[:-300], order[-300:]
-    places = zip(rng.integers(-reach, reach + 1, size=(300, 2)), images[test], strict=True)
-    moved = np.stack([shifts.act([place], image[None])[0, 0] for place, image in places])
+    train = order[:-300]
+    test = order[-300:]
+    offsets = rng.integers(-reach, reach + 1, size=(300, 2))
+    X_test = shift_each(images[test], offsets)
     for i, n in enumerate(sizes):
-        few = np.concatenate([train[digits.target[train] == c][:n] for c in range(10)])
-        for name, (_, kernel) in KERNELS.items():
-            model = make_pipeline(GramTransformer(kernel), SVC(C=100, kernel="precomputed"))
-            model.fit(images[few], digits.target[few])
-            scores[name][draw, i] = 100 * model.score(moved, digits.target[test])
+        rows = first_of_each_class(train, n)
+        for name, kernel_of_name in KERNELS.items():
+            machine = SVC(C=100, kernel="precomputed")
+            model = make_pipeline(GramTransformer(kernel_of_name), machine)
+            model.fit(images[rows], digits.target[rows])
+            scores[name][draw, i] = 100 * model.score(X_test, digits.target[test])
+
+# %%
+curves = {name: (STYLES[name], values) for name, values in scores.items()}
+means = [f"{name} {values[:, 1].mean():.0f} %" for name, values in scores.items()]
 fig, axes = plt.subplots()
-curves = {name: (KERNELS[name][0], values) for name, values in scores.items()}
 panel(axes, sizes, curves, xlabel="training digits per class", ylabel="accuracy when shifted (%)")
-at = [f"{name} {values[:, 1].mean():.0f} %" for name, values in scores.items()]
-axes.set_title(f"{sizes[1]} a class: {', '.join(at)}")
-run.figure(fig, "curve", caption=f"Bars: two standard errors over {draws} draws.")
+axes.set_title(f"Accuracy with {sizes[1]} digits per class: {', '.join(means)}")
+run.figure(fig, "curve", caption=f"Bars: two standard errors over {n_draws} draws.")
 
 # %% [markdown]
-# **Keep:** a best fit compares what belongs together; structure makes it cheap; check the spectrum.
+# **Keep:** a best fit compares parts that belong together; structure makes it cheap; check the spectrum.
 # `liu2022/few_samples` does this on MNIST, with rotations and locality; next is `course/spectral`.
 #
 # ## Try it
 #
-# `invariance run course/best_fit -p reach 2`: what is left of the gain when digits move less?
+# `invariance run course/best_fit -p reach 2`: how much of the gain remains if digits move less?

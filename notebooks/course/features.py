@@ -11,8 +11,8 @@
 #
 # *40 minutes. You need `course/averaging`; random Fourier features help.*
 #
-# A kernel machine costs $n^2$ averages and $n^3$ operations, a *feature map* $n$. **Can a few random
-# numbers per point be invariant, and lose nothing else?**
+# A kernel machine costs $n^2$ averages and $n^3$ operations, a *feature map* costs $n$. **Can a few
+# random numbers per point be invariant, and lose nothing else?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -29,30 +29,42 @@ from invariance.groups import CyclicShifts
 from invariance.kernels import CDF, Average
 
 run = Run("course/features", profile=profile, seed=seed, length=length)
-counts, draws = [10, 30, 100, 300], 20 if run.quick else 200
+counts = [10, 30, 100, 300]
+n_draws = 20 if run.quick else 200
 
 # %% [markdown]
 # ## The picture
 #
-# Take a random **template** $t$, and the inner products of a signal with all shifts of $t$. Shift
-# the signal: the same numbers come in another *order*. Their *distribution* stays.
+# Take a random **template** $t$, and the inner products of a signal with all shifts of $t$. If the
+# signal is shifted, the same numbers come in a different *order*. Their *distribution* does not change.
 
 # %%
-shifts, places = CyclicShifts(length), np.arange(length)
+shifts = CyclicShifts(length)
+positions = np.arange(length)
+
+
+def bump(centre, width):
+    return np.exp(-0.5 * ((positions - centre) / width) ** 2)
+
+
+def draw_signal(panels, signal, t, name, style, linestyle="-"):
+    """Draw a signal, its inner products with the shifts of t, and their distribution."""
+    products = shifts.act(shifts.elements(), t[None])[:, 0] @ signal
+    look = {"color": colour(style), "label": name, "ls": linestyle}
+    panels[0].plot(positions, signal, **look)
+    panels[1].plot(positions, products, **look)
+    panels[2].step(np.sort(products), (positions + 1) / length, where="post", **look)
 
 
 def template_cdf(template=3, shift=7, width=2.5):
+    """Draw a signal, a shifted copy and another signal, with one template."""
     t = np.random.default_rng([seed, template]).standard_normal(length) / np.sqrt(length)
-    x = np.exp(-0.5 * ((places - length // 4) / width) ** 2)
-    z = np.cos(2 * np.pi * places / 8) * np.exp(-0.5 * ((places - length // 2) / 4) ** 2)
-    curves = {"x": (x, "cdf"), f"x shifted by {shift}": (np.roll(x, shift), "haar")}
+    x = bump(length // 4, width)
+    z = np.cos(2 * np.pi * positions / 8) * bump(length // 2, 4)
     figure, panels = plt.subplots(1, 3, figsize=(9.6, 2.9))
-    for name, (values, look) in (curves | {"another z": (z, "raw")}).items():
-        products = shifts.act(shifts.elements(), t[None])[:, 0] @ values
-        style = {"color": colour(look), "label": name, "ls": "--" if look == "haar" else "-"}
-        panels[0].plot(places, values, **style)
-        panels[1].plot(places, products, **style)
-        panels[2].step(np.sort(products), (places + 1) / length, where="post", **style)
+    draw_signal(panels, x, t, "x", "cdf")
+    draw_signal(panels, np.roll(x, shift), t, f"x shifted by {shift}", "haar", "--")
+    draw_signal(panels, z, t, "another z", "raw")
     panels[0].set(title="signals", xlabel="position")
     panels[1].set(title="inner products with t", xlabel="shift of t")
     panels[2].set(title="their distribution", xlabel="threshold τ")
@@ -61,7 +73,8 @@ def template_cdf(template=3, shift=7, width=2.5):
     return figure
 
 
-if not run.batch:  # sliders, where somebody can move them
+# %%
+if not run.batch:  # sliders, in JupyterLab
     from ipywidgets import interact
 
     interact(template_cdf, template=(0, 20), shift=(0, length - 1), width=(1.0, 8.0))
@@ -74,8 +87,8 @@ run.figure(template_cdf(), "template", caption="A signal, its shifted copy and a
 #
 # $$\phi_t(x)(\tau) = \frac{1}{|G|} \sum_{g \in G} 1[\langle g t, x \rangle \le \tau] ,$$
 #
-# at a few thresholds $\tau$, for a few random $t$. Only the *template* is moved, once, before any
-# data come. In code it is one call:
+# at a few thresholds $\tau$, for a few random $t$. Only the *template* is transformed, once, before any
+# data arrive. In code it is one call, `GroupCDF`.
 
 # %%
 X = np.random.default_rng(seed).standard_normal((20, length))
@@ -94,9 +107,11 @@ share_below = ...  # def share_below(t, x, tau): ...
 # %% tags=["hide-input"]
 t = features.templates_[0]
 products = np.array([np.roll(t, s) @ X[0] for s in range(length)])
+thresholds = [-0.1, 0, 0.2]
+shares = [np.mean(products <= tau) for tau in thresholds]
 check(
     share_below,
-    lambda f: all(np.isclose(f(t, X[0], tau), np.mean(products <= tau)) for tau in (-0.1, 0, 0.2)),
+    lambda f: np.allclose([f(t, X[0], tau) for tau in thresholds], shares),
     "list the shifts of t with shifts.act, multiply by x, compare, take the mean",
 )
 
@@ -105,24 +120,29 @@ check(
 #
 # ```python
 # def share_below(t, x, tau):
-#     moved = shifts.act(shifts.elements(), t[None])[:, 0]
-#     return np.mean(moved @ x <= tau)
+#     shifted = shifts.act(shifts.elements(), t[None])[:, 0]
+#     return np.mean(shifted @ x <= tau)
 # ```
 # </details>
 #
 # **Exercise 2.** One template may be blind. Find a $t \neq 0$ with which *every* signal whose
-# values sum to zero has the same feature, whatever else it is.
+# values sum to zero has the same feature.
 
 # %% tags=["exercise"]
 blind = ...  # as many numbers as the signal has: `length`
 
 # %% tags=["hide-input"]
+signals_of_sum_zero = X - X.mean(axis=1, keepdims=True)
+
+
+def largest_product(t):
+    shifted = shifts.act(shifts.elements(), np.array([t], float))[:, 0]
+    return np.abs(shifted @ signals_of_sum_zero.T).max()
+
+
 check(
     blind,
-    lambda t: (
-        np.any(t)
-        and np.allclose([np.roll(t, s) @ (X - X.mean(axis=1)[:, None]).T for s in places], 0)
-    ),
+    lambda t: np.any(t) and largest_product(t) < 1e-8,
     "all its inner products with such signals must be zero",
 )
 
@@ -133,37 +153,42 @@ check(
 # blind = np.ones(length)
 # ```
 #
-# A *random* template is blind with probability zero, and the more of them, the less is lost.
+# A *random* template is blind with probability zero, and more templates lose less information.
 # </details>
 #
-# ## What features approximate, and how fast
+# ## The limit, and the rate
 #
 # As the number $m$ of templates grows, inner products of these features approach an invariant
-# kernel, $\langle \Phi(x), \Phi(z) \rangle \to K_s(x, z)$ (theorem 1 of the paper), which the
-# library knows in closed form, as an average over the group:
+# kernel, $\langle \Phi(x), \Phi(z) \rangle \to K_s(x, z)$ (theorem 1 of the paper). The library has
+# its closed form, as an average over the group.
 
 # %%
 limit = Average(CDF(epsilon=0.2), shifts)(X)
-errors = np.empty((draws, len(counts)))
+errors = np.empty((n_draws, len(counts)))
 seeds = np.random.default_rng(seed).integers(2**31, size=errors.shape)
-for draw in range(draws):
+for draw in range(n_draws):
     for i, m in enumerate(counts):
-        some = GroupCDF(shifts, m, n_bins=50, rejection="zero", random_state=seeds[draw, i])
-        Phi = some.fit(X).transform(X)
+        model = GroupCDF(shifts, m, n_bins=50, rejection="zero", random_state=seeds[draw, i])
+        Phi = model.fit_transform(X)
         errors[draw, i] = np.sqrt(np.mean((Phi @ Phi.T - limit) ** 2))
+
+# %%
 rate = fit_rate(counts, errors.T)
+theory = errors[:, 0].mean() * (counts[0] / np.array(counts)) ** 0.5
 fig, axes = plt.subplots()
 axes.set(xscale="log", yscale="log", xlabel="templates, m", ylabel="error of inner products")
 curve(axes, counts, errors, "cdf", label="measured")
-stated = errors[:, 0].mean() * (counts[0] / np.array(counts)) ** 0.5
-axes.plot(counts, stated, "k:", label=r"$m^{-1/2}$")
+axes.plot(counts, theory, "k:", label=r"$m^{-1/2}$")
 axes.legend()
-axes.set_title(f"The error goes with the power {rate.slope:.2f} of the number of templates")
-caption = f"Root mean square over pairs; bars: two errors over {draws} draws."
-run.figure(fig, "rate", caption=caption)
+axes.set_title(f"The error falls as the number of templates to the power {rate.slope:.2f}")
+run.figure(
+    fig,
+    "rate",
+    caption=f"Root mean square over pairs; bars: two standard errors over {n_draws} draws.",
+)
 
 # %% [markdown]
-# **Exercise 3.** By the theory, how many times as many templates does half the error take?
+# **Exercise 3.** By the theory, how many times as many templates are needed to halve the error?
 
 # %% tags=["exercise"]
 times_as_many = ...  # a number
@@ -182,12 +207,13 @@ check(
 # times_as_many = 4
 # ```
 #
-# As for any mean of random numbers: two digits take 10,000 templates. A learner rarely needs them.
+# This holds for any mean of random numbers: two digits take 10,000 templates. A learner rarely needs
+# them.
 # </details>
 #
-# **Keep:** move templates, not data; pool what comes out; random templates make it rich.
-# `OrbitFourier` (the LGIKA of Raj et al. 2017) pools cosines in the same way. Next,
-# `course/best_fit` takes no mean at all, but the maximum.
+# **Keep:** transform templates, not data; pool the inner products; random templates make the features
+# rich. `OrbitFourier` (the LGIKA of Raj et al. 2017) pools cosines in the same way. Next,
+# `course/best_fit` takes the maximum instead of a mean.
 #
 # ## Try it
 #

@@ -11,8 +11,8 @@
 #
 # *35 minutes. You need vectors, matrices and NumPy.*
 #
-# A digit shifted by a pixel is the same digit; to a computer it is another vector. **How many
-# vectors are one and the same thing, and what does a learner gain when it knows?**
+# A digit shifted by a pixel is the same digit; to a computer it is a different vector. **How many
+# vectors show the same thing, and what does a learner gain if it knows?**
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -32,7 +32,7 @@ run = Run("course/orbit", profile=profile, seed=seed, n_beads=n_beads)
 # %% [markdown]
 # ## The picture
 #
-# Part of what rotations and shifts make of a digit. In Jupyter, three sliders move it.
+# The picture shows some rotated and shifted copies of a digit. In Jupyter, three sliders move them.
 
 # %%
 side = 24
@@ -41,11 +41,13 @@ images = np.pad(enlarged, ((0, 0), (4, 4), (4, 4)))
 
 
 def turned_and_shifted(digit=5, degrees=30.0, right=2):
-    steps = np.linspace(-degrees, degrees, 7)
-    moved = Rotations((side, side)).act(np.deg2rad(steps), images[digit].reshape(1, -1))[:, 0]
-    moved = Translations((side, side), max_shift=6).act([[0, right]], moved)[0]
+    """Draw seven copies of a digit, rotated step by step and shifted."""
+    angles = np.linspace(-degrees, degrees, 7)
+    point = images[digit].reshape(1, -1)
+    rotated = Rotations((side, side)).act(np.deg2rad(angles), point)[:, 0]
+    shifted = Translations((side, side), max_shift=6).act([[0, right]], rotated)[0]
     figure, panels = plt.subplots(1, 7, figsize=(9, 1.7))
-    for axes, picture, angle in zip(panels, moved, steps, strict=True):
+    for axes, picture, angle in zip(panels, shifted, angles, strict=True):
         axes.imshow(picture.reshape(side, side), cmap="gray_r", vmin=0, vmax=1)
         axes.set_title(f"{angle:+.0f}°")
         axes.axis("off")
@@ -53,23 +55,26 @@ def turned_and_shifted(digit=5, degrees=30.0, right=2):
     return figure
 
 
-if not run.batch:  # sliders, where somebody can move them
+if not run.batch:  # sliders, in JupyterLab
     from ipywidgets import interact
 
     interact(turned_and_shifted, digit=(0, 99), degrees=(0.0, 180.0), right=(-6, 6))
-said = "Seven copies of a handwritten digit, turned step by step and shifted to the right."
-run.figure(turned_and_shifted(), "orbit", alt=said, caption="Part of the orbit of a digit.")
+run.figure(
+    turned_and_shifted(),
+    "orbit",
+    alt="Seven copies of a handwritten digit, turned step by step and shifted to the right.",
+    caption="Part of the orbit of a digit.",
+)
 
 # %% [markdown]
 # ## The idea
 #
-# A set $G$ of transformations is a **group** when doing nothing is one of them, each can be undone
-# by one of them, and two in a row are one of them. The **orbit** of $x$ is all that $G$ makes of
-# it,
+# A set $G$ of transformations is a **group** if it contains the identity, the inverse of each of its
+# elements, and the composition of any two of them. The **orbit** of $x$ is the set of its images,
 #
 # $$G x = \{ g x : g \in G \} .$$
 #
-# In code a group lists its elements and acts on a batch of points. Take six sensors on a ring:
+# In code a group lists its elements and acts on a batch of points. The example is a ring of six sensors.
 
 # %%
 shifts = CyclicShifts(6)
@@ -92,7 +97,7 @@ reading = ...  # six numbers
 check(
     reading,
     lambda r: len(np.unique(shifts.act(shifts.elements(), [r])[:, 0], axis=0)) == 3,
-    "three of the six shifts give back what another gave: after how many places does it repeat?",
+    "three of the six shifts repeat the result of another: after how many places does it repeat?",
 )
 
 # %% [markdown]
@@ -105,27 +110,33 @@ check(
 # Two shifts leave it as it is, by 0 and by 3 places; the orbit has $6 / 2$ points.
 # </details>
 #
-# ## What it is worth: count the orbits
+# ## The gain: count the orbits
 #
-# Beads of two colours on a ring: $2^n$ words, but how many necklaces? A learner with the symmetry
-# has to see one word of each orbit, the *core set*. Each orbit is named by the smallest of its
+# Beads of two colours on a ring form $2^n$ words, but how many necklaces? A learner with the symmetry
+# has to see one word of each orbit, the *core set*. The name of an orbit is the smallest of its
 # words, read as a number.
 
+
 # %%
-lengths = list(range(3, n_beads + 1))
-necklaces = []
-for n in lengths:
+def count_necklaces(n):
     words = np.arange(2**n)
-    turned = [(words << s | words >> (n - s)) % 2**n for s in range(n)]
-    necklaces.append(len(np.unique(np.min(turned, axis=0))))
+    rotations = [(words << s | words >> (n - s)) % 2**n for s in range(n)]
+    smallest = np.min(rotations, axis=0)
+    return len(np.unique(smallest))
+
+
+lengths = list(range(3, n_beads + 1))
+necklaces = [count_necklaces(n) for n in lengths]
 curves = {
     "words": ("raw", [2.0**n for n in lengths]),
     "necklaces": ("haar", necklaces),
     "words / n": ("bound", [2**n / n for n in lengths], {"ls": ":"}),
 }
+
+# %%
 fig, axes = plt.subplots()
 axes.set_yscale("log", base=2)
-panel(axes, lengths, curves, xlabel="beads on the ring, n", ylabel="how many")
+panel(axes, lengths, curves, xlabel="beads on the ring, n", ylabel="number")
 axes.set_title(f"{2**n_beads:,} words of {n_beads} beads are {necklaces[-1]:,} necklaces")
 run.figure(fig, "necklaces", caption="Counted one by one. Dotted: words divided by |G| = n.")
 
@@ -160,21 +171,27 @@ check(
 #
 # ## Functions that do not see the difference
 #
-# $f$ is **invariant** when $f(g x) = f(x)$ for every $g$: a function of orbits. The art is to
+# $f$ is **invariant** if $f(g x) = f(x)$ for every $g$: a function of orbits. The art is to
 # ignore the group *and nothing else*.
 #
-# **Exercise 3.** Write a function of a reading `x` that all cyclic shifts leave as it is, but not
-# all permutations: one that still sees which values are neighbours.
+# **Exercise 3.** Write a function of a reading `x` that is invariant under all cyclic shifts, but not
+# under all permutations: it still depends on which values are neighbours.
 
 # %% tags=["exercise"]
 neighbours = ...  # def neighbours(x): ...
 
 # %% tags=["hide-input"]
 orders = Permutations(6)
-others = orders.act(orders.elements(), x[None])[:, 0]
+larger_orbit = orders.act(orders.elements(), x[None])[:, 0]
+
+
+def spread(f, points):
+    return np.ptp([f(point) for point in points])
+
+
 check(
     neighbours,
-    lambda f: np.ptp([f(z) for z in orbit]) < 1e-9 and np.ptp([f(z) for z in others]) > 1e-6,
+    lambda f: spread(f, orbit) < 1e-9 and spread(f, larger_orbit) > 1e-6,
     "combine each value with the next one on the ring (`np.roll`), then sum over places",
 )
 
@@ -189,7 +206,7 @@ check(
 # The sum runs over all places, so its value does not depend on where the ring begins.
 # </details>
 #
-# **Keep:** an orbit is all that a group makes of one point; invariant means constant on orbits; one
+# **Keep:** an orbit is the set of images of one point; invariant means constant on orbits; one
 # example of each orbit is enough. Next, `course/averaging` makes any function invariant.
 #
 # ## Try it

@@ -30,36 +30,47 @@ from invariance.groups import Permutations, TorusTranslations
 from invariance.spectral import Circle, SpectralAveraging, Sphere, invariant_dimensions, project
 
 run = Run("course/spectral", profile=profile, seed=seed, noise=noise)
-sizes, draws, n_train = [3, 10, 30], 3 if run.quick else 30, 200
+sizes = [3, 10, 30]
+n_draws = 3 if run.quick else 30
+n_train = 200
 
 # %% [markdown]
 # ## The picture
 #
-# A function on the circle is a sum of waves. The same after a rotation by $2\pi/m$ are those whose
+# A function on the circle is a sum of waves. A wave is invariant under a rotation by $2\pi/m$ if its
 # frequency is a multiple of $m$. So estimate all coefficients from noisy values, and **set the
-# others to zero**: no rotation was applied to anything.
-
+# coefficients of all other waves to zero**: no rotation is applied to any point.
 
 # %%
+dense = np.linspace(0, 2 * np.pi, 400)[:, None]
+
+
+def draw_estimate(panels, basis, coefficients, target, style, name):
+    """Draw an estimate with its error, and its coefficients."""
+    fit = basis.evaluate(dense) @ coefficients
+    error = np.sqrt(np.mean((fit - target(dense)) ** 2))
+    panels[0].plot(dense, fit, color=colour(style), label=f"{name}, error {error:.2f}")
+    panels[1].plot(np.abs(coefficients), ".-", color=colour(style), label=name)
+
+
 def projection(order=4, samples=60, frequencies=12):
-    rng, basis = np.random.default_rng([seed, 7]), Circle(frequencies)
-    angles = rng.uniform(0, 2 * np.pi, size=(samples, 1))
-    dense = np.linspace(0, 2 * np.pi, 400)[:, None]
+    """Draw an estimate of an invariant function before and after the projection."""
 
     def target(x):
         return np.cos(order * x[:, 0]) + 0.5 * np.sin(2 * order * x[:, 0])
 
+    rng = np.random.default_rng([seed, 7])
+    angles = rng.uniform(0, 2 * np.pi, size=(samples, 1))
     observed = target(angles) + noise * rng.standard_normal(samples)
+    basis = Circle(frequencies)
     plain = basis.evaluate(angles).T @ observed / samples
     projected = project(plain, basis, TorusTranslations([order], period=2 * np.pi))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.2))
+    figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.2))
+    left, right = panels
     left.plot(angles, observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points")
     left.plot(dense, target(dense), color=colour("bound"), label="target")
-    for values, look, name in ((plain, "krr", "plain"), (projected, "spec-avg", "projected")):
-        fit = basis.evaluate(dense) @ values
-        error = np.sqrt(np.mean((fit - target(dense)) ** 2))
-        left.plot(dense, fit, color=colour(look), label=f"{name}, error {error:.2f}")
-        right.plot(np.abs(values), ".-", color=colour(look), label=name)
+    draw_estimate(panels, basis, plain, target, "krr", "plain")
+    draw_estimate(panels, basis, projected, target, "spec-avg", "projected")
     left.set(xlabel="angle (radians)", title=f"invariant under rotations by 2π/{order}")
     right.set(xlabel="eigenfunction", title="sizes of the coefficients")
     low, high = left.get_ylim()
@@ -70,24 +81,26 @@ def projection(order=4, samples=60, frequencies=12):
     return figure
 
 
-if not run.batch:  # sliders, where somebody can move them
+# %%
+if not run.batch:  # sliders, in JupyterLab
     from ipywidgets import interact
 
     interact(projection, order=(2, 6), samples=(10, 400), frequencies=(6, 30))
 run.figure(projection(), "projection", caption="Coefficients before and after the projection.")
 
 # %% [markdown]
-# **Exercise 1.** Which of the frequencies 0 to 12 are left under rotations by a third of a turn?
+# **Exercise 1.** Which of the frequencies 0 to 12 are invariant under rotations by a third of a turn?
 
 # %% tags=["exercise"]
 left_over = ...  # a list of numbers
 
 # %% tags=["hide-input"]
-third = 2 * np.pi * np.random.default_rng(1).uniform(size=50)
-same = [np.allclose(np.cos(k * (third + 2 * np.pi / 3)), np.cos(k * third)) for k in range(13)]
+angles = 2 * np.pi * np.random.default_rng(1).uniform(size=50)
+rotated = angles + 2 * np.pi / 3
+invariant = [k for k in range(13) if np.allclose(np.cos(k * rotated), np.cos(k * angles))]
 check(
     left_over,
-    lambda some: sorted(some) == np.flatnonzero(same).tolist(),
+    lambda answer: sorted(answer) == invariant,
     "cos(k (θ + 2π/3)) must be cos(k θ) for every θ; do not forget the constant",
 )
 
@@ -108,17 +121,20 @@ check(
 #
 # $$D^\lambda(g)\, \hat f_\lambda = \hat f_\lambda \quad \text{for each } g \text{ of a set of generators} .$$
 #
-# **Generators are enough**: what they leave alone, their products leave alone. `Permutations(30)` has
-# two: exchange two numbers, and move all on by one. In code:
+# **Generators are enough**: coefficients that are invariant under the generators are invariant under
+# their products. `Permutations(30)` has two generators: exchange two numbers, and move all numbers on by
+# one. In code:
 
 # %%
-waves, thirds = Circle(12), TorusTranslations([3], period=2 * np.pi)
-left = project(np.ones(waves.n_functions_), waves, thirds)
-print("1, cos θ, sin θ, cos 2θ, ...: of 25 coefficients these are left,", np.flatnonzero(left))
+waves = Circle(12)
+thirds = TorusTranslations([3], period=2 * np.pi)
+coefficients = project(np.ones(waves.n_functions_), waves, thirds)
+remaining = np.flatnonzero(coefficients)
+print("1, cos θ, sin θ, cos 2θ, ...: of 25 coefficients these are left,", remaining)
 
 # %% [markdown]
 # **Exercise 2.** Write `projector(k, m)`, the mean of the 2 x 2 matrices that rotate by
-# $2 \pi k j / m$, $j = 0, \dots, m - 1$. What is it when $m$ divides $k$, and what otherwise?
+# $2 \pi k j / m$, $j = 0, \dots, m - 1$. Which matrix is it if $m$ divides $k$, and which otherwise?
 
 # %% tags=["exercise"]
 projector = ...  # def projector(k, m): ...
@@ -136,51 +152,65 @@ check(
 # ```python
 # def projector(k, m):
 #     angles = 2 * np.pi * k * np.arange(m) / m
-#     c, s = np.cos(angles).mean(), np.sin(angles).mean()
-#     return np.array([[c, -s], [s, c]])
+#     cosine = np.cos(angles).mean()
+#     sine = np.sin(angles).mean()
+#     return np.array([[cosine, -sine], [sine, cosine]])
 # ```
 #
-# The identity, or zero: the mean over a group projects on what the group leaves alone.
+# The identity, or zero: the mean over a group projects on the invariant vectors.
 # </details>
 #
-# ## What it is worth
+# ## The gain
 #
-# Points on a sphere in $d$ dimensions, and a function that does not depend on the order of the
-# coordinates. `SpectralAveraging` (Spec-Avg) is a scikit-learn regressor; kernel ridge regression,
-# bandwidth and penalty by cross-validation, knows nothing of the order.
+# The points lie on a sphere in $d$ dimensions, and the function does not depend on the order of the
+# coordinates. `SpectralAveraging` (Spec-Avg) is a scikit-learn regressor. Kernel ridge regression,
+# with bandwidth and penalty by cross-validation, does not use the symmetry.
 
 # %%
-error, change = (
-    {n: np.empty((draws, len(sizes))) for n in ("kernel ridge", "spectral")} for _ in "ab"
-)
-grid = {"gamma": [0.1, 0.3, 1.0, 3.0], "alpha": [1e-3, 1e-2, 1e-1, 1.0]}
-for i, d in enumerate(sizes):
-    models = {
+METHODS = {"kernel ridge": "krr", "spectral": "spec-avg"}
+error = {name: np.empty((n_draws, len(sizes))) for name in METHODS}
+change = {name: np.empty((n_draws, len(sizes))) for name in METHODS}
+
+
+def make_models(d):
+    grid = {"gamma": [0.1, 0.3, 1.0, 3.0], "alpha": [1e-3, 1e-2, 1e-1, 1.0]}
+    return {
         "kernel ridge": GridSearchCV(KernelRidge(kernel="rbf"), grid, cv=5),
         "spectral": SpectralAveraging(Sphere(d), Permutations(d)),
     }
-    for draw in range(draws):
+
+
+for i, d in enumerate(sizes):
+    for draw in range(n_draws):
         rng = np.random.default_rng([seed, draw])
         X = Sphere(d).sample(n_train + 500, random_state=draw + 1000 * seed)
-        f = (X**3).sum(axis=1) / np.std((X**3).sum(axis=1))
-        y = f[:n_train] + noise * rng.standard_normal(n_train)
-        X_test, renumbered = X[n_train:], X[n_train:, rng.permutation(d)]
-        for name, model in models.items():
-            answer = model.fit(X[:n_train], y).predict(X_test)
-            error[name][draw, i] = np.sqrt(np.mean((answer - f[n_train:]) ** 2))
-            change[name][draw, i] = np.abs(model.predict(renumbered) - answer).max()
+        cubes = (X**3).sum(axis=1)
+        target = cubes / np.std(cubes)
+        y = target[:n_train] + noise * rng.standard_normal(n_train)
+        X_test = X[n_train:]
+        renumbered = X_test[:, rng.permutation(d)]
+        for name, model in make_models(d).items():
+            predicted = model.fit(X[:n_train], y).predict(X_test)
+            error[name][draw, i] = np.sqrt(np.mean((predicted - target[n_train:]) ** 2))
+            change[name][draw, i] = np.abs(model.predict(renumbered) - predicted).max()
+
+# %%
+means = {name: values[:, -1].mean() for name, values in error.items()}
+largest = {name: values.max() for name, values in change.items()}
+error_curves = {name: (style, error[name]) for name, style in METHODS.items()}
+change_curves = {name: (style, change[name]) for name, style in METHODS.items()}
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6))
-looks = {"kernel ridge": "krr", "spectral": "spec-avg"}
-for axes, values, log in ((left, error, ""), (right, change, "y")):
-    curves = {name: (looks[name], some) for name, some in values.items()}
-    panel(axes, sizes, curves, log=log, xlabel="coordinates, d")
-mean = {name: values[:, -1].mean() for name, values in error.items()}
-left.set_title(f"30! orders: error {mean['spectral']:.2f}, not {mean['kernel ridge']:.2f}")
+panel(left, sizes, error_curves, xlabel="coordinates, d")
+panel(right, sizes, change_curves, log="y", xlabel="coordinates, d")
+left.set_title(
+    f"30! orders lower the error from {means['kernel ridge']:.2f} to {means['spectral']:.2f}"
+)
 left.set_ylabel("test error (the target has size 1)")
-most = {name: values.max() for name, values in change.items()}
-right.set_title(f"renumbered: {most['spectral']:.0e}, not {most['kernel ridge']:.1f}")
+right.set_title(
+    f"A new order changes Spec-Avg by {largest['spectral']:.0e}, ridge by {largest['kernel ridge']:.1f}"
+)
 right.set_ylabel("largest change of an answer")
-caption = f"{n_train} points; bars: two standard errors over {draws} draws."
+caption = f"{n_train} points; bars: two standard errors over {n_draws} draws."
 run.figure(fig, "sphere", caption=caption)
 
 # %% [markdown]

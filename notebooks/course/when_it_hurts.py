@@ -11,8 +11,8 @@
 #
 # *40 minutes. You need `course/averaging`, and cross-validation.*
 #
-# A six turned upside down is a nine. A reader of digits with all rotations built in takes them for
-# one, and **no amount of data will tell them apart**. How much of a group should a model know?
+# A six turned upside down is a nine. A model that is invariant under all rotations confuses them, and
+# **no amount of data will help it**. How much of a group should a model know?
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -32,25 +32,38 @@ from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSClassifier
 
 run = Run("course/when_it_hurts", profile=profile, seed=seed, tilt=tilt)
-widths, n_train, n_test, draws = [0, 15, 30, 60, 120, 180], 60, 200, 3 if run.quick else 30
-data, side = load_digits(), 10
-images = np.pad(data.images / 16, ((0, 0), (1, 1), (1, 1))).reshape(-1, side**2)
+widths = [0, 15, 30, 60, 120, 180]
+n_train = 60
+n_test = 200
+n_draws = 3 if run.quick else 30
+side = 10
+data = load_digits()
+framed = np.pad(data.images / 16, ((0, 0), (1, 1), (1, 1)))
+images = framed.reshape(-1, side**2)
 
 # %% [markdown]
 # ## The picture
 
 # %%
-six, nine = (images[data.target == digit][0][None] for digit in (6, 9))
-turned = Rotations((side, side)).act(np.deg2rad([0, 60, 120, 180]), six)[:, 0]
-fig, panels = plt.subplots(1, 5, figsize=(8.0, 1.9))
+rotations = Rotations((side, side))
+six = images[data.target == 6][:1]
+nine = images[data.target == 9][:1]
+rotated = rotations.act(np.deg2rad([0, 60, 120, 180]), six)[:, 0]
 names = ["a six", "60°", "120°", "180°", "a nine"]
-for axes, image, name in zip(panels, [*turned, nine], names, strict=True):
+fig, panels = plt.subplots(1, 5, figsize=(8.0, 1.9))
+for axes, image, name in zip(panels, [*rotated, nine], names, strict=True):
     axes.imshow(image.reshape(side, side), cmap="gray_r", vmin=0, vmax=1)
     axes.set_title(name)
     axes.axis("off")
-far, near = np.linalg.norm(six - nine), np.linalg.norm(turned[-1] - nine)
-caption = f"The six is {far:.1f} away from the nine; turned by 180° it is {near:.1f} away."
-run.figure(fig, "six_nine", alt="A six in four positions, and a nine.", caption=caption)
+distance = np.linalg.norm(six - nine)
+rotated_distance = np.linalg.norm(rotated[-1] - nine)
+run.figure(
+    fig,
+    "six_nine",
+    alt="A six in four positions, and a nine.",
+    caption=f"The distance of the six from the nine is {distance:.1f}; turned by 180° it is "
+    f"{rotated_distance:.1f}.",
+)
 
 # %% [markdown]
 # ## The idea
@@ -59,9 +72,9 @@ run.figure(fig, "six_nine", alt="A six in four positions, and a nine.", caption=
 #
 # $$\text{accuracy} \le \sum_{\text{orbits } o} P(o)\, \max_c P(c \mid o) .$$
 #
-# **Exercise 1.** Ten digits are equally frequent. Suppose a turned six were exactly a nine, and all
-# else were distinct. What is the highest accuracy of a classifier that is invariant under all
-# rotations?
+# **Exercise 1.** Ten digits are equally frequent. Suppose that a turned six were exactly a nine, and
+# that no other orbits were equal. What is the highest accuracy of a classifier that is invariant under
+# all rotations?
 
 # %% tags=["exercise"]
 highest = ...  # a number between 0 and 1
@@ -70,7 +83,7 @@ highest = ...  # a number between 0 and 1
 check(
     highest,
     lambda a: np.isclose(a, sum([0.1] * 8 + [0.2 * 0.5])),
-    "eight orbits hold one class, and one orbit of probability 0.2 holds two",
+    "eight orbits have one class, and one orbit of probability 0.2 has two",
 )
 
 # %% [markdown]
@@ -81,56 +94,68 @@ check(
 # ```
 # </details>
 #
-# A **local** average goes only over a part of the group, here rotations by at most $w$,
+# A **local** average is taken over a part of the group only, here over rotations by at most $w$,
 #
 # $$k_w(x, z) = \frac{1}{(2w)^2} \int_{-w}^{w}\!\int_{-w}^{w} k_0(g_\theta x, g_{\theta'} z)\, d\theta\, d\theta' ,$$
 #
-# a dial between the plain kernel ($w = 0$) and the Haar kernel ($w = 180°$). In code:
-
+# a dial between the plain kernel ($w = 0$) and the Haar kernel ($w = 180°$). In code the integrals are
+# means over steps of 15 degrees.
 
 # %%
 base = Gaussian(gamma=0.05)
 
 
 def kernel(width):
-    """k_w; its integrals are means over steps of 15 degrees."""
+    """Return the kernel k_w."""
+    if width == 0:
+        return base
     degrees = np.arange(-width, min(width, 165) + 1, 15)  # a full turn is counted once
-    return Average(base, Rotations((side, side), degrees=degrees)) if width else base
+    return Average(base, Rotations((side, side), degrees=degrees))
 
 
-def moved(group, elements, points):
-    """Each point by an element of its own."""
-    return np.stack([group.act([g], x[None])[0, 0] for g, x in zip(elements, points, strict=True)])
+def transform_each(group, elements, points):
+    """Transform each point by its own element."""
+    pairs = zip(elements, points, strict=True)
+    return np.stack([group.act([element], point[None])[0, 0] for element, point in pairs])
 
 
 def accuracy(width, train, test, limit):
-    """Of a machine that learns upright digits, in %, on digits turned by at most `limit` degrees."""
-    angles = np.deg2rad(np.random.default_rng(seed).uniform(-limit, limit, len(test)))
-    seen = moved(Rotations((side, side)), angles, images[test])
+    """Return the accuracy in % on digits turned by at most `limit` degrees."""
+    degrees = np.random.default_rng(seed).uniform(-limit, limit, len(test))
+    X_test = transform_each(rotations, np.deg2rad(degrees), images[test])
     machine = SVC(kernel=kernel(width), C=1e3).fit(images[train], data.target[train])
-    return 100 * machine.score(seen, data.target[test])
+    return 100 * machine.score(X_test, data.target[test])
 
 
 # %% [markdown]
 # ## It helps, and it hurts
 #
-# Few upright digits train. Test digits are upright, or tilted as on a page that lies askew.
+# There are few training digits, all upright. Test digits are upright, or tilted as on a page that lies
+# askew.
 
 # %%
-WORLDS = {"upright": (0.0, "raw"), "tilted": (tilt, "local")}
-found = {world: np.empty((draws, len(widths))) for world in WORLDS}
-for draw in range(draws):
+LIMITS = {"upright": 0.0, "tilted": tilt}
+STYLES = {"upright": "raw", "tilted": "local"}
+accuracies = {kind: np.empty((n_draws, len(widths))) for kind in LIMITS}
+for draw in range(n_draws):
     order = np.random.default_rng([seed, draw]).permutation(len(images))
-    train, test = order[:n_train], order[n_train : n_train + n_test]
-    for world, (limit, _) in WORLDS.items():
-        found[world][draw] = [accuracy(width, train, test, limit) for width in widths]
+    train = order[:n_train]
+    test = order[n_train : n_train + n_test]
+    for kind, limit in LIMITS.items():
+        accuracies[kind][draw] = [accuracy(width, train, test, limit) for width in widths]
+
+# %%
+curves = {}
+best_widths = []
+for kind, values in accuracies.items():
+    curves[f"{kind} test digits"] = (STYLES[kind], values)
+    best = widths[values.mean(axis=0).argmax()]
+    best_widths.append(f"{best}° for {kind} digits")
 fig, axes = plt.subplots()
-best = {world: widths[values.mean(axis=0).argmax()] for world, values in found.items()}
-curves = {f"{world} test digits": (WORLDS[world][1], values) for world, values in found.items()}
-words = {"xlabel": "half-width w of the rotations in the kernel (degrees)"}
-words["title"] = "Best w: " + ", ".join(f"{world} {width}°" for world, width in best.items())
-panel(axes, widths, curves, ends=0.45, ylabel="test accuracy (%)", **words)
-caption = f"{n_train} training digits; bars: two standard errors over {draws} draws."
+panel(axes, widths, curves, ends=0.45, ylabel="test accuracy (%)")
+axes.set_xlabel("half-width w of the rotations in the kernel (degrees)")
+axes.set_title(f"The best w is {' and '.join(best_widths)}")
+caption = f"{n_train} training digits; bars: two standard errors over {n_draws} draws."
 run.figure(fig, "width", caption=caption)
 
 # %% [markdown]
@@ -142,9 +167,10 @@ run.figure(fig, "width", caption=caption)
 width = ...  # one of widths
 
 # %% tags=["hide-input"]
+tilted = accuracies["tilted"].mean(axis=0)
 check(
     width,
-    lambda w: found["tilted"].mean(axis=0)[widths.index(w)] >= found["tilted"].mean() + 2,
+    lambda w: tilted[widths.index(w)] >= tilted.mean() + 2,
     "held-out digits must be tilted as test digits will be; several splits vary less than one",
 )
 
@@ -152,24 +178,31 @@ check(
 # <details><summary>Solution</summary>
 #
 # ```python
-# halves = train[::2], train[1::2]
-# held_out = [accuracy(w, *halves, tilt) + accuracy(w, *halves[::-1], tilt) for w in widths]
+# first = train[::2]
+# second = train[1::2]
+# held_out = []
+# for w in widths:
+#     held_out.append(accuracy(w, first, second, tilt) + accuracy(w, second, first, tilt))
 # width = widths[np.argmax(held_out)]
 # ```
 # </details>
 #
-# ## Let the data speak
+# ## Test the candidates on data
 #
-# `symmetry_test` asks of each candidate whether building it in lowers the error on points held out,
-# and says so when the data do not tell. Here are 60 sixes and nines, each up to two pixels away
-# from its place:
+# `symmetry_test` measures for each candidate whether the invariant model has a smaller error on held-out
+# points; its answer may be that the data do not decide. The data are 60 sixes and nines, each shifted by
+# up to two pixels.
 
 # %%
+frame = (12, 12)
+jolt = Translations(frame, max_shift=2)
 rng = np.random.default_rng([0, 9])
-frame, jolt = (12, 12), Translations((12, 12), max_shift=2)
-rows = rng.permutation(np.flatnonzero(np.isin(data.target, (6, 9))))[:60]
-framed = np.pad(images[rows].reshape(-1, side, side), ((0, 0), (1, 1), (1, 1))).reshape(60, -1)
-X, y = moved(jolt, rng.integers(-2, 3, size=(60, 2)), framed), data.target[rows]
+sixes_and_nines = np.flatnonzero(np.isin(data.target, (6, 9)))
+rows = rng.permutation(sixes_and_nines)[:60]
+pictures = images[rows].reshape(-1, side, side)
+larger = np.pad(pictures, ((0, 0), (1, 1), (1, 1))).reshape(60, -1)
+X = transform_each(jolt, rng.integers(-2, 3, size=(60, 2)), larger)
+y = data.target[rows]
 model = RLSClassifier(kernel=base)
 print(symmetry_test(model, {"tilts": Rotations(frame, degrees=[-15, 0, 15])}, X, y))
 
@@ -180,12 +213,16 @@ print(symmetry_test(model, {"tilts": Rotations(frame, degrees=[-15, 0, 15])}, X,
 # %% tags=["exercise"]
 candidates = ...  # {"name": group, "another": group}, of images of the shape `frame`
 
+
 # %% tags=["hide-input"]
-verdicts = {"lowers the error", "raises the error"}
+def verdicts(groups):
+    return {gain.verdict for gain in symmetry_test(model, groups, X, y)}
+
+
 check(
     candidates,
-    lambda groups: verdicts <= {gain.verdict for gain in symmetry_test(model, groups, X, y)},
-    "what was done to the images should not count, and what makes a six a nine should",
+    lambda groups: {"lowers the error", "raises the error"} <= verdicts(groups),
+    "the shifts of these images do not change a label, and a half turn makes a six a nine",
 )
 
 # %% [markdown]
@@ -196,10 +233,10 @@ check(
 # ```
 # </details>
 #
-# **Keep:** ask what an orbit holds; make the group local; let held-out data turn the dial. On your
-# own data: `guides/which_group`, `guides/own_data`.
+# **Keep:** look at the orbits; make the group local; let held-out data turn the dial. For your
+# own data, see `guides/which_group` and `guides/own_data`.
 #
 # ## Try it
 #
-# `invariance run course/when_it_hurts -p tilt 180`: which width is best when test digits lie any
-# way?
+# `invariance run course/when_it_hurts -p tilt 180`: which width is best if test digits have any
+# orientation?

@@ -9,13 +9,14 @@
 # %% [markdown]
 # # Experiments that cost money
 #
-# *Five machines of one kind are to be set. An experiment takes a day, and it does not matter which
+# *Five machines of one kind have to be set. An experiment takes a day, and it does not matter which
 # machine has which setting. Which settings should be tried next?*
 #
-# Bayesian optimisation answers with a Gaussian process: it asks for the point where an improvement
-# over the best value so far is expected most, is told the value there, and asks again. If the
-# function has a symmetry, so should the process: one experiment then tells about all $5! = 120$
-# orders of the same settings.
+# Bayesian optimisation answers with a Gaussian process: it proposes the point with the largest expected
+# improvement over the best value so far, receives the value there, and proposes the next point. If the
+# function has a symmetry, so should the process: one experiment then informs about all $5! = 120$
+# orders of the same settings. An invariant kernel is ahead of the plain one with few experiments, and
+# never behind it.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -27,7 +28,7 @@ from time import process_time
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import DotProduct
 
@@ -38,33 +39,57 @@ from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, gram
 run = Run("guides/experiments", profile=profile, seed=seed, spread=spread)
 
 # %% tags=["settings"]
-SEEDS, EVALUATIONS = (2, 8) if run.quick else (30, 40)
-FIRST, CANDIDATES = (4, 40) if run.quick else (8, 300)  # random points to start with
-EARLY = 6 if run.quick else 20  # evaluations, beside all, that the table looks at
+GAMMAS = (2.0, 8.0, 32.0)
+if run.quick:
+    N_STARTS = 2
+    N_EVALUATIONS = 8
+    N_RANDOM = 4  # random points to start with
+    N_CANDIDATES = 40
+    EARLY = 6  # evaluations; the table has regrets here and at the end
+else:
+    N_STARTS = 30
+    N_EVALUATIONS = 40
+    N_RANDOM = 8
+    N_CANDIDATES = 300
+    EARLY = 20
 
 # %% [markdown]
 # ## Ask and tell
+#
+# `ask` proposes a point, and `tell` receives the value there. A third of the candidates lie near the
+# best point so far.
 
 
 # %%
 class AskTell:
-    """Bayesian optimisation of a function on the unit cube, which is to become small."""
+    """Bayesian minimisation of a function on the unit cube."""
 
     def __init__(self, model, dimension, random_state):
-        self.model, self.dimension = model, dimension
-        self.rng, self.points, self.values = np.random.default_rng(random_state), [], []
+        self.model = model
+        self.dimension = dimension
+        self.rng = np.random.default_rng(random_state)
+        self.points = []
+        self.values = []
+
+    def candidates(self):
+        """Return random points, some of them near the best point so far."""
+        points = self.rng.uniform(size=(N_CANDIDATES, self.dimension))
+        best = self.points[np.argmin(self.values)]
+        near_best = best + 0.1 * self.rng.standard_normal(points.shape)
+        points[::3] = np.clip(near_best, 0, 1)[::3]
+        return points
 
     def ask(self):
-        """The point with the largest expected improvement among random ones, some near the best."""
-        if len(self.values) < FIRST:
+        """Return the candidate with the largest expected improvement."""
+        if len(self.values) < N_RANDOM:
             return self.rng.uniform(size=self.dimension)
         self.model.fit(np.array(self.points), np.array(self.values))
-        tried = self.rng.uniform(size=(CANDIDATES, self.dimension))
-        near = self.points[np.argmin(self.values)] + 0.1 * self.rng.standard_normal(tried.shape)
-        tried[::3] = np.clip(near, 0, 1)[::3]
-        mean, deviation = self.model.predict(tried, return_std=True)
+        points = self.candidates()
+        mean, deviation = self.model.predict(points)
         z = (min(self.values) - mean) / np.maximum(deviation, 1e-9)
-        return tried[np.argmax(deviation * (z * norm.cdf(z) + norm.pdf(z)))]
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        improvement = deviation * (z * ndtr(z) + density)
+        return points[np.argmax(improvement)]
 
     def tell(self, point, value):
         self.points.append(point)
@@ -77,42 +102,44 @@ class AskTell:
 
 
 # %%
-class Likeliest:
-    """Gaussian processes with several kernels, of which the likeliest predicts."""
+def gaussian_process(kernel):
+    return GaussianProcessRegressor(kernel, optimizer=None, alpha=1e-6, normalize_y=True)
+
+
+def log_likelihood(process):
+    return process.log_marginal_likelihood_value_
+
+
+class MostLikely:
+    """The Gaussian process with the most likely one of several kernels."""
 
     def __init__(self, kernels):
         self.kernels = kernels
 
-    def process(self, kernel, X, y):
-        """A process, and the map from points to what it takes."""
-        how = {"optimizer": None, "alpha": 1e-6, "normalize_y": True}
-        return GaussianProcessRegressor(kernel, **how).fit(X, y), None
-
     def fit(self, X, y):
-        self.variance = np.var(y)  # of what a process scales to one
-        found = [(kernel, *self.process(kernel, X, y)) for kernel in self.kernels]
-        self.best = max(found, key=lambda one: one[1].log_marginal_likelihood_value_)
+        processes = [gaussian_process(kernel).fit(X, y) for kernel in self.kernels]
+        self.process = max(processes, key=log_likelihood)
 
-    def predict(self, X, return_std=True):
-        return self.best[1].predict(X, return_std=True)
+    def predict(self, X):
+        return self.process.predict(X, return_std=True)
 
 
 # %% [markdown]
 # ## Three kernels, and one to be repaired
 #
 # - **Average** over all orders. With `normalize=False` its variance $K(x, x)$ is up to 120 times
-#   larger where all settings are equal than where they differ, and the process expects most
+#   larger at points with equal settings than at points with different ones, and the process expects most
 #   improvement there, for no other reason. `normalize=True` makes it one everywhere.
 # - **Best fit** over all orders: the Gaussian kernel of the *sorted* numbers, positive definite.
 # - **Best fit over the ring**, the five cyclic shifts alone: part of the symmetry, and the usual
-#   case of a best fit. It is indefinite, and no covariance.
+#   case of a best fit. It is indefinite, so it is not a covariance.
 
 # %%
-GAMMAS = (2.0, 8.0, 32.0)
-orders, ring = Permutations(5), CyclicShifts(5)
-some = np.random.default_rng(seed).uniform(size=(40, 5))
+orders = Permutations(5)
+ring = CyclicShifts(5)
+points = np.random.default_rng(seed).uniform(size=(40, 5))
 for name, group in (("all orders", orders), ("ring", ring)):
-    report = gram_report(BestFit(Gaussian(2.0), group)(some))
+    report = gram_report(BestFit(Gaussian(2.0), group)(points))
     run.say(
         "Best fit over {name}: eigenvalues from {least:.1e} to {most:.1f} on 40 random points.",
         name=name,
@@ -121,33 +148,52 @@ for name, group in (("all orders", orders), ("ring", ring)):
     )
 
 # %% [markdown]
-# The repair, as Bardou et al. (2025) use it: negative eigenvalues of the Gram matrix go
+# The repair is that of Bardou et al. (2025): negative eigenvalues of the Gram matrix are removed
 # (`GramTransformer(repair="clip")`), and new points have the Nystrom extension
-# $\tilde k(x, z) = \tilde k(x, X) \tilde K^+ \tilde k(X, z)$, an inner product of features. What
-# is left of the variance is added.
+# $\tilde k(x, z) = \tilde k(x, X) \tilde K^+ \tilde k(X, z)$, an inner product of features. The
+# variance that the features miss is added to the prediction.
 
 
 # %%
-class LikeliestRepaired(Likeliest):
-    """The same with indefinite kernels, repaired on the points that were told."""
+class RepairedProcess:
+    """A Gaussian process with an indefinite kernel, repaired on the training points."""
 
-    def process(self, kernel, X, y):
-        rows = GramTransformer(kernel, repair="clip")
-        gram = rows.fit_transform(X)
+    def __init__(self, kernel):
+        self.kernel = kernel
+
+    def fit(self, X, y):
+        self.gram_rows = GramTransformer(self.kernel, repair="clip")
+        gram = self.gram_rows.fit_transform(X)
         values, vectors = np.linalg.eigh(gram)
-        kept = values > 1e-9 * values[-1]
-        root = vectors[:, kept] / np.sqrt(values[kept])
-        inner, _ = super().process(DotProduct(0.0, "fixed"), gram @ root, y)
-        return inner, lambda Z: rows.transform(Z) @ root
+        is_positive = values > 1e-9 * values[-1]
+        self.root = vectors[:, is_positive] / np.sqrt(values[is_positive])
+        self.process = gaussian_process(DotProduct(0.0, "fixed"))
+        self.process.fit(gram @ self.root, y)
+        self.log_marginal_likelihood_value_ = self.process.log_marginal_likelihood_value_
+        self.variance = np.var(y)  # a process scales it to one
+        return self
 
-    def predict(self, X, return_std=True):
-        kernel, process, features = self.best
-        Z = features(X)
-        mean, deviation = process.predict(Z, return_std=True)
-        rest = np.maximum(kernel.diag(X) - np.square(Z).sum(axis=1), 0)
-        return mean, np.sqrt(deviation**2 + rest * self.variance)
+    def predict(self, X):
+        features = self.gram_rows.transform(X) @ self.root
+        mean, deviation = self.process.predict(features, return_std=True)
+        missing = self.kernel.diag(X) - np.square(features).sum(axis=1)
+        variance = deviation**2 + np.maximum(missing, 0) * self.variance
+        return mean, np.sqrt(variance)
 
 
+# %%
+class MostLikelyRepaired(MostLikely):
+    """The same for indefinite kernels."""
+
+    def fit(self, X, y):
+        processes = [RepairedProcess(kernel).fit(X, y) for kernel in self.kernels]
+        self.process = max(processes, key=log_likelihood)
+
+    def predict(self, X):
+        return self.process.predict(X)
+
+
+# %%
 MODELS = {
     "raw": "plain",
     "average-fit": "average",
@@ -157,161 +203,190 @@ MODELS = {
 }
 
 
+# %%
 def model(name):
-    base = [Gaussian(gamma) for gamma in GAMMAS]
+    bases = [Gaussian(gamma) for gamma in GAMMAS]
     if name == "raw":
-        return Likeliest(base)
+        return MostLikely(bases)
     if name == "best-fit":
-        return Likeliest([BestFit(kernel, orders) for kernel in base])
+        return MostLikely([BestFit(base, orders) for base in bases])
     if name == "ti":
-        return LikeliestRepaired([BestFit(kernel, ring) for kernel in base])
-    return Likeliest([Average(kernel, orders, normalize=name == "haar") for kernel in base])
+        return MostLikelyRepaired([BestFit(base, ring) for base in bases])
+    is_normalized = name == "haar"
+    return MostLikely([Average(base, orders, normalize=is_normalized) for base in bases])
 
 
 # %% [markdown]
 # ## The functions
 #
-# Ackley, Griewank and Rastrigin, usual tests of optimisers, in five variables, on ranges that hold
-# a few of their ripples. Their minimum lies where all settings are equal. That is rare, so here it
-# lies at five different settings $c_1 < \dots < c_5$, and the function is made symmetric by sorting
+# Ackley, Griewank and Rastrigin are common tests of optimisers. We take them in five variables, on
+# ranges with a few of their ripples. Their minimum lies at equal settings. That is rare, so we move it to
+# five different settings $c_1 < \dots < c_5$, and make the function symmetric by sorting
 # first: $f(x) = f_0(\mathrm{sort}(x) - c)$. (This suits a kernel of sorted numbers.)
 
 
 # %%
 def ackley(x):
-    wide, narrow = -0.2 * np.sqrt(np.mean(x**2)), np.mean(np.cos(2 * np.pi * x))
-    return 20 - 20 * np.exp(wide) + np.e - np.exp(narrow)
+    wide = np.exp(-0.2 * np.sqrt(np.mean(x**2)))
+    narrow = np.exp(np.mean(np.cos(2 * np.pi * x)))
+    return 20 - 20 * wide + np.e - narrow
 
 
 def griewank(x):
-    return 1 + np.sum(x**2) / 4000 - np.prod(np.cos(x / np.sqrt(np.arange(1, len(x) + 1))))
+    waves = np.cos(x / np.sqrt(np.arange(1, len(x) + 1)))
+    return 1 + np.sum(x**2) / 4000 - np.prod(waves)
 
 
 def rastrigin(x):
     return np.sum(x**2 + 10 - 10 * np.cos(2 * np.pi * x))
 
 
+FUNCTIONS = {"ackley": ackley, "griewank": griewank, "rastrigin": rastrigin}
 WIDTHS = {"ackley": 4.0, "griewank": 10.0, "rastrigin": 2.5}
 
 
-def function(name, spread):
-    """A function on the unit cube with its least value, 0, at 0.45 + spread times some offsets."""
+# %%
+def symmetric_function(name, spread):
+    """Return a function on the unit cube with the minimum 0 at 0.45 + spread times offsets."""
     best = 0.45 + spread * np.array([-0.3, -0.15, 0.0, 0.15, 0.35])
-    plain = {"ackley": ackley, "griewank": griewank, "rastrigin": rastrigin}[name]
-    return lambda u: float(plain(WIDTHS[name] * (np.sort(u) - best)))
+    plain = FUNCTIONS[name]
+    width = WIDTHS[name]
+    return lambda u: float(plain(width * (np.sort(u) - best)))
 
 
 # %% [markdown]
 # ## The race
 #
-# Thirty starts, each with the same first eight random points for all kernels. What counts is the
-# regret: the least value met so far. Widths, bandwidths and numbers of candidates were settled on a
+# There are thirty starts, each with the same first eight random points for all kernels. The result is the
+# regret: the least value so far. Widths, bandwidths and numbers of candidates were chosen on a
 # few other starts before.
 
 
 # %%
 @run.cache
 def regrets(name, kernel, start, spread):
-    """The least value met, after each evaluation, and CPU seconds."""
-    f, began = function(name, spread), process_time()
+    """Return the least value after each evaluation, and CPU seconds."""
+    begin = process_time()
+    function = symmetric_function(name, spread)
     optimiser = AskTell(model(kernel), 5, [seed, start])
-    for _ in range(EVALUATIONS):
+    for _ in range(N_EVALUATIONS):
         point = optimiser.ask()
-        optimiser.tell(point, f(point))
-    return np.minimum.accumulate(optimiser.values), process_time() - began
+        optimiser.tell(point, function(point))
+    return np.minimum.accumulate(optimiser.values), process_time() - begin
 
 
+# %%
 def race(spread, kernels):
-    """Regrets (starts, evaluations) and mean CPU seconds by function and kernel."""
-    found, seconds = {}, {}
-    for name in WIDTHS:
+    """Return regrets (starts, evaluations) and mean CPU seconds by function and kernel."""
+    regret = {}
+    seconds = {}
+    for name in FUNCTIONS:
         for kernel in kernels:
-            all_ = [regrets(name, kernel, start, spread) for start in range(SEEDS)]
-            found[name, kernel] = np.array([one for one, _ in all_])
-            seconds[name, kernel] = np.mean([took for _, took in all_])
-    return found, seconds
+            runs = [regrets(name, kernel, start, spread) for start in range(N_STARTS)]
+            regret[name, kernel] = np.array([values for values, _ in runs])
+            seconds[name, kernel] = np.mean([seconds_of_run for _, seconds_of_run in runs])
+    return regret, seconds
 
 
-found, seconds = race(spread, list(MODELS))
+regret, seconds = race(spread, list(MODELS))
 
 
 # %%
 def verdict(gain):
-    """Ahead or behind by more than two standard errors."""
-    return "level" if abs(gain.mean) <= 2 * gain.se else "ahead" if gain.mean > 0 else "behind"
+    """Return whether a gain is beyond two standard errors, and in which direction."""
+    if abs(gain.mean) <= 2 * gain.se:
+        return "level"
+    if gain.mean > 0:
+        return "ahead"
+    return "behind"
 
 
-def table(found, seconds, kernels):
-    """Regret early and at the end, and the paired gain over the plain kernel."""
+def gain_over_plain(regret, name, kernel, n):
+    """Return the mean difference of regrets from the plain kernel after n evaluations."""
+    return mean_se(regret[name, "raw"][:, n - 1] - regret[name, kernel][:, n - 1])
+
+
+# %%
+def table(regret, seconds, kernels):
+    """Return rows with the regret early and at the end, and the gain over the plain kernel."""
     rows = []
-    for name in WIDTHS:
+    for name in FUNCTIONS:
         for kernel in kernels:
             row = {"function": name, "kernel": MODELS[kernel]}
-            for n in (EARLY, EVALUATIONS):
-                here, plain = found[name, kernel][:, n - 1], found[name, "raw"][:, n - 1]
-                gain = mean_se(plain - here)
-                row[f"regret at {n}"] = f"{mean_se(here):.3f}"
-                row[f"gain at {n}"] = "" if kernel == "raw" else f"{gain:+.3f}, {verdict(gain)}"
-            rows.append(row | {"CPU seconds": round(seconds[name, kernel], 2)})
+            for n in (EARLY, N_EVALUATIONS):
+                gain = gain_over_plain(regret, name, kernel, n)
+                row[f"regret at {n}"] = f"{mean_se(regret[name, kernel][:, n - 1]):.3f}"
+                row[f"gain at {n}"] = f"{gain:+.3f}, {verdict(gain)}"
+                if kernel == "raw":
+                    row[f"gain at {n}"] = ""
+            row["CPU seconds"] = round(seconds[name, kernel], 2)
+            rows.append(row)
     return rows
 
 
+# %%
 run.table(
-    table(found, seconds, list(MODELS)),
+    table(regret, seconds, list(MODELS)),
     "regret",
-    caption=f"Means over {SEEDS} starts with standard errors. Gain: regret of the plain kernel less "
+    caption=f"Means over {N_STARTS} starts with standard errors. Gain: regret of the plain kernel less "
     "this one's, paired by start; ahead or behind by more than two standard errors. Seconds of one "
-    f"start with {EVALUATIONS} evaluations.",
+    f"start with {N_EVALUATIONS} evaluations.",
 )
 
 # %%
+marks = np.arange(N_RANDOM, N_EVALUATIONS + 1, max(1, (N_EVALUATIONS - N_RANDOM) // 4))
 fig, axes = plt.subplots(1, 3, figsize=(13, 4.2))
-marks = np.arange(FIRST, EVALUATIONS + 1, max(1, (EVALUATIONS - FIRST) // 4))
-for axis, name in zip(axes, WIDTHS, strict=True):
-    curves = {MODELS[k]: (k, found[name, k][:, marks - 1]) for k in MODELS}
-    last = {MODELS[k]: found[name, k][:, -1].mean() for k in MODELS}
-    title = f"{name.capitalize()}: least at the end, {min(last, key=last.get)}"
-    panel(axis, marks.tolist(), curves, ends=None, xlabel="evaluations", title=title)
+for axis, name in zip(axes, FUNCTIONS, strict=True):
+    curves = {}
+    last = {}
+    for kernel, label in MODELS.items():
+        curves[label] = (kernel, regret[name, kernel][:, marks - 1])
+        last[label] = regret[name, kernel][:, -1].mean()
+    best = min(last, key=last.get)
+    panel(axis, marks.tolist(), curves, ends=None, xlabel="evaluations")
+    axis.set_title(f"{name.capitalize()}: least at the end, {best}")
 axes[0].set_ylabel("least value so far")
 axes[0].legend()
-caption = (
-    f"Means over {SEEDS} starts, bars: two standard errors. The first {FIRST} points are random."
+run.figure(
+    fig,
+    "regret",
+    caption=f"Means over {N_STARTS} starts, bars: two standard errors. The first {N_RANDOM} points are "
+    "random.",
 )
-run.figure(fig, "regret", caption=caption)
 
 
 # %%
-def counted(kernel, n):
-    """On how many functions a kernel is ahead of the plain one, level or behind at n."""
-    gains = [mean_se((found[f, "raw"] - found[f, kernel])[:, n - 1]) for f in WIDTHS]
-    said = [verdict(gain) for gain in gains]
-    parts = [f"{word} on {said.count(word)}" for word in ("ahead", "level", "behind")]
-    return f"{MODELS[kernel]}: {', '.join(parts)}"
+def verdict_counts(kernel, n):
+    """Return in words on how many functions a kernel is ahead, level or behind."""
+    verdicts = [verdict(gain_over_plain(regret, name, kernel, n)) for name in FUNCTIONS]
+    counts = [f"{word} on {verdicts.count(word)}" for word in ("ahead", "level", "behind")]
+    return f"{MODELS[kernel]}: {', '.join(counts)}"
 
 
-for n in (EARLY, EVALUATIONS):
+for n in (EARLY, N_EVALUATIONS):
     run.say(
         "After {n} evaluations, against the plain kernel on three functions: {words}.",
         n=n,
-        words="; ".join(counted(kernel, n) for kernel in ("best-fit", "haar")),
+        words="; ".join(verdict_counts(kernel, n) for kernel in ("best-fit", "haar")),
     )
 
 # %% [markdown]
 # ## When the best settings are equal
 #
-# As in the literature. The average without `normalize` has luck: its larger variance lies just
-# where the minimum is.
+# This is the case in the literature. The average without `normalize` is lucky: its larger variance lies
+# exactly at the minimum.
 
 # %%
 KERNELS = ["raw", "average-fit", "haar", "best-fit"]
-rows = table(*race(0.0, KERNELS), KERNELS)
+regret_of_equal, seconds_of_equal = race(0.0, KERNELS)
+rows = table(regret_of_equal, seconds_of_equal, KERNELS)
 run.table(rows, "equal", caption="As above, with the minimum at five equal settings.")
 
 # %% [markdown]
-# ## What to take
+# ## Which kernel to take
 #
 # - Numbers in any order: `BestFit(Gaussian(), Permutations(n))` costs next to nothing.
-# - Another group: `Average(..., normalize=True)` is always a covariance; `gram_report` says whether
+# - Another group: `Average(..., normalize=True)` is always a covariance; `gram_report` shows whether
 #   a best fit has to be repaired.
 #
 # ## Try it

@@ -10,9 +10,9 @@
 # # More than one machine
 #
 # A Gram matrix or a feature map can be computed in blocks of rows, independent of each other, so
-# the loop over blocks may run anywhere. `by_rows` is that loop. It is written with joblib, and
-# joblib has backends: processes of this machine, or a **Dask** cluster of many. The blocks are the
-# same everywhere, hence so are the numbers.
+# the loop over blocks may run anywhere. `by_rows` is that loop. It uses joblib, which has several
+# backends: processes of this machine, or a **Dask** cluster of many machines. The blocks are the
+# same everywhere, so the numbers are the same as well.
 #
 # This guide's workers are processes of one machine. On yours, start `dask scheduler` on one machine and
 # `dask worker tcp://...:8786` on each of the others, and give that address: `Client("tcp://...:8786")`.
@@ -54,10 +54,10 @@ run = Run(
 # A worker takes no new work at four fifths of its `memory_limit`, and is killed and replaced near it.
 
 # %%
-PATIENCE = 120  # seconds for anything that takes a few: what takes longer is an error, not a wait
+PATIENCE = 120  # seconds; an operation of a few seconds that takes longer has failed
 scratch = run.folder / ".work" if run.batch else None  # emptied by the runner, whatever happens
 folder = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
-# how long Dask tries to reach a worker that has just died, half a minute by default
+# Dask tries for half a minute by default to reach a worker that has just died.
 dask.config.set({"distributed.comm.timeouts.connect": "5s"})
 # new programs, unlike those of `LocalCluster`: they do not import a script that starts them again
 cluster = SubprocessCluster(
@@ -91,56 +91,69 @@ each = 10**6 // n  # rows of a block: it takes 4 MB, and its computation some ti
 
 
 def compute(function, rows, name):
-    """The blocks of rows on the cluster, and the result on disk."""
-    file, shape = Path(folder.name) / f"{name}.npy", (len(rows), n)
-    out = np.lib.format.open_memmap(file, "w+", dtype=np.float32, shape=shape)
+    """Compute blocks of rows on the cluster, and return the result on disk."""
+    file = Path(folder.name) / f"{name}.npy"
+    out = np.lib.format.open_memmap(file, "w+", dtype=np.float32, shape=(len(rows), n))
     with parallel_config("dask", client=client):
         return by_rows(function, rows, block_rows=each, out=out, timeout=PATIENCE)
 
 
-some = np.r_[0:each, n // 2 : n // 2 + each, n - each : n]
-found, matrices = [], {}
+# %%
+checked_rows = np.r_[0:each, n // 2 : n // 2 + each, n - each : n]
+table = []
+matrices = {}
 functions = {"Gram matrix": partial(kernel, Y=X), "feature map": features.transform}
 for name, function in functions.items():
     begin = time.perf_counter()
-    matrices[name] = matrix = compute(function, X, name)
+    matrix = compute(function, X, name)
     seconds = time.perf_counter() - begin
+    matrices[name] = matrix
     peak = max(memory["peak_memory_mb"] for memory in client.run(peak_memory_mb).values())
-    here = by_rows(function, X[some], block_rows=each)  # without any cluster
-    difference = np.abs(here - matrix[some]).max() / np.abs(here).max()
-    row = {"what": name, "rows": f"{n:,}", "size (MiB)": round(matrix.nbytes / 2**20)}
-    row |= {"limit of a worker (MiB)": memory_mb, "most memory of a worker (MiB)": round(peak)}
-    row |= {"seconds": round(seconds, 1)}
-    found.append(row | {"largest relative difference from here": f"{difference:.0e}"})
+    local = by_rows(function, X[checked_rows], block_rows=each)  # without any cluster
+    difference = np.abs(local - matrix[checked_rows]).max() / np.abs(local).max()
+    row = {
+        "what": name,
+        "rows": f"{n:,}",
+        "size (MiB)": round(matrix.nbytes / 2**20),
+        "limit of a worker (MiB)": memory_mb,
+        "most memory of a worker (MiB)": round(peak),
+        "seconds": round(seconds, 1),
+        "largest relative difference from here": f"{difference:.0e}",
+    }
+    table.append(row)
     assert matrix.nbytes > memory_mb * 2**20 > peak * 2**20 and difference <= 1e-6
 run.table(
-    found,
+    table,
     "larger",
     caption="Two results that are larger than the memory of the workers that computed them.",
 )
 
+
 # %% [markdown]
 # ## A worker dies
 #
-# Below, the worker that gets to one of the blocks kills itself, and takes along the finished blocks
-# that it had not handed over yet. Dask starts another worker and computes again what was lost. A
-# block travels *inside* its task: data that is scattered over the workers and then only referred to
-# is gone when its worker is. Processes of one machine, `n_jobs=2`, are not replaced: the call ends with
+# In this example the worker that gets one of the blocks kills itself, and its finished blocks are lost
+# if it has not sent them yet. Dask starts another worker and repeats the lost computations. A
+# block is sent *inside* its task: data that is scattered over the workers and then only referred to
+# is lost with its worker. Processes of one machine, `n_jobs=2`, are not replaced: the call ends with
 # an error. With `resume=True` finished rows are noted beside the file, and the same call goes on from
 # there; rows of other data, parameters or code are never taken for finished.
 
 # %%
-part, fatal, sign = X[: 20 * each], X[8 * each], Path(folder.name) / "killed"
+part = X[: 20 * each]
+fatal = X[8 * each]
+sign = Path(folder.name) / "killed"
 
 
 def fragile(rows):
-    """The kernel, and the death of the first process that meets the fatal block."""
+    """Compute the kernel, but kill the first process that gets the fatal block."""
     if np.array_equal(rows[0], fatal) and not sign.exists():
         sign.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return kernel(rows, Y=X)
 
 
+# %%
 survived = compute(fragile, part, "survived")
 undisturbed = matrices["Gram matrix"][: len(part)]
 difference = np.abs(survived - undisturbed).max() / np.abs(undisturbed).max()
@@ -152,10 +165,11 @@ run.say(
     difference=difference,
 )
 
+
 # %% [markdown]
-# What a function needs has to travel with it: a lock does not, nor a connection. And
-# `by_rows(..., timeout=120)` gives up when a block does not come; without it, a loop over a cluster
-# that has lost all its workers waits for new ones, as it should overnight.
+# A function is sent with all objects that it uses, so it must not use a lock or a connection.
+# `by_rows(..., timeout=120)` raises an error if a block does not arrive; without a timeout, a loop over
+# a cluster that has lost all its workers waits for new ones, which is right overnight.
 
 # %%
 client.close()

@@ -9,7 +9,8 @@
 # %% [markdown]
 # # More points than a Gram matrix holds
 #
-# *A kernel matrix of 60,000 images has more than three billion entries. Three ways around it, and when which.*
+# *A kernel matrix of 60,000 images has more than three billion entries. There are three ways around it,
+# and the table shows when to use which.*
 #
 # | you have | take | cost grows with |
 # |---|---|---|
@@ -42,130 +43,191 @@ from invariance.linear import BlockRidgeClassifier
 
 run = Run("guides/many_points", profile=profile, seed=seed, landmarks=landmarks)
 
-# %%
+# %% tags=["settings"]
 FULL = not run.quick
 PENALTIES = np.logspace(-9, -2, 8)  # shares of the features' mean squared norm
+if FULL:
+    N_LANDMARKS = (500, 1000)
+    ANGLES = range(-5, 6)
+    MAX_SHIFT = 7
+    WINDOW = 7
+    N_FEATURES = 500
+    N_MATRIX = 4000  # points of the whole matrix
+else:
+    N_LANDMARKS = (landmarks // 2, landmarks)
+    ANGLES = (-5, 0, 5)
+    MAX_SHIFT = 1
+    WINDOW = 3
+    N_FEATURES = 200
+    N_MATRIX = 300
+
+# %%
 data = load_mnist() if FULL else load_digits_images()
 run.uses_data(data)
-(X, y), (Z, truth) = data.train, data.test
+X, y = data.train
+X_test, y_test = data.test
 side = X.shape[1]
-X, Z = (A.reshape(len(A), -1).astype(np.float32) / 255 for A in (X, Z))
-X, y, Z, truth = (X, y, Z, truth) if FULL else (X[:600], y[:600], Z[:300], truth[:300])
+X = X.reshape(len(X), -1).astype(np.float32) / 255
+X_test = X_test.reshape(len(X_test), -1).astype(np.float32) / 255
+if not FULL:
+    X = X[:600]
+    y = y[:600]
+    X_test = X_test[:300]
+    y_test = y_test[:300]
 
 # %% [markdown]
 # ## 1. Landmarks, for a kernel without features
 #
 # Liu et al.'s best kernel, L-TI-RI, looks for the rotation and the shift under which two images
 # match best, window by window. Nystrom features compare each image with a few landmarks instead of
-# with all others:
+# with all other images:
 #
 # $$\psi(x) = K_{ZZ}^{-1/2} \, K(Z, x) .$$
 #
 # Directions in which the landmarks' matrix is not positive are left out. In a pipeline that is
-# `OrbitNystroem(None, 500, kernel=kernel)`. Here values are kept a block at a time, so that a long run
-# goes on where it stopped. The penalty is chosen on the last sixth of the training images.
+# `OrbitNystroem(None, 500, kernel=kernel)`. In this guide values are cached one block at a time, so that
+# an interrupted run continues. The penalty is chosen on the last sixth of the training images.
 
 # %%
-turns = Rotations((side, side), degrees=range(-5, 6) if FULL else (-5, 0, 5))
-shifts = Translations((side, side), max_shift=7 if FULL else 1)
-kernel = BestFit(Locality((side, side), window=7 if FULL else 3, powers=(2, 4)), turns.then(shifts))
-NUMBERS = (500, 1000) if FULL else (landmarks // 2, landmarks)
-Z0 = X[np.random.default_rng(seed).choice(len(X), NUMBERS[1], replace=False)]
-print(kernel.explain(X, Z0[: NUMBERS[0]]))
+rotations = Rotations((side, side), degrees=ANGLES)
+shifts = Translations((side, side), max_shift=MAX_SHIFT)
+base = Locality((side, side), window=WINDOW, powers=(2, 4))
+kernel = BestFit(base, rotations.then(shifts))
+rng = np.random.default_rng(seed)
+all_landmarks = X[rng.choice(len(X), N_LANDMARKS[1], replace=False)]
+print(kernel.explain(X, all_landmarks[: N_LANDMARKS[0]]))
 
 
 @run.cache
-def against(images, some):
-    """Kernel values of images with some landmarks, and the CPU minutes that they took."""
+def block_values(images, landmarks):
+    """Return kernel values of images with landmarks, and the CPU minutes that they took."""
     start = process_time()
-    values = kernel(images, some)
+    values = kernel(images, landmarks)
     return values, (process_time() - start) / 60
 
 
-def compared(images, some):
-    """The same for many images, a block at a time."""
-    blocks = [against(images[a : a + 2000], some) for a in range(0, len(images), 2000)]
-    return np.concatenate([values for values, _ in blocks]), sum(took for _, took in blocks)
+# %%
+def kernel_values(images, landmarks):
+    """Return the same for many images, computed in blocks."""
+    values = []
+    minutes = 0.0
+    for start in range(0, len(images), 2000):
+        block, minutes_of_block = block_values(images[start : start + 2000], landmarks)
+        values.append(block)
+        minutes += minutes_of_block
+    return np.concatenate(values), minutes
 
 
-halves = [compared(np.concatenate([X, Z]), some) for some in np.split(Z0, [NUMBERS[0]])]
+images = np.concatenate([X, X_test])
+first_landmarks, second_landmarks = np.split(all_landmarks, [N_LANDMARKS[0]])
+first_values, first_minutes = kernel_values(images, first_landmarks)
+second_values, second_minutes = kernel_values(images, second_landmarks)
+all_values = np.concatenate([first_values, second_values], axis=1)
 
 
-def with_landmarks(n, values, minutes):
-    """Accuracy in % of ridge regression on Nystrom features, and CPU minutes of the kernel."""
-    nystroem = OrbitNystroem(None, n, kernel=kernel, landmarks=Z0[:n], rcond=1e-6).fit(Z0[:n])
+# %% [markdown]
+# The features are the kernel values times a whitening matrix. They agree with those of `transform`.
+
+
+# %%
+def accuracy_with(landmarks, values):
+    """Return the accuracy (%) of ridge regression on Nystrom features of the kernel values."""
+    nystroem = OrbitNystroem(None, len(landmarks), kernel=kernel, landmarks=landmarks, rcond=1e-6)
+    nystroem.fit(landmarks)
     features = values @ nystroem.whitener_.T
     norm = float(np.sqrt(np.mean(np.sum(features**2, axis=1))))
     assert np.allclose(features[:20], nystroem.transform(X[:20]), rtol=0, atol=1e-2 * norm)
-    known, test = features[: len(X)], features[len(X) :]
+    train_features = features[: len(X)]
     cut = 5 * len(X) // 6
-    models = [BlockRidgeClassifier(alpha=a * norm**2) for a in PENALTIES]
-    best = max(models, key=lambda m: m.fit(known[:cut], y[:cut]).score(known[cut:], y[cut:]))
-    return 100 * best.fit(known, y).score(test, truth), minutes
+
+    def validation_score(model):
+        model.fit(train_features[:cut], y[:cut])
+        return model.score(train_features[cut:], y[cut:])
+
+    models = [BlockRidgeClassifier(alpha=penalty * norm**2) for penalty in PENALTIES]
+    best = max(models, key=validation_score)
+    best.fit(train_features, y)
+    return 100 * best.score(features[len(X) :], y_test)
 
 
-both = np.concatenate([v for v, _ in halves], axis=1), sum(minutes for _, minutes in halves)
-found = {n: with_landmarks(n, *some) for n, some in zip(NUMBERS, (halves[0], both), strict=True)}
+# %%
+accuracies = [
+    accuracy_with(first_landmarks, first_values),
+    accuracy_with(all_landmarks, all_values),
+]
+minutes = [first_minutes, first_minutes + second_minutes]
+
 
 # %% [markdown]
 # ## 2. Features that stream
 #
 # Random features of a mean over a group need no landmarks, and a linear learner that keeps sums
-# needs no earlier point: a million points pass by in blocks.
+# needs no earlier point: a million points can pass in blocks.
 
 # %%
-turns = Rotations((side, side), degrees=range(-10, 11, 5))
-features = OrbitFourier(turns, 500 if FULL else 200, random_state=seed).fit(X[:2000])
+rotations = Rotations((side, side), degrees=range(-10, 11, 5))
+features = OrbitFourier(rotations, N_FEATURES, random_state=seed).fit(X[:2000])
 learner = BlockRidgeClassifier(alpha=1e-5)
 start = process_time()
 for block in np.array_split(np.arange(len(X)), max(1, len(X) // 1000)):
     learner.partial_fit(features.transform(X[block]), y[block], classes=np.arange(10))
-took = process_time() - start
-streamed = 100 * learner.score(features.transform(Z), truth)
+streaming_minutes = (process_time() - start) / 60
+streaming_accuracy = 100 * learner.score(features.transform(X_test), y_test)
 run.say(
     "Streaming features: {accuracy:.1f} % after {n:,} points, each of which was in memory once.",
-    accuracy=streamed,
+    accuracy=streaming_accuracy,
     n=int(learner.n_seen_),
 )
 
 # %% [markdown]
 # ## 3. The whole matrix, in pieces
 #
-# `by_rows` computes it a block of rows at a time into a file, in several processes with `n_jobs`, or
-# on a cluster (`guides/many_machines`). In single precision 60,000 points take some thirteen GiB.
-# The matrix is symmetric, so that half of it is a copy. With `resume=True`, and the file opened with
-# "r+" the second time, a run that was interrupted goes on after its last finished block.
+# `by_rows` computes the matrix in blocks of rows and writes them to a file, in several processes with
+# `n_jobs`, or on a cluster (`guides/many_machines`). In single precision 60,000 points take some thirteen
+# GiB. The matrix is symmetric, so that half of it is a copy. With `resume=True`, and the file opened with
+# "r+" the second time, an interrupted run continues after its last finished block.
 
 # %%
-some = X[:4000] if FULL else X[:300]
+points = X[:N_MATRIX]
 with TemporaryDirectory() as folder:
-    gram = open_memmap(f"{folder}/gram.npy", "w+", np.float32, (len(some), len(some)))
-    by_rows(BestFit(Gaussian(0.02), shifts), some, block_rows=256, out=gram, symmetric=True)
+    path = f"{folder}/gram.npy"
+    gram = open_memmap(path, "w+", np.float32, (len(points), len(points)))
+    by_rows(BestFit(Gaussian(0.02), shifts), points, block_rows=256, out=gram, symmetric=True)
     run.say(
         "{n} x {n} values lie in a file; the largest is {top:.3f}.",
-        n=len(some),
+        n=len(points),
         top=float(gram.max()),
     )
     del gram
 
 # %% [markdown]
-# ## What it comes to
+# ## Accuracy and cost
 
 # %%
-ways = {f"{n} landmarks": some for n, some in found.items()}
-ways["streaming features"] = streamed, took / 60
+rows = []
+names = [f"{n} landmarks" for n in N_LANDMARKS]
+for name, accuracy, minutes_of_name in zip(
+    [*names, "streaming features"],
+    [*accuracies, streaming_accuracy],
+    [*minutes, streaming_minutes],
+    strict=True,
+):
+    row = {
+        "way": name,
+        "accuracy (%)": round(accuracy, 2),
+        "CPU minutes": round(minutes_of_name, 2),
+    }
+    rows.append(row)
 run.table(
-    [
-        {"way": way, "accuracy (%)": round(accuracy, 2), "CPU minutes": round(minutes, 2)}
-        for way, (accuracy, minutes) in ways.items()
-    ],
+    rows,
     "ways",
-    caption=f"{len(X):,} training and {len(Z):,} test images, one draw. Minutes of kernel values, and "
-    "of features and sums.",
+    caption=f"{len(X):,} training and {len(X_test):,} test images, one draw. Minutes of kernel values, "
+    "and of features and sums.",
 )
 fig, axis = plt.subplots(figsize=(5, 3))
-axis.plot(list(found), [a for a, _ in found.values()], "o-")
-axis.set(xlabel="landmarks", ylabel="accuracy (%)", title="L-TI-RI with few landmarks")
+axis.plot(N_LANDMARKS, accuracies, "o-")
+axis.set(xlabel="landmarks", ylabel="accuracy (%)")
+axis.set_title(f"L-TI-RI reaches {accuracies[-1]:.1f} % with {N_LANDMARKS[-1]:,} landmarks")
 run.figure(fig, "landmarks", caption="Nystrom features of the best-fit kernel, one draw.")
 
 # %% [markdown]

@@ -9,11 +9,11 @@
 # %% [markdown]
 # # A group of your own
 #
-# Your data may have a symmetry that the package does not know. One class is all it takes: **what
-# an element is, how two compose, and how one acts**. Nothing has to be registered; every kernel,
+# Your data may have a symmetry that the package does not include. One class adds it. The class defines
+# **the elements, their composition, and their action**. It need not be registered; every kernel,
 # feature map and learner takes an instance as it is.
 #
-# The example: $n$ sensors on a ring around a pipe, mounted at any angle and from either end. A
+# In the example $n$ sensors form a ring around a pipe, mounted at any angle and from either end. A
 # reading $x \in \mathbb{R}^n$ means the same after any rotation of the ring and after a reflection:
 # the dihedral group $D_n$ of order $2n$.
 
@@ -33,7 +33,7 @@ from invariance.groups import CyclicShifts, FiniteGroup, GeneratedPermutations, 
 from invariance.kernels import Average, BestFit, Gaussian
 
 run = Run("guides/own_group", profile=profile, seed=seed, n_sensors=n_sensors)
-REPETITIONS = 20 if run.quick else 200
+N_REPETITIONS = 20 if run.quick else 200
 
 # %% [markdown]
 # ## The class
@@ -81,11 +81,13 @@ class Dihedral(FiniteGroup):
         return np.stack([elements[:, 0], shifts % self.n_sensors], axis=1)
 
     def _act(self, elements, X):
-        # what stands at position j came from position p^-1(j)
-        back = (-1) ** elements[:, :1] * (np.arange(self.n_sensors) - elements[:, 1:])
-        return X[:, back % self.n_sensors].swapaxes(0, 1)
+        # The value at position j comes from position p^-1(j).
+        signs = (-1) ** elements[:, :1]
+        sources = signs * (np.arange(self.n_sensors) - elements[:, 1:])
+        return X[:, sources % self.n_sensors].swapaxes(0, 1)
 
 
+# %%
 ring = Dihedral(n_sensors)
 print(f"{ring!r}: {ring.order} elements, {len(ring.generators())} generators")
 print("a quarter turn of 0..3 :", Dihedral(4).act([[0, 1]], [[0.0, 1.0, 2.0, 3.0]])[0, 0])
@@ -97,17 +99,18 @@ print("its mirror image       :", Dihedral(4).act([[1, 0]], [[0.0, 1.0, 2.0, 3.0
 #
 # ## Is it a group?
 #
-# `check_group` draws random points and holds the elements to what the class claims: closure,
+# `check_group` draws random points and tests every property of the class: closure,
 # identity and inverses, $(gh)x = g(hx)$, linearity, unitarity $\langle gx, gz \rangle = \langle x,
-# z \rangle$, and that the generators give as many elements as `order` says. It also counts how
-# often `sample` draws each element. It is silent when all is well.
+# z \rangle$, and that the generators give `order` elements. It also counts how
+# often `sample` draws each element. It is silent if all tests pass.
 
 # %%
 check_group(ring)
-print("Dihedral holds what it promises.")
+print("Dihedral passes all tests.")
 
 # %% [markdown]
-# When something is wrong it names the property and the elements that break it:
+# If a test fails, the error names the property and the elements that break it. The following classes
+# have one mistake each.
 
 
 # %%
@@ -124,35 +127,42 @@ class LosesEnergy(Dihedral):
     """A reflected reading comes out weaker, yet the action is called unitary."""
 
     def _act(self, elements, X):
-        return np.where(elements[:, 0, None, None] == 1, 0.9, 1.0) * super()._act(elements, X)
+        factors = np.where(elements[:, 0] == 1, 0.9, 1.0)
+        return factors[:, None, None] * super()._act(elements, X)
 
 
+# %%
 class Miscounts(Dihedral):
-    """Says that it has n elements."""
+    """Has the order n instead of 2 n."""
 
     @property
     def order(self):
         return self.n_sensors
 
 
-found = []
+# %%
+rows = []
 for broken in (ForgetsTheSign, LosesEnergy, Miscounts):
     try:
         check_group(broken(n_sensors))
     except AssertionError as error:
-        row = {"class": broken.__name__, "its mistake": broken.__doc__}
-        found.append(row | {"what check_group says": str(error)})
-assert len(found) == 3, "a broken class went unnoticed"
-run.table(found, "broken", caption="Three broken classes, each found and named.")
+        row = {
+            "class": broken.__name__,
+            "its mistake": broken.__doc__,
+            "what check_group says": str(error),
+        }
+        rows.append(row)
+assert len(rows) == 3, "a broken class went unnoticed"
+run.table(rows, "broken", caption="Three broken classes, and the errors that name their mistakes.")
 
 # %% [markdown]
-# An action that really is not unitary (a rotation by interpolation, a change of speed) is no
-# mistake: set `unitary = False`. `departure_from_unitary` measures how far off it is.
+# An action that is not unitary (a rotation by interpolation, a change of speed) is not a
+# mistake: set `unitary = False`. `departure_from_unitary` measures its distance from unitarity.
 #
-# ## What it is good for
+# ## The gain in accuracy
 #
-# Two kinds of defect, each with five typical signatures, come at a random angle, mirrored or not,
-# with noise. The same support vector machine sees the ring through three kernels. An average over a
+# Two kinds of defect have five typical signatures each. They appear at a random angle, mirrored or not,
+# with noise. The same support vector machine is fitted with three kernels. An average over a
 # large group has small values, so $C$ has to be large.
 
 # %%
@@ -161,74 +171,85 @@ signatures *= 2 / np.linalg.norm(signatures, axis=1, keepdims=True)
 
 
 def readings(n_samples, rng):
-    which = rng.integers(10, size=n_samples)
-    which[:2] = 0, 1  # both kinds, however few the readings
+    """Return noisy readings of random signatures at random positions, and their kinds."""
+    signature = rng.integers(10, size=n_samples)
+    signature[:2] = 0, 1  # both kinds, however few the readings
     elements = ring.sample(n_samples, int(rng.integers(2**31 - 1)))
-    clean = ring.act(elements, signatures)[np.arange(n_samples), which]
-    return clean + 0.2 * rng.standard_normal(clean.shape), which % 2
+    clean = ring.act(elements, signatures)[np.arange(n_samples), signature]
+    return clean + 0.2 * rng.standard_normal(clean.shape), signature % 2
 
 
-base, sizes = Gaussian(gamma=0.5), [10, 20, 40, 80, 160]
+# %%
+base = Gaussian(gamma=0.5)
+sizes = [10, 20, 40, 80, 160]
 KERNELS = {
     "ring as it is": ("raw", base),
     "rotations only": ("local", Average(base, CyclicShifts(n_sensors))),
     "rotations and reflections": ("haar", Average(base, ring)),
 }
-scores = {name: np.empty((REPETITIONS, len(sizes))) for name in KERNELS}
-for repetition in range(REPETITIONS):
+scores = {name: np.empty((N_REPETITIONS, len(sizes))) for name in KERNELS}
+for repetition in range(N_REPETITIONS):
     rng = np.random.default_rng([seed, 1, repetition])
-    (X, y), (X_test, y_test) = readings(max(sizes), rng), readings(300, rng)
+    X, y = readings(max(sizes), rng)
+    X_test, y_test = readings(300, rng)
     for name, (_, kernel) in KERNELS.items():
-        K, K_test = kernel(X), kernel(X_test, X)
+        K = kernel(X)
+        K_test = kernel(X_test, X)
         for i, n in enumerate(sizes):
             model = SVC(C=1e4, kernel="precomputed").fit(K[:n, :n], y[:n])
             scores[name][repetition, i] = 100 * model.score(K_test[:, :n], y_test)
 
+
 # %%
-elements = np.array(sorted(ring.elements().tolist()))
-orbit = ring.act(elements, readings(2, np.random.default_rng(seed))[0][:1])[:, 0]
+def draw_orbit(axis):
+    """Draw the orbit of one reading as an image, one element per row."""
+    elements = np.array(sorted(ring.elements().tolist()))
+    two_readings, _ = readings(2, np.random.default_rng(seed))
+    orbit = ring.act(elements, two_readings[:1])[:, 0]
+    image = axis.imshow(orbit, aspect="auto")
+    axis.axhline(n_sensors - 0.5, color="white", lw=2)
+    axis.set(xlabel="sensor", ylabel="rotations, then reflections")
+    axis.set_title(f"One reading has {len(orbit)} images under $D_{{{n_sensors}}}$")
+    axis.grid(False)
+    axis.figure.colorbar(image, ax=axis, label="reading")
+
+
+# %%
 fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
-image = left.imshow(orbit, aspect="auto")
-left.axhline(n_sensors - 0.5, color="white", lw=2)
-left.set(title=f"the orbit of one reading under $D_{{{n_sensors}}}$", xlabel="sensor")
-left.set_ylabel("rotations, then reflections")
-left.grid(False)
-fig.colorbar(image, ax=left, label="reading")
-plain, _, whole = (values[:, 0].mean() for values in scores.values())
-panel(
-    right,
-    sizes,
-    {name: (KERNELS[name][0], values) for name, values in scores.items()},
-    log="x",
-    ends=0.5,
-    xlabel="training readings",
-    ylabel="test accuracy (%)",
-    title=f"{sizes[0]} readings: {whole:.0f} % with the group, {plain:.0f} % without",
+draw_orbit(left)
+curves = {name: (KERNELS[name][0], values) for name, values in scores.items()}
+panel(right, sizes, curves, log="x", ends=0.5, xlabel="training readings")
+plain = scores["ring as it is"][:, 0].mean()
+invariant = scores["rotations and reflections"][:, 0].mean()
+right.set_ylabel("test accuracy (%)")
+right.set_title(f"{sizes[0]} readings: {invariant:.0f} % with the group, {plain:.0f} % without")
+caption = (
+    f"Error bars: two standard errors over {N_REPETITIONS} draws of training and test readings."
 )
-caption = f"Error bars: two standard errors over {REPETITIONS} draws of training and test readings."
 run.figure(fig, "dihedral", caption=caption)
 
+
 # %% [markdown]
-# As features, with the action on templates because it is unitary, and invariant to rounding:
+# Features are invariant to rounding as well. The group acts on templates, because it is unitary.
 
 # %%
 features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed).fit(X)
-moved = ring.act([[1, 3]], X)[0]
-change = np.abs(features.transform(moved) - features.transform(X)).max()
+reflected = ring.act([[1, 3]], X)[0]
+change = np.abs(features.transform(reflected) - features.transform(X)).max()
 print(f"transformed: {features.side_}; largest change under reflection and rotation: {change:.1e}")
 
 # %% [markdown]
-# ## The fast way
+# ## The fast algorithm
 #
-# So far every kernel treats $D_n$ as a list. But rotations of a ring are cyclic shifts, and inner
-# products with all shifts of a vector come at once from a Fourier transform. The package cannot
-# know that our $(f, s)$ is *reflect, then shift*, unless the class says so: `chain` lists the parts
-# in the order in which they are applied. `explain` says which way a kernel will take.
+# So far every kernel treats $D_n$ as a list. But rotations of a ring are cyclic shifts, and a Fourier
+# transform computes inner products with all shifts of a vector at once. The class has to declare that
+# our $(f, s)$ is *reflect, then shift*: `chain` lists the parts
+# in the order in which they are applied. `explain` prints the algorithm that a kernel will use.
 
 
 # %%
 class DihedralInParts(Dihedral):
-    """The same group, which says what it is made of."""
+    """The same group, as a chain of reflections and shifts."""
 
     def chain(self):
         mirror = -np.arange(self.n_sensors) % self.n_sensors
@@ -236,15 +257,16 @@ class DihedralInParts(Dihedral):
 
 
 X_large = np.random.default_rng(seed).standard_normal((50, 256))
-listed, in_parts = (BestFit(Gaussian(0.01), group(256)) for group in (Dihedral, DihedralInParts))
+listed = BestFit(Gaussian(0.01), Dihedral(256))
+in_parts = BestFit(Gaussian(0.01), DihedralInParts(256))
 print("as a list :", listed.explain(X_large))
 print("in parts  :", in_parts.explain(X_large))
 assert in_parts.explain(X_large).way == "correlation"
 print(f"largest difference: {np.abs(listed(X_large) - in_parts(X_large)).max():.1e}")
 
 # %% [markdown]
-# Other groups have other short cuts: the table in `Transformations` lists them. A method that
-# promises too much is found by comparing two kernels, as above.
+# Other groups have other short cuts: the table in `Transformations` lists them. A comparison of two
+# kernels, as above, finds a wrong declaration.
 #
-# Where to go next: `guides/when_invariance_hurts` for the symmetry that is *nearly* one, and
-# `soleymani2025/projection` for a group that is too large to list.
+# Next: `guides/when_invariance_hurts` treats approximate symmetries, and
+# `soleymani2025/projection` a group that is too large to list.

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # A kernel of your own
 #
-# Whatever compares two of your points, five lines make it a kernel that can be averaged over a
-# group, maximised over it, put into a support vector machine, and tuned by a Gaussian process.
+# Five lines turn any comparison of two points into a kernel that can be averaged over a
+# group, maximised over it, used in a support vector machine, and tuned by a Gaussian process.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -31,18 +31,20 @@ from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, Kern
 from invariance.linear import RLSClassifier
 from invariance.orbits import Form
 
-run = Run("guides/own_kernel", profile=profile, seed=seed)  # keeps what the notebook makes, no more
+run = Run("guides/own_kernel", profile=profile, seed=seed)  # only stores the results
 rng = np.random.default_rng(seed)
 X = rng.standard_normal((160, 6))
-y = (np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) > 3.6).astype(int)
+neighbours = X * np.roll(X, 1, axis=1)
+sums = np.cos(neighbours).sum(axis=1)
+y = (sums > 3.6).astype(int)
 
 # %% [markdown]
-# ## The least that it needs
+# ## The minimum
 #
-# A class with `_gram(X, Y)`. Points arrive as float arrays, one per row, already checked. **`Y`
-# is None when the Gram matrix of X with itself is wanted**: take X for it, and make use of the
+# The minimum is a class with `_gram(X, Y)`. Points arrive as float arrays, one per row, already checked.
+# **`Y` is None for the Gram matrix of X with itself**: use X in its place, and exploit the
 # symmetry if you can. `__init__` stores its arguments and does nothing else, as everywhere in
-# scikit-learn; `_parameters` says what they may be.
+# scikit-learn; `_parameters` declares the allowed values.
 
 
 # %%
@@ -55,13 +57,16 @@ class Cauchy(Kernel):
         self.gamma = gamma
 
     def _gram(self, X, Y):
-        Y = X if Y is None else Y
-        squared = (X**2).sum(axis=1)[:, None] - 2 * X @ Y.T + (Y**2).sum(axis=1)
-        return 1 / (1 + self.gamma * np.maximum(squared, 0))
+        if Y is None:
+            Y = X
+        squares = (X**2).sum(axis=1)[:, None] - 2 * X @ Y.T + (Y**2).sum(axis=1)
+        return 1 / (1 + self.gamma * np.maximum(squares, 0))
 
 
+# %%
 group = CyclicShifts(6)
-invariant, repaired = Average(Cauchy(0.3), group), GramTransformer(BestFit(Cauchy(0.3), group))
+invariant = Average(Cauchy(0.3), group)
+repaired = GramTransformer(BestFit(Cauchy(0.3), group))
 models = {
     "plain": SVC(C=100, kernel=Cauchy(0.3)),
     "averaged over shifts": SVC(C=100, kernel=invariant),
@@ -71,62 +76,70 @@ for name, model in models.items():
     print(f"{cross_val_score(model, X, y, cv=4).mean():.2f} {name}")
 
 # %% [markdown]
-# So far the average has evaluated the kernel for each pair of shifts: it cannot know that a common
-# shift of both points changes nothing.
+# So far the average evaluates the kernel for each pair of shifts, because the class does not declare
+# that a common shift of both points changes nothing.
 #
-# ## Three promises that make it fast
+# ## Three declarations that make it fast
 #
 # - `unitary_invariant = True`: a common rotation, shift or permutation of both points changes
-#   nothing. One of the two sums over the group can then go.
+#   nothing. Then one of the two sums over the group is superfluous.
 # - `inner_form(shape)`: the kernel is a function of one number, the inner product or the
-#   distance. Then transformed points meet in matrix products, and shifts in the frequency domain.
+#   distance. Then transformed points are compared by matrix products, and shifts in the frequency
+#   domain.
 # - `diag` (by `_diag(X)`): the values k(x, x), without the Gram matrix.
 
 
 # %%
 class FastCauchy(Cauchy):
-    """The same, and it says so."""
+    """The same kernel with three declarations."""
 
     unitary_invariant = True
     _tuned = ("gamma",)  # a Gaussian process may tune gamma, within `gamma_bounds` if there are any
 
     def inner_form(self, shape):
-        # v is -|x - z|^2 / 2
-        return Form(
-            lambda v, xp: 1 / (1 - 2 * self.gamma * xp.where(v < 0, v, 0 * v)), distance=True
-        )
+        def outer(v, xp):
+            # v is -|x - z|^2 / 2, and positive only by rounding.
+            negative = xp.where(v < 0, v, 0 * v)
+            return 1 / (1 - 2 * self.gamma * negative)
+
+        return Form(outer, distance=True)
 
     def _diag(self, X):
         return np.ones(len(X))
 
 
-slow, fast = invariant(X), Average(FastCauchy(0.3), group)
-print("largest difference", np.abs(slow - fast(X)).max())
+# %%
+fast = Average(FastCauchy(0.3), group)
+slow_gram = invariant(X)
+fast_gram = fast(X)
+print("largest difference", np.abs(slow_gram - fast_gram).max())
 print("slow:", invariant.explain(X))
 print("fast:", fast.explain(X))
-assert np.allclose(slow, fast(X))
+assert np.allclose(slow_gram, fast_gram)
 
 # %% [markdown]
 # ## Tuned by a Gaussian process
 #
 # `_tuned` names the positive parameters; their derivatives are computed, also through an average
-# or a best fit. `Average(RBF(), group)` goes the same way as `Average(Gaussian(), group)`.
+# or a best fit. `Average(RBF(), group)` uses the same algorithm as `Average(Gaussian(), group)`.
 
 # %%
-values = np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) + 0.1 * rng.standard_normal(len(X))
-found = []
+values = sums + 0.1 * rng.standard_normal(len(X))
+rows = []
 for base in (FastCauchy(0.01), Gaussian(0.01), RBF(2.0)):
     kernel = ConstantKernel() * Average(base, group) + WhiteKernel(0.1)
-    how = dict(normalize_y=True, n_restarts_optimizer=1, random_state=0)
-    process = GaussianProcessRegressor(kernel, **how).fit(X[:100], values[:100])
+    process = GaussianProcessRegressor(
+        kernel, normalize_y=True, n_restarts_optimizer=1, random_state=0
+    )
+    process.fit(X[:100], values[:100])
     tuned = " ".join(repr(process.kernel_).split())
-    found.append({"R^2": process.score(X[100:], values[100:]), "tuned kernel": tuned})
-run.table(found, "tuned", caption="Gaussian processes with three base kernels, tuned.")
+    rows.append({"R^2": process.score(X[100:], values[100:]), "tuned kernel": tuned})
+run.table(rows, "tuned", caption="Gaussian processes with three base kernels, tuned.")
 
 # %% [markdown]
-# ## Where to go
+# ## Next steps
 #
 # - A kernel of more than two parts (of sets, of images with a shape) looks the same;
-#   `point_shape` says what a row is.
+#   `point_shape` declares the shape of a row.
 # - A group of your own: `guides/own_group`. Into production: `guides/production`.
-# - An indefinite kernel: `RLSClassifier(kernel=...)` repairs it by itself and says so.
+# - An indefinite kernel: `RLSClassifier(kernel=...)` repairs it and warns.

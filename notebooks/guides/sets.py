@@ -10,8 +10,8 @@
 # # Sets: points, molecules, patches
 #
 # Some data are *sets*: points of a scan, atoms of a molecule, patches of an image. Their order
-# means nothing and their number varies. From a list of arrays to a model in a pipeline; then the
-# sets are turned; then molecules and images are taken as sets of their parts.
+# means nothing and their number varies. This guide goes from a list of arrays to a model in a pipeline.
+# Then it treats sets that may be rotated, and molecules and images as sets of their parts.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -20,8 +20,8 @@ seed: int = 0
 # %% [markdown]
 # ## From a list of arrays
 #
-# `pad_sets` makes one array $(n, m, d)$ of them: $m$ is the size of the largest set, and missing
-# points are NaN. Whatever takes sets takes this array.
+# `pad_sets` turns them into one array $(n, m, d)$: $m$ is the size of the largest set, and missing
+# points are NaN. All kernels and features of sets take this array.
 
 # %%
 import numpy as np
@@ -46,33 +46,48 @@ from invariance.groups import OnPoints, SignFlips
 from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, Hyperkernel
 from invariance.linear import RLSRegressor
 
+# %%
 rng = np.random.default_rng(seed)
-list_of_arrays = [rng.standard_normal((m, 2)) for m in rng.integers(5, 11, 80)]
+list_of_arrays = [rng.standard_normal((n_points, 2)) for n_points in rng.integers(5, 11, 80)]
 X = pad_sets(list_of_arrays)
 print(X.shape, [len(points) for points in unpad_sets(X)[:5]])
 
 # %% [markdown]
-# The targets do not depend on how a set is turned: its largest distance, and whether that is above
+# The targets do not change with a rotation of a set: its largest distance, and whether that is above
 # the median.
 
+
 # %%
-y = np.array([np.linalg.norm(a[:, None] - a, axis=2).max() for a in list_of_arrays])
+def largest_distance(points):
+    differences = points[:, None] - points
+    return np.linalg.norm(differences, axis=2).max()
+
+
+y = np.array([largest_distance(points) for points in list_of_arrays])
 label = y > np.median(y)
+
+
+def mean_score(model, targets):
+    """Return the mean score over four folds."""
+    return cross_val_score(model, X, targets, cv=4).mean()
+
 
 # %% [markdown]
 # ## Kernels of sets
 #
-# `SetKernel` is the mean of a kernel over all pairs of points; `MatchingKernel` matches the
-# points one to one as well as it can. `SVC` takes them, sums and products of them are kernels, and
-# grid search reaches their base.
+# `SetKernel` is the mean of a kernel over all pairs of points; `MatchingKernel` is the best one-to-one
+# matching of the points. `SVC` takes them, sums and products of them are kernels, and
+# grid search finds the parameters of their base.
 
 # %%
 kernel = SetKernel(Gaussian(gamma=1.0))
 print(kernel(X[:3]).round(3))
-print("SVC:", cross_val_score(SVC(kernel=kernel, C=100), X, label, cv=4).mean())
+print("SVC:", mean_score(SVC(kernel=kernel, C=100), label))
 
-search = GridSearchCV(RLSRegressor(kernel=kernel), {"kernel__base__gamma": [0.1, 0.5, 2.0]}, cv=4)
-print("R^2:", search.fit(X, y).best_score_.round(3), search.best_params_)
+grid = {"kernel__base__gamma": [0.1, 0.5, 2.0]}
+search = GridSearchCV(RLSRegressor(kernel=kernel), grid, cv=4)
+search.fit(X, y)
+print("R^2:", search.best_score_.round(3), search.best_params_)
 
 # %% [markdown]
 # A matching is a maximum, which need not be positive definite. `GramTransformer` repairs the
@@ -80,72 +95,76 @@ print("R^2:", search.fit(X, y).best_score_.round(3), search.best_params_)
 # that refuse arrays of three axes take the kernel behind `GramTransformer(kernel, repair=None)`.
 
 # %%
-matching = make_pipeline(GramTransformer(MatchingKernel(Gaussian(0.5))), SVC(kernel="precomputed"))
-print("matching:", cross_val_score(matching, X, label, cv=4).mean())
+matching = GramTransformer(MatchingKernel(Gaussian(0.5)))
+model = make_pipeline(matching, SVC(kernel="precomputed"))
+print("matching:", mean_score(model, label))
 
 # %% [markdown]
-# ## Features, where there are many sets
+# ## Features for many sets
 #
 # `SetFeatures` averages a feature map of the points over each set, at a cost that is linear in the
-# number of points. `explain` says what a kernel will cost.
+# number of points. `explain` prints the cost of a kernel.
 
 # %%
 features = SetFeatures(OrbitFourier(n_components=200, gamma=1.0, random_state=seed))
 model = make_pipeline(features, Ridge(1e-3))
-print("features:", cross_val_score(model, X, y, cv=4).mean().round(3))
+print("features:", mean_score(model, y).round(3))
 print(kernel.explain(X))
 
 # %% [markdown]
-# ## Sets that may be turned
+# ## Sets that may be rotated
 #
 # A group acts in one of two places. *Inside*, each point is compared over its own orbit: points
-# at the same distance from the origin then look alike, wherever the others are. *Outside*, the
-# whole set turns. The plain mean over pairs is linear in both sets, for which both are the same.
-# What keeps the shape of the set is a Gaussian kernel between embeddings, `Hyperkernel`:
+# at the same distance from the origin then look alike, wherever the other points are. *Outside*, the
+# whole set is rotated. The plain mean over pairs is linear in both sets, so both are the same for it.
+# A Gaussian kernel between embeddings, `Hyperkernel`, preserves the shape of the set.
 
 # %%
 inside = SetKernel(Average(Gaussian(1.0), PlaneRotations(n_nodes=32)))
 outside = Average(SetKernel(Gaussian(1.0)), PlaneRotations(n_nodes=32))
 print("the same:", np.allclose(inside(X[:5]), outside(X[:5])))
 
-shape_kernel = Average(Hyperkernel(SetKernel(Gaussian(1.0), "sum"), gamma=0.05), PlaneRotations(16))
-ways = {"not turned": shape_kernel.base, "inside": inside, "whole sets": shape_kernel}
-for name, k in ways.items():
-    print(f"{name:10}", cross_val_score(RLSRegressor(kernel=k), X, y, cv=4).mean().round(3))
+base = Hyperkernel(SetKernel(Gaussian(1.0), "sum"), gamma=0.05)
+shape_kernel = Average(base, PlaneRotations(16))
+kernels = {"not turned": base, "inside": inside, "whole sets": shape_kernel}
+for name, kernel_of_name in kernels.items():
+    print(f"{name:10}", mean_score(RLSRegressor(kernel=kernel_of_name), y).round(3))
 
-turned = PlaneRotations().act([0.7], X)[0]
-print("change by turning:", np.abs(shape_kernel(turned, X) - shape_kernel(X)).max())
+rotated = PlaneRotations().act([0.7], X)[0]
+print("change by turning:", np.abs(shape_kernel(rotated, X) - shape_kernel(X)).max())
 
 # %% [markdown]
 # An average over `PlaneRotations()` or `Rotations3D()`, without a number of nodes, chooses a rule
 # by itself, to a stated tolerance. `OnPoints` lets any other group act on all points of a set
-# alike, or on some of their coordinates only: the first may be a label that nothing moves.
+# alike, or on some of their coordinates only: the first coordinate may be a label that stays fixed.
 
 # %%
 best = BestFit(MatchingKernel(Gaussian(1.0)), PlaneRotations(n_nodes=12))
-print(best(X[:2], turned[:2]).round(3))
+print(best(X[:2], rotated[:2]).round(3))
 
 in_space = pad_sets([rng.standard_normal((3, 3)) for _ in range(3)])
+base_in_space = Hyperkernel(SetKernel(Gaussian(0.3)), 1.0)
 for group in (Rotations3D(degree=4), OnPoints(SignFlips(3), 3)):
-    print(Average(Hyperkernel(SetKernel(Gaussian(0.3)), 1.0), group)(in_space).round(3))
+    print(Average(base_in_space, group)(in_space).round(3))
 
 # %% [markdown]
 # ## Points that correspond
 #
-# Where the points of all bodies come in one order (markers on a body, atoms of one molecule as it
+# If the points of all bodies come in the same order (markers on a body, atoms of one molecule as it
 # moves), the best of *all* rotations has a closed form. With $M = \sum_i x_i z_i^\top$ and its
 # singular values $s_1 \ge s_2 \ge s_3$,
 #
 # $$ \max_{g \in SO(3)} \langle x, g z \rangle = s_1 + s_2 + \operatorname{sign}(\det M) \, s_3, $$
 #
-# the superposition of Kabsch (1976). Subtract each body's mean first, and its place does not matter
-# either. A mirror image stays another body.
+# the superposition of Kabsch (1976). Subtract each body's mean first, and its position does not matter
+# either. A mirror image remains a different body.
 
 # %%
 body = rng.standard_normal((1, 5 * 3))
-turned_body = Rotations3D().act(Rotations3D().sample(1, seed), body)[0]
+rotation = Rotations3D().sample(1, seed)
+rotated_body = Rotations3D().act(rotation, body)[0]
 pose = BestFit(Gaussian(0.2), Rotations3D())
-print("turned:", pose(body, turned_body).round(6), "mirrored:", pose(body, -body).round(3))
+print("turned:", pose(body, rotated_body).round(6), "mirrored:", pose(body, -body).round(3))
 print(pose.explain(body))
 
 # %% [markdown]
@@ -156,18 +175,18 @@ print(pose.explain(body))
 #
 # `atom_environments` describes every atom by its surroundings, which no rotation changes: smooth
 # histograms of distances to each element, and of triangles with each pair of elements. With
-# `labelled=True` atoms of one element are compared; an energy takes sums instead of means.
+# `labelled=True` only atoms of the same element are compared; an energy needs sums instead of means.
 
 # %%
-Z = np.array([[8, 1, 1], [16, 1, 1], [6, 8, 0]])  # water, hydrogen sulphide, carbon monoxide
-R = np.array(
+charges = np.array([[8, 1, 1], [16, 1, 1], [6, 8, 0]])  # water, hydrogen sulphide, carbon monoxide
+positions = np.array(
     [
         [[0.0, 0.0, 0.12], [0.76, 0.0, -0.48], [-0.76, 0.0, -0.48]],
         [[0.0, 0.0, 0.1], [0.97, 0.0, -0.83], [-0.97, 0.0, -0.83]],
         [[0.0, 0.0, 0.0], [0.0, 0.0, 1.13], [0.0, 0.0, 0.0]],
     ]
 )
-atoms = atom_environments(R, Z)  # positions in angstroms; unit=1.88972612 for those in Bohr
+atoms = atom_environments(positions, charges)  # in angstroms; unit=1.88972612 for Bohr
 print(atoms.shape)
 print(SetKernel(Gaussian(0.1), "sum", labelled=True)(atoms).round(3))
 
@@ -183,8 +202,8 @@ print(of_molecules.fit_transform(atoms[:2]).shape)
 # %% [markdown]
 # ## Images are sets of patches
 #
-# `patch_sets` cuts images into patches; `place` appends where each lies, so that a Gaussian
-# kernel compares those near each other. Here they are compared over a change of sign.
+# `patch_sets` cuts images into patches; `place` appends the position of each patch, so that a Gaussian
+# kernel compares patches near each other. This example also averages over a change of sign.
 
 # %%
 images = rng.random((6, 8 * 8))
@@ -192,19 +211,24 @@ patches = patch_sets(images, (8, 8), size=3, stride=2, place=0.1)
 print(patches.shape)
 signs = OnPoints(SignFlips(9), 11, coordinates=range(9))
 print(SetKernel(Gaussian(0.5))(patches)[0].round(3))
-few = SetKernel(Average(Gaussian(0.5), signs, n_transforms=8))
-print(few(patches[:2]).round(3))
+sampled = SetKernel(Average(Gaussian(0.5), signs, n_transforms=8))
+print(sampled(patches[:2]).round(3))
 
 # %% [markdown]
-# A point may also carry a weight, its last coordinate (`weighted=True`). Which method wins where is
-# measured in `compare/sets`.
+# A point may also carry a weight, its last coordinate (`weighted=True`). `compare/sets` compares these
+# methods on two tasks.
 
 # %%
 from invariance.companion import Run
 
 run = Run("guides/sets", profile=profile, seed=seed)
-ways = {"mean over pairs": kernel, "whole sets, not turned": shape_kernel.base}
-ways |= {"whole sets, averaged over turns": shape_kernel}
-scores = {k: cross_val_score(RLSRegressor(kernel=way), X, y, cv=4) for k, way in ways.items()}
-table = [{"kernel": name, "R^2": f"{values.mean():.3f}"} for name, values in scores.items()]
-run.table(table, "scores", caption="Largest distance in 80 sets: cross-validated R^2.")
+kernels = {
+    "mean over pairs": kernel,
+    "whole sets, not turned": base,
+    "whole sets, averaged over turns": shape_kernel,
+}
+rows = []
+for name, kernel_of_name in kernels.items():
+    score = mean_score(RLSRegressor(kernel=kernel_of_name), y)
+    rows.append({"kernel": name, "R^2": f"{score:.3f}"})
+run.table(rows, "scores", caption="Largest distance in 80 sets: cross-validated R^2.")

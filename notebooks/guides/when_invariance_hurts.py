@@ -10,8 +10,9 @@
 # # When invariance helps, and when it hurts
 #
 # Averaging a kernel over a group removes the part of every function that varies along orbits. If
-# the target has no such part, the learner no longer has to estimate it: variance falls for free. If
-# the target has one, that is bias, and **no amount of data brings it back**.
+# the target has no such part, the learner no longer has to estimate it, and the variance falls at no
+# cost. If the target has such a part, its removal is a bias, and **no amount of data removes that
+# bias**.
 #
 # A six turned upside down is a nine. So how far should a digit be allowed to turn? Let the angle
 # be uniform on $[-w, w]$ and move $w$ from $0^\circ$ (the plain kernel) to $180^\circ$ (the Haar
@@ -39,37 +40,53 @@ from invariance.kernels import Average, Gaussian
 run = Run("guides/when_invariance_hurts", profile=profile, seed=seed, n_train=n_train)
 
 # %% tags=["settings"]
-SIZES, DRAWS, MORE_DRAWS, N_TEST, N_IMAGES = {
-    "quick": ([4, 10, 30, 60], 5, 4, 80, 1200),
-    "full": ([4, 10, 30, 100, 300], 20, 20, 500, 6000),
-}[profile]
-origin = "scikit-learn's bundled digits" if run.quick else "MNIST"
-data = load_digits_images() if run.quick else load_mnist()
-run.uses_data(data)
+HALF_WIDTHS = [0, 20, 45, 90, 180]  # degrees
+if run.quick:
+    SIZES = [4, 10, 30, 60]
+    N_DRAWS = 5  # of sixes and nines
+    N_DRAWS_OF_TEN = 4  # of all ten digits
+    N_TEST = 80
+    N_IMAGES = 1200
+    ORIGIN = "scikit-learn's bundled digits"
+else:
+    SIZES = [4, 10, 30, 100, 300]
+    N_DRAWS = 20
+    N_DRAWS_OF_TEN = 20
+    N_TEST = 500
+    N_IMAGES = 6000
+    ORIGIN = "MNIST"
 
 # %% [markdown]
 # `AngularBasis` writes an image in circular harmonics, where a rotation is an exactly unitary
-# `CircleAction`, and `Average` integrates over it. A density that ends abruptly leaves a rule of 72
-# nodes some per mille of error, which `tolerance` accepts.
+# `CircleAction`, and `Average` integrates over it. The density ends abruptly, so a rule of 72 nodes has
+# an error of some per mille, which `tolerance` accepts.
 
 # %%
+if run.quick:
+    data = load_digits_images()
+else:
+    data = load_mnist()
+run.uses_data(data)
 pixels = data.data.reshape(len(data.data), -1).astype(np.float32) / 255
 basis = AngularBasis((28, 28)).fit(pixels[:1])
 turns = CircleAction(basis.frequencies_)
 
 
 def kernel(degrees):
-    """k_w as a kernel; w = 0 is the plain one."""
+    """Return k_w as a kernel; for w = 0 it is the plain kernel."""
     if degrees == 0:
         return Gaussian(0.03)
     density = Uniform(*np.deg2rad([-degrees, degrees]))
     return Average(Gaussian(0.03), basis.rotations(density, n_nodes=72), tolerance=0.05)
 
 
+# %%
 def turned(Z, degrees):
-    """Each point turned by an angle of its own."""
-    pairs = zip(np.deg2rad(degrees), Z, strict=True)
-    return np.stack([turns.act([angle], z[None])[0, 0] for angle, z in pairs])
+    """Turn each point by its own angle."""
+    points = []
+    for angle, point in zip(np.deg2rad(degrees), Z, strict=True):
+        points.append(turns.act([angle], point[None])[0, 0])
+    return np.stack(points)
 
 
 def svc():
@@ -77,135 +94,176 @@ def svc():
 
 
 # %% [markdown]
-# ## It hurts: what orbits share, no data can tell apart
+# ## It hurts if two classes share orbits
 #
-# In the first task real sixes stand against real nines, and handwriting breaks the symmetry a
-# little. In the second a six stands against *the same sixes upside down*.
+# The first task is to distinguish real sixes from real nines; handwriting breaks the symmetry a
+# little. The second task is to distinguish sixes from *the same sixes upside down*.
 
 # %%
-sixes, nines = (basis.transform(pixels[data.target == digit][:600]) for digit in (6, 9))
+sixes = basis.transform(pixels[data.target == 6][:600])
+nines = basis.transform(pixels[data.target == 9][:600])
+SIX_OR_NINE = "six or nine"
+SIX_OR_TURNED = "a six or the same upside down"
 TASKS = {
-    "six or nine": nines,
-    "a six or the same upside down": turned(sixes, np.full(len(sixes), 180.0)),
+    SIX_OR_NINE: nines,
+    SIX_OR_TURNED: turned(sixes, np.full(len(sixes), 180.0)),
 }
-LOOKS = {0: "raw", 20: "local", 180: "haar"}
-half, n_held = max(SIZES) // 2, 40
+STYLES = {0: "raw", 20: "local", 180: "haar"}
+n_half = max(SIZES) // 2
+n_held_out = 40  # of each class
+n_fit = 2 * n_half
+
+
+# %%
+def draw_pairs(task, repetition):
+    """Return alternating points of both classes, so that all first n rows are balanced."""
+    rng = np.random.default_rng([seed, repetition])
+    second_class = TASKS[task]
+    n = n_half + n_held_out
+    first_rows = rng.permutation(len(sixes))[:n]
+    second_rows = first_rows
+    if task == SIX_OR_NINE:
+        second_rows = rng.permutation(len(second_class))[:n]
+    pairs = np.stack([sixes[first_rows], second_class[second_rows]], axis=1)
+    return pairs.reshape(2 * n, -1), np.tile([0, 1], n)
+
+
+# %%
 errors = {}
-for task, others in TASKS.items():
-    for width in LOOKS:
-        k, values = kernel(width), np.empty((DRAWS, len(SIZES)))
-        for repetition in range(DRAWS):
-            rng = np.random.default_rng([seed, repetition])
-            first = rng.permutation(len(sixes))[: half + n_held]
-            second = first if "same" in task else rng.permutation(len(others))[: half + n_held]
-            # six, other, six, other, ...: every first n rows are balanced
-            Z = np.stack([sixes[first], others[second]], axis=1).reshape(-1, others.shape[1])
-            y = np.tile([0, 1], half + n_held)
-            K, K_test = k(Z[: 2 * half]), k(Z[2 * half :], Z[: 2 * half])
+for task in TASKS:
+    for width in STYLES:
+        k = kernel(width)
+        values = np.empty((N_DRAWS, len(SIZES)))
+        for repetition in range(N_DRAWS):
+            points, labels = draw_pairs(task, repetition)
+            K = k(points[:n_fit])
+            K_test = k(points[n_fit:], points[:n_fit])
             for i, n in enumerate(SIZES):
-                model = svc().fit(K[:n, :n], y[:n])
-                values[repetition, i] = 100 * (1 - model.score(K_test[:, :n], y[2 * half :]))
+                model = svc().fit(K[:n, :n], labels[:n])
+                accuracy_of_draw = model.score(K_test[:, :n], labels[n_fit:])
+                values[repetition, i] = 100 * (1 - accuracy_of_draw)
         errors[task, width] = values
 
 # %%
 fig, panels = plt.subplots(1, 2, figsize=(9.6, 3.8), sharey=True)
 for axes, task in zip(panels, TASKS, strict=True):
-    curves = {f"w = {w}°": (method, errors[task, w]) for w, method in LOOKS.items()}
-    curves["chance"] = "bound", [50] * len(SIZES), {"ls": ":"}
-    title = f"{task}:\n{errors[task, 180][:, -1].mean():.0f} % wrong with all rotations"
-    panel(axes, SIZES, curves, log="x", ends=None, xlabel="training digits", title=title)
+    curves = {f"w = {w}°": (method, errors[task, w]) for w, method in STYLES.items()}
+    curves["chance"] = ("bound", [50] * len(SIZES), {"ls": ":"})
+    panel(axes, SIZES, curves, log="x", ends=None, xlabel="training digits")
+    axes.set_title(f"{task}:\n{errors[task, 180][:, -1].mean():.0f} % wrong with all rotations")
 panels[0].set_ylabel("test error (%)")
-for axes in panels:  # both have all their limits by now
+# Labels are placed last, because the panels share their limits.
+for axes in panels:
     label_ends(axes, room=0.3)
 run.figure(
     fig,
     "six_nine",
-    caption=f"Upright digits ({origin}). Error bars: two standard errors over {DRAWS} draws.",
+    caption=f"Upright digits ({ORIGIN}). Error bars: two standard errors over {N_DRAWS} draws.",
 )
 
 # %% [markdown]
-# On the right the Haar kernel cannot win: a test image and its turned copy have the same row in the
-# Gram matrix, and rounding decides. On the left it can only use what handwriting adds. A local
-# kernel tolerates small rotations without declaring six and nine the same.
+# On the right the Haar kernel cannot succeed: a test image and its turned copy have the same row in the
+# Gram matrix, and rounding decides. On the left it can only use the traces of handwriting. A local
+# kernel tolerates small rotations without identifying six and nine.
 #
-# ## It helps: when the test digits do turn
+# ## It helps if the test digits are rotated
 #
-# Now all ten digits. Training digits are upright, and few; test digits are **upright**, **tilted**
-# by up to 30 degrees as on a page that lies askew, or **turned** by any angle as on the balls of a
-# lottery.
+# Now there are all ten digits. Training digits are upright, and few; test digits are **upright**,
+# **tilted** by up to 30 degrees as on a page that lies askew, or **turned** by any angle as on the balls
+# of a lottery.
 
 # %%
-widths = [0, 20, 45, 90, 180]
-WORLDS = {"upright": (0.0, "raw"), "tilted": (30.0, "local"), "turned": (180.0, "haar")}
-keep = np.random.default_rng(seed).permutation(len(pixels))[:N_IMAGES]
-Z, y = basis.transform(pixels[keep]), data.target[keep]
-accuracy = {world: np.empty((MORE_DRAWS, len(widths))) for world in WORLDS}
-for repetition in range(MORE_DRAWS):
+LIMITS = {"upright": 0.0, "tilted": 30.0, "turned": 180.0}  # largest angle of test digits
+LIMIT_STYLES = {"upright": "raw", "tilted": "local", "turned": "haar"}
+chosen_images = np.random.default_rng(seed).permutation(len(pixels))[:N_IMAGES]
+Z = basis.transform(pixels[chosen_images])
+y = data.target[chosen_images]
+accuracy = {kind: np.empty((N_DRAWS_OF_TEN, len(HALF_WIDTHS))) for kind in LIMITS}
+for repetition in range(N_DRAWS_OF_TEN):
     rng = np.random.default_rng([seed, 1, repetition])
-    train, test = np.split(rng.permutation(len(Z))[: n_train + N_TEST], [n_train])
+    order = rng.permutation(len(Z))
+    train = order[:n_train]
+    test = order[n_train : n_train + N_TEST]
     angles = rng.uniform(-1, 1, size=N_TEST)
-    seen = {world: turned(Z[test], limit * angles) for world, (limit, _) in WORLDS.items()}
-    for i, width in enumerate(widths):
+    test_points = {kind: turned(Z[test], limit * angles) for kind, limit in LIMITS.items()}
+    for i, width in enumerate(HALF_WIDTHS):
         k = kernel(width)
         model = svc().fit(k(Z[train]), y[train])
-        for world, points in seen.items():
-            accuracy[world][repetition, i] = 100 * model.score(k(points, Z[train]), y[test])
+        for kind, points in test_points.items():
+            accuracy[kind][repetition, i] = 100 * model.score(k(points, Z[train]), y[test])
 
 # %%
-best = {world: widths[int(values.mean(axis=0).argmax())] for world, values in accuracy.items()}
+best_widths = []
+curves = {}
+for kind, values in accuracy.items():
+    best = HALF_WIDTHS[int(values.mean(axis=0).argmax())]
+    best_widths.append(f"{kind} {best}°")
+    curves[f"{kind} test digits"] = (LIMIT_STYLES[kind], values)
 fig, axes = plt.subplots(figsize=(7.0, 3.8))
-panel(
-    axes,
-    widths,
-    {f"{world} test digits": (WORLDS[world][1], v) for world, v in accuracy.items()},
-    xlabel="half-width w of the rotations in the kernel (degrees)",
-    ylabel="test accuracy, ten classes (%)",
-    title="Best w: " + ", ".join(f"{world} {width}°" for world, width in best.items()),
-)
+panel(axes, HALF_WIDTHS, curves)
+axes.set_xlabel("half-width w of the rotations in the kernel (degrees)")
+axes.set_ylabel("test accuracy, ten classes (%)")
+axes.set_title(f"The best w depends on the test digits: {', '.join(best_widths)}")
 run.figure(
     fig,
     "width",
-    caption=f"{n_train} upright training digits ({origin}). Error bars: two standard errors "
-    f"over {MORE_DRAWS} draws.",
+    caption=f"{n_train} upright training digits ({ORIGIN}). Error bars: two standard errors "
+    f"over {N_DRAWS_OF_TEN} draws.",
 )
 
 # %% [markdown]
-# The kernel supplies the rotated digits that the training set lacks. Averaging over larger angles
-# than occur may cost accuracy. Even upright digits may gain from a moderate width.
+# The kernel supplies the rotated digits that the training set lacks. An average over angles that do not
+# occur may cost accuracy. Even upright digits may gain from a moderate width.
 #
-# ## Choosing
+# ## Choosing the width
 #
-# 1. **Ask what an orbit holds.** If two classes meet in one orbit, the group is too large.
+# 1. **Look at the orbits.** If two classes share an orbit, the group is too large.
 # 2. **Make it local.** A density on the group (`Uniform`, `VonMises`, `Normal`), or a part of it
 #    (`Translations(max_shift=2)`, `Rotations(degrees=range(-10, 11))`), is a dial between both ends.
-# 3. **Let cross-validation turn the dial**, with held-out points moved as the test points will be:
+# 3. **Let cross-validation turn the dial**, with held-out points transformed as the test points will be.
+
+
+# %%
+def cross_validated(width, points, transformed, labels):
+    """Return the mean accuracy (%) over five folds, whose held-out points are transformed."""
+    k = kernel(width)
+    K = k(points)
+    K_transformed = k(transformed, points)
+    folds = np.arange(len(points)) % 5
+    accuracies = []
+    for fold in range(5):
+        train = np.flatnonzero(folds != fold)
+        held_out = np.flatnonzero(folds == fold)
+        model = svc().fit(K[np.ix_(train, train)], labels[train])
+        score = model.score(K_transformed[np.ix_(held_out, train)], labels[held_out])
+        accuracies.append(100 * score)
+    return np.mean(accuracies)
+
 
 # %%
 rng = np.random.default_rng([seed, 2])
 rows = rng.permutation(len(Z))[:n_train]
-folds, angles = np.arange(n_train) % 5, rng.uniform(-1, 1, size=n_train)
-found = []
-for world, (limit, _) in WORLDS.items():
-    seen, estimates = turned(Z[rows], limit * angles), np.empty((len(widths), 5))
-    for i, width in enumerate(widths):
-        k = kernel(width)
-        K, K_seen = k(Z[rows]), k(seen, Z[rows])
-        for fold in range(5):
-            kept, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            model = svc().fit(K[np.ix_(kept, kept)], y[rows[kept]])
-            estimates[i, fold] = 100 * model.score(K_seen[np.ix_(held, kept)], y[rows[held]])
-    pick = int(np.argmax(estimates.mean(axis=1)))
-    row = {"expected digits": world, "half-width chosen (degrees)": widths[pick]}
-    row |= {"its test accuracy (%)": f"{mean_se(accuracy[world][:, pick]):.1f}"}
-    best_of_all = accuracy[world].mean(axis=0).max()
-    found.append(row | {"best of all half-widths (%)": f"{best_of_all:.1f}"})
+angles = rng.uniform(-1, 1, size=n_train)
+table = []
+for kind, limit in LIMITS.items():
+    transformed = turned(Z[rows], limit * angles)
+    estimates = [cross_validated(width, Z[rows], transformed, y[rows]) for width in HALF_WIDTHS]
+    chosen = int(np.argmax(estimates))
+    row = {
+        "expected digits": kind,
+        "half-width chosen (degrees)": HALF_WIDTHS[chosen],
+        "its test accuracy (%)": f"{mean_se(accuracy[kind][:, chosen]):.1f}",
+        "best of all half-widths (%)": f"{accuracy[kind].mean(axis=0).max():.1f}",
+    }
+    table.append(row)
 run.table(
-    found,
+    table,
     "chosen",
     caption=f"The half-width chosen by five folds of {n_train} training digits, held-out folds "
     "turned as the test digits will be; test accuracies from the figure above.",
 )
 
+
 # %% [markdown]
-# In a scikit-learn pipeline: `guides/model_selection`. The theory: `raj2017/embedding` and
+# `guides/model_selection` does this in a scikit-learn pipeline. The theory is in `raj2017/embedding` and
 # `mroueh2015/theorem1` (its remark on subsets of a group).

@@ -129,7 +129,7 @@ WRONG = {
     ],
     "features": [
         "share_below = lambda t, x, tau: t @ x <= tau",
-        "blind = places - places.mean()",
+        "blind = positions - positions.mean()",
         "times_as_many = 2",
     ],
     "best_fit": [

@@ -1,0 +1,134 @@
+"""A harness for small tasks: draw data, let every method answer, and count its lines of code."""
+
+import ast
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from textwrap import dedent
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import t as student
+from sklearn.metrics import accuracy_score, r2_score
+
+from invariance.evaluation import mean_se
+
+#: A method takes training points, their targets and test points, and returns its answers.
+Method = Callable[..., Any]
+#: Draws points and targets from a random generator and a number of points.
+Draw = Callable[..., tuple[NDArray[Any], NDArray[Any]]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task and the methods that are compared on it; the first method is this package's.
+
+    Attributes
+    ----------
+    name : str
+    draw : callable
+        Takes a random generator and a number of points; returns points and targets.
+    n_train : int
+    methods : sequence of callable
+    earlier_score, earlier_rival : float
+        Scores of the earlier trial: this package's, and the best of the rest.
+    """
+
+    name: str
+    draw: Draw
+    n_train: int
+    methods: Sequence[Method]
+    earlier_score: float
+    earlier_rival: float
+
+
+@dataclass
+class Outcome:
+    """Scores of a task's methods, split by split, and the coverage of intervals if there are any."""
+
+    task: Task
+    scores: list[list[float]] = field(default_factory=list)
+    coverage: list[list[float]] = field(default_factory=list)
+
+    def of_method(self, number: int) -> NDArray[np.float64]:
+        """Return one method's scores, one per split."""
+        return np.array(self.scores)[:, number]
+
+    def best_rival(self) -> int:
+        """Return the number of the best method other than the first one."""
+        means = np.mean(self.scores, axis=0)
+        return 1 + int(means[1:].argmax())
+
+
+def compare(
+    task: Task, *, n_splits: int, n_test: int, noise: float, seed: Sequence[int]
+) -> Outcome:
+    """Return the scores of all methods on splits that are drawn anew.
+
+    Scores are R2 for numbers and accuracies for labels. Gaussian `noise`, a share of the targets'
+    spread, is added to training targets that are numbers.
+    """
+    outcome = Outcome(task)
+    for split in range(n_splits):
+        rng = np.random.default_rng((*seed, split))
+        X, y = task.draw(rng, task.n_train + n_test)
+        X_train = X[: task.n_train]
+        X_test = X[task.n_train :]
+        y_test = y[task.n_train :]
+        y_train = y[: task.n_train]
+        score = accuracy_score
+        if y.dtype.kind not in "iU":
+            y_train = y_train + noise * y.std() * rng.standard_normal(task.n_train)
+            score = r2_score
+        answers = [method(X_train, y_train, X_test) for method in task.methods]
+        if isinstance(answers[0], tuple):
+            outcome.coverage.append([_coverage(*answer, y_test) for answer in answers])
+            answers = [mean for mean, _ in answers]
+        outcome.scores.append([score(y_test, answer) for answer in answers])
+    return outcome
+
+
+def _coverage(mean: NDArray[Any], deviation: NDArray[Any], y: NDArray[Any]) -> float:
+    """Return the share of values within 1.96 standard deviations of the predicted mean."""
+    return float(np.mean(abs(mean - y) < 1.96 * deviation))
+
+
+def interval(values: NDArray[Any]) -> tuple[float, float]:
+    """Return the mean and half the width of its 95 % interval, by Student's t."""
+    mean, se = mean_se(values)
+    quantile = student.ppf(0.975, len(values) - 1)
+    return mean, quantile * se
+
+
+def written(values: NDArray[Any]) -> str:
+    """Return the mean of scores and half the width of its interval, as text."""
+    mean, width = interval(values)
+    return f"{mean:.4f} ± {width:.4f}"
+
+
+def verdict(gain: float, width: float = 0.0) -> str:
+    """Return whether a gain is beyond the half width of its interval, and in which direction."""
+    if gain > width:
+        return "ahead"
+    if gain < -width:
+        return "behind"
+    return "level"
+
+
+def title_of(method: Method) -> str:
+    """Return the name of a method in words."""
+    return method.__name__.replace("_", " ")
+
+
+def lines_of(method: Method) -> int:
+    """Return the lines of a method, one per statement, with those of its module's helpers."""
+    source = dedent(inspect.getsource(method))
+    body = ast.parse(source).body[0].body  # type: ignore[attr-defined]
+    lines = ast.unparse(body).split("\n")
+    n_lines = len(lines) - lines.count("")
+    for name in method.__code__.co_names:
+        helper = method.__globals__.get(name)
+        if getattr(helper, "__module__", "") == method.__module__:
+            n_lines += lines_of(helper)
+    return n_lines

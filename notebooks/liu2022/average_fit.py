@@ -91,7 +91,7 @@ run.claim(
     "liu2022/average-fit-factor",
     difference=from_printed,
     tolerance=1e-10,
-    note="the printed factor m belongs to the kernel without 1/m; with the normalised kernel the "
+    note="the printed factor m belongs to the kernel without 1/m; with the normalized kernel the "
     "average is the product of the two brightnesses",
 )
 

@@ -16,7 +16,7 @@
 # their similarity under the *best* shift or rotation. How much does that help, and is it as much on
 # another sample as on the one that the paper draws?
 #
-# It helps with both data sets and all three sample sizes. The paper's sample of a hundred letters
+# The best kernels help with both data sets and all three sample sizes. The paper's sample of a hundred letters
 # is a lucky one, though: on further samples most rows of the table are lower.
 
 # %% tags=["parameters"]
@@ -575,7 +575,8 @@ run.claim(
 # %% [markdown]
 # ## Best when samples are few?
 #
-# The paper's larger claim is that these kernels are the best choice for small samples. Three
+# The paper's larger claim is that these kernels are the best choice for small samples. They are not in
+# all cases: a competitor is sometimes better. Three
 # competitors on the same splits: the plain kernel on shifted copies of the images, scattering
 # features with a Gaussian kernel, and a residual network trained from scratch. Constants of all
 # machines, and the row of Table 2, come from five-fold cross-validation on the training sample; for

@@ -20,8 +20,8 @@
 # The paper averages *locally*. Atoms are sorted by the norm of their row after noise has been added
 # to the norms (Montavon et al. 2012), so that only atoms of nearly equal norm change places.
 # Features averaged over 70 such numberings should have smaller errors than features of the sorted
-# matrix. They do, and a single molecule, methane, explains most of the distance between our table
-# and the paper's: so each row of the table is also shown without it.
+# matrix. They do. A single molecule, methane, weighs so much that each row of the table is also shown
+# without it.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -797,8 +797,8 @@ run.table(
 # %% [markdown]
 # ## One molecule
 #
-# Methane explains most of the distance to the paper. It is alone among the 7,165 molecules: five
-# atoms, only one of them heavy. When its fold is tested every model must extrapolate, and a root
+# Methane decides on which side of the paper's numbers ours lie. It is alone among the 7,165 molecules:
+# five atoms, only one of them heavy. When its fold is tested every model must extrapolate, and a root
 # mean square weighs one large error heavily.
 
 # %%

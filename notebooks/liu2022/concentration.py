@@ -34,6 +34,9 @@ from invariance.theory import liu2022
 
 run = Run("liu2022/concentration", profile=profile, seed=seed, length=length)
 
+# %% [markdown]
+# Numbers of draws, and the sides of the images.
+
 # %% tags=["settings"]
 SIDES = (16, 32)
 if run.quick:
@@ -219,6 +222,9 @@ def drawn_entries(side, law, n, n_best, seed, length):
         best.append(np.diag(kernel(X[block], Z[block])))
     return np.concatenate(norms), np.concatenate(products), np.concatenate(best)
 
+
+# %% [markdown]
+# Every inequality for images of two sizes, with independent and with correlated pixels:
 
 # %%
 over_log = []  # |lambda|_2 / |lambda|_inf over ln m

@@ -117,6 +117,10 @@ def images_of(name):
     return X, data.target, n_pool
 
 
+# %% [markdown]
+# Further splits are drawn in the same way with other seeds, and test on fewer images.
+
+
 # %%
 @cache
 def rows_of(name, split):
@@ -234,6 +238,10 @@ def accuracies(name, row, split, degree, sizes=SIZES):
     return by_size
 
 
+# %% [markdown]
+# Accuracies of all rows, on the paper's split and on further ones:
+
+# %%
 table = {}  # accuracies by size on the paper's split
 further = {}  # shape (splits, sizes)
 for name in datasets:
@@ -289,6 +297,9 @@ def luck(name, row):
 
 most_luck = {name: max(luck(name, row) for row in LABELS) for name in datasets}
 
+# %% [markdown]
+# If the paper's split were typical, crosses would lie within the error bars of the dots.
+
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, len(datasets), figsize=(5.4 * len(datasets), 4.4), squeeze=False)
 for axis, name in zip(axes[0], datasets, strict=True):
@@ -309,6 +320,9 @@ run.figure(
     caption="Stars: as printed. Crosses: ours on the paper's split. Others: mean and two standard "
     f"errors over {len(FURTHER_SPLITS)} further splits.",
 )
+
+# %% [markdown]
+# The row that gains most from the split:
 
 # %%
 luckiest = datasets[-1]
@@ -367,6 +381,9 @@ by_size = [mean_se(np.ravel(many))]
 for values in lucky.T[1:]:
     by_size.append(mean_se(values))
 
+# %% [markdown]
+# Each row of the table is a claim; its note has the accuracies on further splits.
+
 # %% tags=["claims"]
 for claimed, name in DATA.items():
     for row in LABELS:
@@ -419,6 +436,9 @@ for name in datasets:
         on_splits = [with_cost_chosen(name, row, split, degree) for split in FURTHER_SPLITS]
         chosen[name, row] = np.array(on_splits)
 
+# %% [markdown]
+# The table has each split, so that differences between rows can be taken split by split.
+
 # %%
 lines = []
 for (name, row), values in chosen.items():
@@ -432,6 +452,10 @@ run.table(
     "by-split",
     caption="Test accuracy (%) on each further split, C by cross-validation.",
 )
+
+# %% [markdown]
+# Gains are paired by split. With the fewest samples, every kernel gains on average; some only a
+# little.
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, len(datasets), figsize=(5.4 * len(datasets), 3.8), squeeze=False)
@@ -475,6 +499,10 @@ def with_tangent_kernel(name, split):
     return by_size
 
 
+# %% [markdown]
+# Neighbours and machines see the same splits.
+
+# %%
 order = []
 scores = {}
 for claimed, name in DATA.items():
@@ -541,6 +569,11 @@ def with_residual_network(name, split):
     return [100 * network.fit(X[:n], y[:n]).score(X_test, y_test) for n in SIZES]
 
 
+# %% [markdown]
+# The paper's split is compared with the published networks, ten others with the network trained
+# here.
+
+# %%
 order = []
 scores = {}
 for claimed, name in DATA.items():
@@ -597,6 +630,11 @@ def with_best_fit(name, split, degree):
     return by_size
 
 
+# %% [markdown]
+# Shifted copies: the plain kernel on all images and their copies.
+
+
+# %%
 @run.cache
 def with_copies(name, split, degree):
     """Accuracy (%) of the plain kernel on all shifted copies of the training images, by size."""
@@ -612,6 +650,11 @@ def with_copies(name, split, degree):
     return by_size
 
 
+# %% [markdown]
+# Scattering: a Gaussian kernel on the features of wavelets, with its width by cross-validation.
+
+
+# %%
 @run.cache
 def with_scattering(name, split):
     """Accuracy (%) of a Gaussian kernel on scattering features, by size."""

@@ -43,6 +43,9 @@ from invariance.kernels import BestFit, Locality, Polynomial, gram_report
 warnings.filterwarnings("ignore", "Polynomial of even degree")
 run = Run("liu2022/locality", profile=profile, seed=seed, length=length)
 
+# %% [markdown]
+# Depths, and sizes of the Gram matrices.
+
 # %% tags=["settings"]
 if run.quick:
     N_POINTS = 40  # of a Gram matrix
@@ -146,6 +149,11 @@ def shortest_time(kernel):
     return min(times)
 
 
+# %% [markdown]
+# Memory is the same in every call, so it is measured once for each depth.
+
+
+# %%
 def peak(kernel):
     """Largest sum of arrays alive, in MiB."""
     tracemalloc.start()
@@ -175,6 +183,10 @@ PANELS = {
     "peak memory (MiB)": memory,
 }
 less = work["last", DEEPEST][0] / work["layers", DEEPEST][0]
+
+# %% [markdown]
+# With layers stored, all four quantities grow slowly; with the last layer only, work and time grow
+# exponentially, memory hardly.
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(2, 2, figsize=(10, 7.6))
@@ -214,6 +226,10 @@ def over_linear(values, depth):
     """Growth from depth 2, relative to growth in proportion to depth, with no constant term."""
     return 2 * values["layers", depth] / (values["layers", 2] * depth)
 
+
+# %% [markdown]
+# With layers stored, growth must not exceed proportion to depth; without, operations must grow by
+# half or more per layer, and memory hardly at all.
 
 # %%
 scores = {"1": 1.0, "1.5": 1.5, "1.1": 1.1}
@@ -279,6 +295,11 @@ def accuracies(split, n_train, n_test):
 
 
 by_split = np.array([accuracies(30 + k, N_TRAIN, N_TEST) for k in range(N_SPLITS)])
+
+# %% [markdown]
+# Differences are paired by split.
+
+# %%
 both = by_split[:, 0]
 alone = by_split[:, 1]
 

@@ -38,6 +38,9 @@ from invariance.kernels import Average, BestFit, Linear, Polynomial
 warnings.filterwarnings("ignore", "Polynomial of even degree")
 run = Run("liu2022/margins", profile=profile, seed=seed, second=second)
 
+# %% [markdown]
+# Degrees of the polynomials, numbers of pixels, and how many random pairs there are of each.
+
 # %% tags=["settings"]
 PIXELS = (2, 4, 8, 16)
 DEGREES = (2, 4, 8)
@@ -107,6 +110,9 @@ plane = np.stack(np.meshgrid(grid, grid), axis=-1).reshape(-1, 2)
 labels = {name: f"{name}: margin {value:.3f}" for name, value in margins.items()}
 for name, value in PRINTED.items():
     labels[name] += f", the paper {value:.3f}"
+
+# %% [markdown]
+# The best-fit boundary bends at the axis of symmetry and keeps further away from the samples.
 
 # %% tags=["hide-input"]
 fig, axis = plt.subplots(figsize=(9, 5), subplot_kw={"aspect": "equal", "anchor": "W"})
@@ -206,6 +212,9 @@ for degree, gap in zip(DEGREES, best - augmentation, strict=True):
     if score.mean > 2 * score.se:
         ahead.append(str(degree))
 means, errors = np.transpose([mean_se(values) for values in ratios.values()])
+
+# %% [markdown]
+# At higher degrees the two machines come close; with more pixels they move apart.
 
 # %% tags=["hide-input"]
 fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4))

@@ -118,6 +118,11 @@ def pool(name):
     return X.reshape(len(X), -1) / 255, y, data
 
 
+# %% [markdown]
+# Random draws, and the first images of an order:
+
+
+# %%
 def random_images(name, seeds, n):
     X, _, _ = pool(name)
     return X[np.random.default_rng(seeds).choice(len(X), n, replace=False)]
@@ -165,6 +170,10 @@ def counts_of_first(name, order, n):
     return counts_of(first_images(name, order, n), "all")
 
 
+# %% [markdown]
+# Counts for several draws, with all translations and with small ones. The fresh draws judge the
+# order of the table at the end.
+
 # %%
 drawn = {}
 first = {}
@@ -179,7 +188,11 @@ for name in names:
     for order in FIRST_ROWS:
         first[name, order] = counts_of_first(name, order, N_IMAGES)
 
+# %% [markdown]
+# The counts by kernel, as arrays over draws:
 
+
+# %%
 def linear_counts(name, start=seed):
     """The linear kernel's counts over draws."""
     return np.array([linear for linear, _, _ in drawn[name, "all", start]])
@@ -226,6 +239,9 @@ def counts_of_translated(noise, n, start, draw, canvas):
     return largest_definite(linear), polynomial, theorem_bound(X)
 
 
+# %% [markdown]
+# Four amounts of noise; the paper's two, with and without, have more draws.
+
 # %%
 translated = {}
 for noise in NOISES:
@@ -264,6 +280,9 @@ def line_of(data, draws, cap):
         line[column] = count_in_words(polynomial[:, EIGHT, k], cap)
     return line
 
+
+# %% [markdown]
+# Rows of the table: random draws, first rows, translated digits, and the printed numbers.
 
 # %%
 lines = []
@@ -304,6 +323,10 @@ def fitting(claimed):
     return ", ".join(words) or "none"
 
 
+# %% [markdown]
+# Counts at degree 8 against $\gamma$, with the printed numbers as dotted lines:
+
+# %%
 curves = {}
 for name, method in zip(names, ("linear", "polynomial"), strict=False):
     linear_mean = linear_counts(name).mean()
@@ -313,6 +336,10 @@ if not QUICK:
     for claimed in ("mnist", "emnist"):
         printed = [PRINTED[claimed][1]] * len(GAMMAS)
         curves[f"printed, {claimed}"] = ("published", printed, {"linestyle": ":", "marker": ""})
+
+# %% [markdown]
+# A larger $\gamma$ is a steeper kernel, which stays definite for more samples. The linear kernel
+# has no $\gamma$ (dashed).
 
 # %% tags=["hide-input"]
 fig, axis = plt.subplots(figsize=(7.4, 4.6))
@@ -348,6 +375,10 @@ def note_on(claimed):
     )
 
 
+# %% [markdown]
+# For translated digits the note has the linear kernel's counts by noise.
+
+# %%
 at_noise = translated[0.1]
 translated_samples = np.array(
     [[linear, polynomial[EIGHT][0]] for linear, polynomial, _ in at_noise]
@@ -392,6 +423,10 @@ for claimed, name in DATA.items():
 polynomial_by_data["translated"] = np.array([counts[1][EIGHT][0] for counts in translated_again])
 bounds["translated"] = max(bound for _, _, bound in translated_again)
 
+# %% [markdown]
+# The claim's order has two parts for each data set.
+
+# %%
 scores = {}
 order = []
 for claimed, linear in linear_by_data.items():
@@ -446,6 +481,10 @@ def least_over_largest(kind, n, draw):
     return ratios
 
 
+# %% [markdown]
+# An eigenvalue counts as negative if it lies below a thousand times the rounding of the
+# computation.
+
 # %%
 scores = {}
 for kind in FEATURES:
@@ -455,6 +494,9 @@ for kind in FEATURES:
 rounding = 1000 * N_INDEFINITE * np.finfo(float).eps
 n_matrices = sum(len(values) for values in scores.values())
 n_indefinite = sum(int(np.sum(values > rounding)) for values in scores.values())
+
+# %% [markdown]
+# Points above the dotted line are indefinite matrices.
 
 # %% tags=["hide-input"]
 fig, axis = plt.subplots(figsize=(7, 3.4))
@@ -496,6 +538,10 @@ def repaired_machine(method, C):
     return make_pipeline(kernels.GramTransformer("precomputed", method), machine)
 
 
+# %% [markdown]
+# The linear kernel has a large constant $C$, because its values are small.
+
+# %%
 X, y, _ = pool(names[0])
 chosen = np.random.default_rng(seed).permutation(len(X))[: N_TRAIN + N_TEST]
 train = chosen[:N_TRAIN]
@@ -503,6 +549,9 @@ test = chosen[N_TRAIN:]
 kernel = BestFit(Linear(), Translations((28, 28), max_shift=reach), n_jobs=jobs)
 inner = kernel(X[train]) / 784
 inner_test = kernel(X[test], X[train]) / 784
+
+# %% [markdown]
+# Repairs change the training matrix; the rows of test images are extended accordingly.
 
 # %%
 repairs = []

@@ -185,6 +185,9 @@ COLUMNS = {
 }
 ROWS = {"linear": ("linear", "linear"), "quadratic": ("2", "polynomial")}
 
+# %% [markdown]
+# One curve for each size of image; if the theorem were sharp, all would fall at one.
+
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(2, 3, figsize=(11, 6.8), sharey=True)
 for panels, (name, (kind, look)) in zip(axes, ROWS.items(), strict=True):
@@ -222,6 +225,9 @@ def first_failure(values):
         return f"fails at n = {negative[0]}"
     return f"holds up to n = {sizes[-1]}"
 
+
+# %% [markdown]
+# The bound by discs turns negative long before the matrix does.
 
 # %% tags=["hide-input"]
 fig, axis = plt.subplots(figsize=(7, 4))
@@ -265,6 +271,11 @@ def smallest_eigenvalues(side, length, axes, counts, repetitions, seed):
     return np.array(by_repetition)
 
 
+# %% [markdown]
+# Images too small for two samples are left out.
+
+
+# %%
 def theorem_n(side, length):
     return int(liu2022.theorem1_samples(spectrum(side, length), epsilon=1e-9))
 
@@ -313,6 +324,9 @@ def beyond(axes, kinds, seed):
 EXACT = "the least of all draws says it for each of them"
 AT = f"{LARGE_REPETITIONS} draws, smallest eigenvalue at 8 times the bound never below"
 order, scores, least = beyond((0, 1), ("linear",), 10)
+
+# %% [markdown]
+# The claim of theorem 1 has the linear kernel, on both kinds of images.
 
 # %% tags=["claims"]
 run.claim(

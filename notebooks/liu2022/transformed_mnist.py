@@ -58,9 +58,6 @@ warnings.simplefilter("ignore", ConvergenceWarning)
 # ten times, the paper five times. If locality, or shifts at $C = 1$, hardly help, ten repetitions
 # cannot show it: the quick machines (all but L-TI and L-RI) are compared over 300 further ones at the
 # two smallest sizes. The quick profile shrinks the bundled digits to 10 × 10 pixels.
-#
-# Images that were not moved are those of `few_samples`, with the sizes and the window of that page.
-# Of letters there are more repetitions, because locality helps them least.
 
 # %% tags=["settings"]
 QUICK = run.quick
@@ -79,9 +76,6 @@ if QUICK:
     EPOCHS = (2, 4)
     LONG_TRAINING_UP_TO = 4  # images; more are not trained for the most epochs
     COSTS = (1, 100)
-    ORIGINALS = {"digits": ("translated", FURTHER)}
-    SPLIT_SIZES = (20, 40, 80)
-    SPLIT_WINDOW = 3
     with_network = find_spec("torch") is not None
     stand_in = f"scikit-learn's bundled digits on a {CANVAS} x {CANVAS} canvas"
 else:
@@ -99,11 +93,23 @@ else:
     EPOCHS = (20, 60, 180)
     LONG_TRAINING_UP_TO = 300
     COSTS = (1, 10, 100, 1000, 10_000)
+    with_network = True
+    stand_in = None
+
+# %% [markdown]
+# Images that were not moved are those of `few_samples`, with the sizes and the window of that page.
+# Each data set has a kind of images and its repetitions. Of letters there are more, because locality
+# helps them least.
+
+# %% tags=["settings"]
+if QUICK:
+    ORIGINALS = {"digits": ("translated", FURTHER)}
+    SPLIT_SIZES = (20, 40, 80)
+    SPLIT_WINDOW = 3
+else:
     ORIGINALS = {"mnist": ("translated", FURTHER), "emnist": ("letters", range(2000, 4000))}
     SPLIT_SIZES = (100, 200, 500)
     SPLIT_WINDOW = 9
-    with_network = True
-    stand_in = None
 
 # %% [markdown]
 # ## Data
@@ -126,6 +132,11 @@ def letters():
     return datasets.load_emnist_letters()
 
 
+# %% [markdown]
+# The quick profile shrinks digits to 10 × 10 pixels; rotated ones leave out 6 and 9.
+
+
+# %%
 def pool(kind):
     """Images (0 to 255), labels, and the number of images that may train."""
     data = letters() if kind == "letters" else digits()
@@ -137,6 +148,11 @@ def pool(kind):
     return images[kept_rows], data.target[kept_rows], n_train
 
 
+# %% [markdown]
+# Both ways of moving have a generator in `invariance.datasets`.
+
+
+# %%
 def on_canvas(kind, images, labels, noise, random_state):
     """Translated or rotated images on the canvas, flattened."""
     if kind == "translated":
@@ -200,6 +216,9 @@ def recipes_for(n):
     return [{"learning_rate": rate, "epochs": epoch} for rate in RATES for epoch in epochs]
 
 
+# %% [markdown]
+# The stage of choosing ends here: from now on, there are test images.
+
 # %%
 recipes = {}
 if with_network:
@@ -218,7 +237,11 @@ if not QUICK:
     run.uses_data(digits())
     run.uses_data(letters())
 
+# %% [markdown]
+# At measurement, the network is trained anew for each repetition and number of images.
 
+
+# %%
 @run.cache
 def network_accuracy(kind, noise, repetition, n, recipe, seed):
     """Accuracy in per cent after n images."""
@@ -249,6 +272,11 @@ METHODS = {
     "translated": Machines("l-ti", "ti", "l", "svm"),
     "rotated": Machines("l-ri", "ri", "l", "svm"),
 }
+
+# %% [markdown]
+# Names as in the paper:
+
+# %%
 LABELS = {
     "l": "L-SVM",
     "ti": "TI-SVM",
@@ -259,7 +287,12 @@ LABELS = {
     "cnn": "residual network",
 }
 
+# %% [markdown]
+# Shifts on the canvas come in steps of several pixels, rotations in steps of several degrees.
+# Unmoved digits have fewer of either.
 
+
+# %%
 def group_of(kind, shape, original):
     """Shifts or rotations; fewer if the digits were not moved."""
     if kind == "rotated":
@@ -275,6 +308,11 @@ def best_fit(base, group):
     return BestFit(base, group, precision="single", n_jobs=jobs, block_bytes=2**31)
 
 
+# %% [markdown]
+# All kernels for one way of moving. Letters have only the plain and the local kernel.
+
+
+# %%
 def kernels_of(kind, original=False):
     side = len(pool(kind)[0][0]) if original else CANVAS
     shape = (side, side)
@@ -329,6 +367,11 @@ def both_constants(kind, method, noise, repetition, sizes, seed):
     return results
 
 
+# %% [markdown]
+# Repetitions are stacked, one column for each:
+
+
+# %%
 def by_constant(kind, method, noise, repetitions, sizes, seed):
     """Accuracies of shape (sizes, repetitions) for either constant; shares held back."""
     draws = [both_constants(kind, method, noise, r, sizes, seed) for r in repetitions]
@@ -350,6 +393,10 @@ def network_results(kind):
     return np.array(by_size)
 
 
+# %% [markdown]
+# For each kind, from the plain machine to the one with most structure:
+
+# %%
 results = {}  # shape (sizes, repetitions) by kind, method, state and constant
 held_back = {}
 for kind, methods in METHODS.items():
@@ -382,7 +429,11 @@ for name, (kind, draws) in ORIGINALS.items():
             kind, method, None, draws, SPLIT_SIZES, run.seed + 1
         )
 
+# %% [markdown]
+# Accuracies at one size are looked up by name:
 
+
+# %%
 def score_of(kind, method, n, constant=CHOSEN, state="moved"):
     return results[kind, method, state, constant][SIZES.index(n)]
 
@@ -418,6 +469,9 @@ def curves_of(kind):
     return curves
 
 
+# %% [markdown]
+# Curves of L-TI and TI lie close together, and so do those of L-RI and RI, once C is chosen.
+
 # %% tags=["hide-input"]
 first = SIZES[0]
 last = SIZES[-1]
@@ -445,6 +499,9 @@ run.figure(
     caption=f"Mean and two standard errors over {len(REPETITIONS)} repetitions, {N_TEST:,} test "
     f"images each, noise {noise:g}, C chosen unless said. The paper prints curves and no values.",
 )
+
+# %% [markdown]
+# At $C = 1$ many support vectors are held back by the constant:
 
 # %%
 for kind, methods in METHODS.items():
@@ -481,6 +538,11 @@ def compared(kind, better, worse, n, constant=CHOSEN):
     return pair
 
 
+# %% [markdown]
+# The stated order has five comparisons at each size.
+
+
+# %%
 def order_and_scores(kind, constant):
     """The order that the paper states for one way of moving, and the accuracies in it."""
     both, invariant, local, plain = METHODS[kind]
@@ -526,6 +588,11 @@ if table is not None:
             scores[f"{name}, {data} at {n}"] = by_split.to_numpy(float)
         for name in values.index.drop(["SVM", "L-SVM"]):
             order.append(f"{name}, {data} at {n} > SVM, {data} at {n}")
+
+# %% [markdown]
+# Locality alone on unmoved images, over further draws, and the machines on moved ones:
+
+# %%
 for data, (_, draws) in ORIGINALS.items():
     for i, n in enumerate(SPLIT_SIZES):
         local = f"{LABELS['l']}, {data} at {n}, {len(draws)} repetitions"
@@ -566,6 +633,10 @@ def more_spread(first, second):
     return Score(float(first.std(ddof=1) - second.std(ddof=1)), float(error))
 
 
+# %% [markdown]
+# Accuracies against the network, and differences of the spreads:
+
+# %%
 scores = {}
 order = []
 excess = {"0": 0.0}

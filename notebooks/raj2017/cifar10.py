@@ -154,6 +154,10 @@ def affine(widths):
     )
 
 
+# %% [markdown]
+# Two training images, and what five random elements of the group make of them. Objects stay
+# recognizable; black enters where the frame is left.
+
 # %% tags=["hide-input"]
 pair = images[:2].astype(float) / 255
 group = affine(STATED)
@@ -221,6 +225,12 @@ def points(kind, start, stop):
     return rows @ principal(seed)[0].T if kind == "original" else rows
 
 
+# %% [markdown]
+# Random features have templates drawn from a Gaussian law. The local ones average over elements of
+# the group, each of which is one matrix (`local_maps`).
+
+
+# %%
 def first_layer(kind, multiple, size, *, n_elements, widths=STATED):
     """Random features with cosines and sines."""
     gamma = multiple * median_gamma(points("original", 0, 2000), random_state=seed)
@@ -231,6 +241,12 @@ def first_layer(kind, multiple, size, *, n_elements, widths=STATED):
     return model.fit(points(kind, 0, 2))
 
 
+# %% [markdown]
+# Nystrom features have training images, transformed by an element of the group, in place of random
+# templates. In single precision, a larger `rcond` would leave out much of the kernel.
+
+
+# %%
 def landmark_layer(multiple, size, *, n_elements, draw=0):
     """Local Nystrom features: training images in place of random templates."""
     gamma = multiple * median_gamma(points("original", 0, 2000), random_state=seed)
@@ -258,6 +274,12 @@ def second_layer(multiple, size, Z):
     return model.fit(Z[:2])
 
 
+# %% [markdown]
+# Features of many images are computed a few hundred images at a time, so that transformed copies
+# never fill the memory.
+
+
+# %%
 def transformed(layer, kind, start, stop):
     """Features of images start..stop, a few hundred at a time."""
     blocks = []
@@ -283,6 +305,11 @@ def choosing_features(layer, kind):
     return transformed(layer, kind, 0, N_CHOOSE + N_HELD_OUT)
 
 
+# %% [markdown]
+# With one layer, each bandwidth is one computation, for random templates and for landmarks alike.
+
+
+# %%
 @run.cache
 def one_layer(kind, multiple):
     layer = first_layer(kind, multiple, N_TEMPLATES, n_elements=N_FEW_ELEMENTS)
@@ -295,6 +322,12 @@ def on_landmarks(multiple):
     return held_out(choosing_features(layer, "local"))
 
 
+# %% [markdown]
+# With two layers, one computation serves all second bandwidths: they only scale the angles of the
+# random features.
+
+
+# %%
 @run.cache
 def two_layers(kind, multiple):
     """The best for each second bandwidth, which scales the angles: one product serves them all."""
@@ -337,6 +370,10 @@ def choose_both_bandwidths(kind):
     return pair
 
 
+# %% [markdown]
+# The original features choose first, then the local ones, then the local features on landmarks.
+
+# %%
 first = {}
 both = {}
 for kind, grid in BANDWIDTHS.items():
@@ -372,6 +409,12 @@ def accuracies_on(bottom, kind, tops):
     )
 
 
+# %% [markdown]
+# A row of the table has one model on the first layer and one on each second layer. The landmarks'
+# row has one layer only.
+
+
+# %%
 @run.cache
 def table_row(kind, first, second_multiples):
     """Test accuracies with each second bandwidth; None stands for one layer."""
@@ -425,6 +468,12 @@ def draw_features(layer, kind):
     return np.concatenate([train, test])
 
 
+# %% [markdown]
+# All draws are computed as one large set of templates, which is then divided: each part, scaled up,
+# is a feature map by itself.
+
+
+# %%
 @run.cache
 def draws(kind, multiple, widths=STATED):
     """Accuracies of random Fourier features, one for each draw of templates."""
@@ -447,6 +496,10 @@ def draws_of_landmarks(multiple):
         accuracies.append(draw_accuracy(draw_features(layer, "local")))
     return np.array(accuracies)
 
+
+# %% [markdown]
+# Four sets of draws: the stated densities, densities twice as wide, landmarks, and no group.
+# Differences are taken draw by draw, so that most of the noise cancels.
 
 # %%
 stated = draws("local", first["local"])
@@ -519,6 +572,10 @@ run.table(
     "draws above." + (" Made-up textures, not comparable." if run.quick else ""),
 )
 
+# %% [markdown]
+# The figure compares both rows with the paper's, which lie higher by several points: the quick
+# profile, which has other images, leaves the paper's numbers out.
+
 # %% tags=["hide-input"]
 curves = {}
 for kind, look in (("original", "rff"), ("local", "lgika")):
@@ -533,6 +590,10 @@ if run.quick:
 fig, axis = plt.subplots(figsize=(6.4, 3.8))
 panel(axis, [1, 2], curves, xlabel="layers", ylabel="test accuracy (%)", title=title)
 run.figure(fig, "table3", caption="Bars: two standard deviations of a draw of templates.")
+
+# %% [markdown]
+# The claims of Table 3 take the spread of the draws as the error of each number, because the run at
+# full size is made once.
 
 # %% tags=["claims"]
 if not run.quick:
@@ -597,6 +658,9 @@ def exact_curve(multiple, mirrored):
 
 exact = exact_curve(first["original"], mirrored=False)
 exact_mirrored = exact_curve(first["original"], mirrored=True)
+
+# %% [markdown]
+# Points at the right end are the accuracies of random features from Table 3, with all images.
 
 # %% tags=["hide-input"]
 curves = {

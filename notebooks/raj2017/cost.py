@@ -36,11 +36,11 @@ import time
 import tracemalloc
 import warnings
 from functools import partial
-from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _aims import Aim
 
 from invariance.companion import Run, colour, fit_rate, panel
 from invariance.datasets import load_digits_images, load_mnist
@@ -50,6 +50,9 @@ from invariance.kernels import Average, Gaussian
 from invariance.orbits import CircleProducts
 
 run = Run("raj2017/cost", profile=profile, seed=seed, kappa=kappa, r=r)
+
+# %% [markdown]
+# The quick profile has fewer images and templates; ratios of times then say little.
 
 # %% tags=["settings"]
 N_TABLE = 12_000  # images of Table 2
@@ -122,6 +125,10 @@ fit = fit_rate(counts, random)
 as_good = quadrature.mean(axis=1) <= random[-1].mean()
 enough = int(counts[as_good][0])
 
+# %% [markdown]
+# Quadrature converges at once when its nodes resolve the density. Random angles have the usual slow
+# rate.
+
 # %% tags=["hide-input"]
 fig, axis = plt.subplots()
 panel(
@@ -193,6 +200,12 @@ def by_frequency(n_nodes, n_transforms=None):
     return model.fit(Z)
 
 
+# %% [markdown]
+# The projection on the angular basis is part of the measured time, for features as for bare
+# products.
+
+
+# %%
 def features_of(model):
     return model.transform(basis.transform(pixels))
 
@@ -208,6 +221,10 @@ def project(model):
                 continue
 
 
+# %% [markdown]
+# All methods by name, in the order in which the figure shows them.
+
+# %%
 angular = {
     f"{r} random angles": by_frequency(None, r),
     "64 nodes": by_frequency(64),
@@ -222,6 +239,11 @@ for name, model in angular.items():
     methods[f"angular features, {name}"] = partial(features_of, model)
 for name, model in angular.items():
     methods[f"angular projections, {name}"] = partial(project, model)
+
+
+# %% [markdown]
+# Processor time of each method, in turns over several rounds. Ratios are recorded as timings, apart
+# from the results that equal seeds reproduce.
 
 
 # %%
@@ -246,6 +268,10 @@ for name, measured in times.items():
     run.timing(name, measured)
 for name, ratio in ratios.items():
     run.timing(f"ratio: {name}", ratio)
+
+# %% [markdown]
+# Blocked features take about as long as the product that they contain; angular frequencies take a
+# fraction of it.
 
 # %% tags=["hide-input"]
 looks = ["gemm", "definition", "lgika", *["fast"] * len(angular), *["templates"] * len(angular)]
@@ -308,25 +334,6 @@ run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", at_table)
 
 
 # %%
-class Aim(NamedTuple):
-    what: str
-    measured: float
-    relation: str
-    aim: float
-    unit: str
-
-    def line(self):
-        reached = self.measured <= self.aim
-        if self.relation == "at least":
-            reached = self.measured >= self.aim
-        return {
-            "what": self.what,
-            "aim": f"{self.relation} {self.aim:g} {self.unit}",
-            "measured": f"{self.measured:.2f}",
-            "reached": "yes" if reached else "no",
-        }
-
-
 aims = [
     Aim(
         "features against the bare product and its cosines",
@@ -355,6 +362,10 @@ for name in COMPARED:
 aims.append(
     Aim("exact kernel, 12,000 x 12,000, extrapolated", at_table, "below", 120, "processor seconds")
 )
+
+# %% [markdown]
+# The first table holds each measured value against its aim, the second has the numbers of the
+# figure.
 
 # %%
 run.table(

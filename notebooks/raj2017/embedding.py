@@ -51,6 +51,9 @@ from invariance.kernels import Average, Gaussian, Laplacian, Polynomial
 
 run = Run("raj2017/embedding", profile=profile, seed=seed, local=local, weakly_local=weakly_local)
 
+# %% [markdown]
+# The quick profile has fewer trials, and the bundled digits in place of MNIST.
+
 # %% tags=["settings"]
 if run.quick:
     N_TRIALS = 5
@@ -94,6 +97,9 @@ def planes(density=None):
         return CircleAction([1, 1, 2, 2], n_nodes=12)
     return CircleAction([1, 1, 2, 2], density, n_nodes=12)
 
+
+# %% [markdown]
+# The groups are finite or circles, with uniform, symmetric and skewed densities.
 
 # %%
 differences = []
@@ -144,6 +150,10 @@ for name, (group, pairs) in pairs_by_group.items():
         order.append(f"rounding > {label}, {name}")
 least = min(scores[f"{label}, {name}"] for label in CHARACTERISTIC for name in pairs_by_group)
 
+# %% [markdown]
+# Distances of the blind kernels lie at the level of rounding, many orders of magnitude below the
+# others.
+
 # %% tags=["hide-input"]
 LOOKS = {"Gaussian": "rbf", "Laplacian": "local", "linear": "linear", "quadratic": "polynomial"}
 fig, axis = plt.subplots(figsize=(6.4, 3.4))
@@ -187,6 +197,9 @@ for kappa in kappas:
     average = Average(base, CircleAction(FREQUENCIES, VonMises(kappa), n_nodes=512))
     to_base.append(np.abs(average(X) - base(X)).max())
     changes.append(np.abs(average(turned, X) - average(X)).max())
+
+# %% [markdown]
+# The two curves cross: a kernel is nearly invariant, or nearly its base kernel, or in between.
 
 # %% tags=["hide-input"]
 fig, axis = plt.subplots()
@@ -257,6 +270,12 @@ def coefficients_of(digit, rng):
     return basis.transform(images)
 
 
+# %% [markdown]
+# Each repetition draws other sixes and nines, and trains a classifier for each task, density and
+# number of images.
+
+
+# %%
 def accuracies(repetition):
     """Test accuracies by task, density and size."""
     rng = np.random.default_rng([seed, 2, repetition])
@@ -304,6 +323,9 @@ run.figure(
     + ". ".join(axis.get_title() for axis in axes),
     caption=f"{N_TRAIN} training images a class; two standard errors over {len(scores)} draws.",
 )
+
+# %% [markdown]
+# The claims are about the second task; the note on the global kernel quotes the first.
 
 # %%
 real = {}

@@ -44,6 +44,9 @@ from invariance.theory import raj2017
 
 run = Run("raj2017/lemma21", profile=profile, seed=seed, mode=mode, sigma=sigma)
 
+# %% [markdown]
+# The quick profile has fewer trials and images, and the bundled digits in place of MNIST.
+
 # %% tags=["settings"]
 if run.quick:
     N_TRIALS = 10
@@ -128,6 +131,10 @@ noise = rng.standard_normal((N_IMAGES, 784))
 disc = AngularBasis((28, 28), concentration=0.999).fit(digits)
 band_limited = disc.inverse_transform(rng.standard_normal((N_IMAGES, len(disc.frequencies_))))
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
+
+# %% [markdown]
+# Five interpolated actions, on three kinds of images each. Band-limited noise lies between digits
+# and white noise: it has no frequency that the pixels cannot turn.
 
 # %%
 frame = (28, 28)
@@ -217,6 +224,12 @@ def features_by_side(group, side, X, draw):
     return model.fit_transform(X)
 
 
+# %% [markdown]
+# Transforming templates by $g$ in place of $g^{-1}$, over the whole density, gives the same
+# features if the density is symmetric, and others if it is skewed.
+
+
+# %%
 def error_without_inverse(density, X, draw):
     """Error of features whose templates are transformed by g, over the whole density."""
     group = CircleAction(PLANES, density, n_nodes=64)
@@ -226,6 +239,9 @@ def error_without_inverse(density, X, draw):
     features = np.sqrt(2 / 20) * np.einsum("r,rns->ns", model.weights_, waves)
     return np.abs(features - model.transform(X)).max()
 
+
+# %% [markdown]
+# Both tests on the same points, for permutations, shifts, and rotations of planes.
 
 # %%
 transfers = []

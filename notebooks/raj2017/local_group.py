@@ -45,6 +45,9 @@ run = Run(
     kappas=kappas,
 )
 
+# %% [markdown]
+# Widths that are given as parameters replace those of the profile, one density at a time.
+
 # %% tags=["settings"]
 ALPHAS = np.logspace(-8, -3, 6)
 if run.quick:
@@ -162,6 +165,11 @@ def is_right_with_local_features(scale, translation, kappa):
     return is_right(LinearMaps(maps.swapaxes(1, 2)), pixels)
 
 
+# %% [markdown]
+# Plain features, the paper's densities, and each density at each of its widths, the other two as in
+# the paper.
+
+# %%
 plain = run.cache(is_right)(None, pixels @ components.T)
 paper = is_right_with_local_features(**PAPER)
 results = {}
@@ -189,6 +197,9 @@ def spread(name, value):
         return float(value)
     return np.degrees(np.sqrt(-2 * np.log(ive(1, value) / ive(0, value))))
 
+
+# %% [markdown]
+# Each panel varies one density. The dashed line shows plain features without a group.
 
 # %% tags=["hide-input"]
 LABELS = {
@@ -224,6 +235,9 @@ run.figure(
     caption="Two standard errors. One density varied, the other two as in the paper."
     + (" Handwritten digits, not photographs." if run.quick else ""),
 )
+
+# %% [markdown]
+# Differences from the paper's densities are taken image by image, which makes their errors small.
 
 # %%
 by_translation = {}

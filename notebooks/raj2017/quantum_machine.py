@@ -196,6 +196,9 @@ for noise in (NOISES[1], 10 * NOISES[1]):
     pictures[f"sorted, noise {noise:g}"] = renumbered(molecule, noise)
 pictures["numbered at random"] = molecule[np.ix_(scrambled, scrambled)]
 
+# %% [markdown]
+# Bright entries belong to pairs of heavy atoms, or to close ones.
+
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, len(pictures), figsize=(10, 2.9))
 for axis, (title, matrix) in zip(axes, pictures.items(), strict=True):
@@ -258,6 +261,11 @@ def select_alpha(row, chosen, errors, n, k):
     )
 
 
+# %% [markdown]
+# Both steps for all five folds of a row:
+
+
+# %%
 def select_by_fold(row, entries, errors, n_trial=TRIAL, n_alpha=FOLD):
     """The parameters of a row, with alpha, for each test fold."""
     chosen = [select_parameters(row, entries, errors, n_trial, k) for k in range(5)]
@@ -299,6 +307,11 @@ def law(noise):
     return SortedNoise(N_ATOMS, noise, triangle=True)
 
 
+# %% [markdown]
+# Without a group, the features are ordinary random Fourier features of one fixed numbering.
+
+
+# %%
 def first_layer(matrices, sigma, n, seed, n_templates=N_TEMPLATES):
     """Features of n molecules of each fold."""
     X = all_matrices(n).astype(np.float32)
@@ -365,6 +378,9 @@ def two_layers(n, tested, matrices, sigma, tau):
     kernel = Hyperkernel(gaussian(sigma), (sigma / tau) ** 2 / 2)
     return inner_errors(kernel.of_gram(gram, gram.diagonal()), tested)
 
+
+# %% [markdown]
+# The bandwidths of two layers are chosen together, from a coarser grid.
 
 # %%
 KINDS = {"original": ["original"], "sorted": ["sorted"], "local": NOISES}
@@ -570,6 +586,12 @@ def kernel_errors(kernel, matrices, jobs):
     return errors
 
 
+# %% [markdown]
+# Random Coulomb needs the repair of its indefinite matrix, GICDF the ranges of its histograms,
+# which depend on the test fold.
+
+
+# %%
 @run.cache
 def coulomb_errors(matrices, jobs, seed):
     energies = all_energies()
@@ -622,6 +644,12 @@ def collect(compute, chosen):
     return np.array([errors[job] for job in jobs])
 
 
+# %% [markdown]
+# One layer and two share a first layer if they chose the same bandwidth, so they are computed
+# together.
+
+
+# %%
 def layer_rows(compute, name):
     """Errors (5, n) by row: one layer and two of every kind."""
     errors = {}
@@ -630,6 +658,10 @@ def layer_rows(compute, name):
         errors[f"{kind}, {name}"] = both[:5]
         errors[f"{kind}, {name}, 2 layers"] = both[5:]
     return errors
+
+
+# %% [markdown]
+# Rows that depend on a draw are repeated for each seed, the two comparators for three of them.
 
 
 # %%
@@ -683,6 +715,9 @@ def score(errors):
     return mean_se(by_draw)
 
 
+# %% [markdown]
+# Everything is now computed: the draws, the kernels themselves, and the errors of each row by fold.
+
 # %%
 by_seed = [drawn_rows(seed) for seed in SEEDS]
 errors = {}  # shape (draws, 5, n) by row
@@ -723,6 +758,10 @@ for row, values in PRINTED.items():
 left_out = {name: without_methane(errors[name]) for name in PAPER}
 distance = {name: scores[name].mean - PAPER[name] for name in PAPER}
 left_distance = {name: left_out[name] - PAPER[name] for name in PAPER}
+
+# %% [markdown]
+# Each row of the figure is a row of the table; ticks show the error without methane, stars the
+# paper's number.
 
 # %% tags=["hide-input"]
 LOOKS = {
@@ -773,6 +812,9 @@ def numbers_of(setting):
     numbers = [value for value in setting.values() if not isinstance(value, str)]
     return " / ".join(f"{value:g}" for value in numbers)
 
+
+# %% [markdown]
+# Mean absolute errors weigh methane less than root mean squares do.
 
 # %%
 table = []

@@ -62,8 +62,6 @@ run = Run("raj2017/rotated_mnist", profile=profile, seeds=seeds, kappa=kappa, ch
 
 # %% tags=["settings"]
 METHODS = ("lgika-rf", "lgika-nystrom", "lgika-pixels", "rf", "nystrom")
-CV_BANDWIDTHS = (2, 4, 8, 16, 32)
-KAPPAS = (0.0, kappa, 1.0, 5.0, 25.0)
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)  # relative to the mean squared norm
 if run.quick:
     N_TRAIN = 300
@@ -72,13 +70,6 @@ if run.quick:
     N_ANGLES = 10  # of the features as printed
     N_CHOOSE = 200  # images for held-out accuracy
     N_LEAVE_ONE_OUT = 200  # images for leave-one-out errors
-    MULTIPLES = (1, 4)  # of the median heuristic, to choose the scale
-    BANDWIDTHS = dict.fromkeys(METHODS, (1, 4))
-    SECOND_BANDWIDTHS = dict.fromkeys(METHODS, (0.3, 1))
-    KERNELS = {
-        "rbf": {"kappa": [None], "blur": [0.0], "multiple": [1, 4]},
-        "exact": {"kappa": [kappa], "blur": [0.0, 0.5], "multiple": [1, 4]},
-    }
     PLAIN_SETS = run.seeds[:2]
     LOCAL_SETS = (4, 5)
     PIXEL_SETS = (4, 5)
@@ -91,6 +82,28 @@ else:
     N_ANGLES = 100
     N_CHOOSE = 6000
     N_LEAVE_ONE_OUT = 2000
+    PLAIN_SETS = run.seeds
+    LOCAL_SETS = tuple(range(4, 29))
+    PIXEL_SETS = tuple(range(7, 29))
+    CV_SETS = tuple(range(10, 29))
+    CV_IMAGES = 3000
+N_HELD_OUT = N_CHOOSE // 3
+
+# %% [markdown]
+# The grids. Bandwidths are multiples of the median heuristic, and no chosen one may lie at an end.
+
+# %% tags=["settings"]
+KAPPAS = (0.0, kappa, 1.0, 5.0, 25.0)
+CV_BANDWIDTHS = (2, 4, 8, 16, 32)
+if run.quick:
+    MULTIPLES = (1, 4)  # to choose the scale
+    BANDWIDTHS = dict.fromkeys(METHODS, (1, 4))
+    SECOND_BANDWIDTHS = dict.fromkeys(METHODS, (0.3, 1))
+    KERNELS = {
+        "rbf": {"kappa": [None], "blur": [0.0], "multiple": [1, 4]},
+        "exact": {"kappa": [kappa], "blur": [0.0, 0.5], "multiple": [1, 4]},
+    }
+else:
     MULTIPLES = (2, 4, 8)
     BANDWIDTHS = {
         "lgika-rf": (1, 2, 4, 8, 16),
@@ -105,12 +118,6 @@ else:
         "rbf": {"kappa": [None], "blur": [0.0], "multiple": [2, 4, 8, 16]},
         "exact": {"kappa": [kappa], "blur": [0.0, 0.5, 1.0], "multiple": [4, 8, 16]},
     }
-    PLAIN_SETS = run.seeds
-    LOCAL_SETS = tuple(range(4, 29))
-    PIXEL_SETS = tuple(range(7, 29))
-    CV_SETS = tuple(range(10, 29))
-    CV_IMAGES = 3000
-N_HELD_OUT = N_CHOOSE // 3
 
 # %% [markdown]
 # ## The data
@@ -139,6 +146,10 @@ def rebuilt(seed, never_test=None):
         random_state=seed,
     )
 
+
+# %% [markdown]
+# Settings are chosen on the set of seed 0. The coefficients leave out some high frequencies, and
+# with them hardly any of the images' energy.
 
 # %%
 choosing_data = rebuilt(0)
@@ -181,6 +192,12 @@ def random_features(group, gamma, seed):
     return OrbitFourier(group, N_TEMPLATES["first"], form="cos_sin", gamma=gamma, random_state=seed)
 
 
+# %% [markdown]
+# The row of the paper's features keeps to its text: random angles, turned templates, one cosine
+# each.
+
+
+# %%
 def printed_features(gamma, seed):
     """Features as the paper prints them: turned pixels, a cosine of a random phase."""
     return OrbitFourier(
@@ -217,6 +234,11 @@ def histogram_features(seed):
     )
 
 
+# %% [markdown]
+# One function makes the first layer of every row.
+
+
+# %%
 def first_layer(method, multiple, X, seed):
     """A feature map fitted to images X."""
     if method == "gicdf":
@@ -327,6 +349,10 @@ def check_inside(method, bandwidth, grid):
         raise ValueError(f"{method}: {bandwidth} is at an end of {grid}; widen it, choose again")
 
 
+# %% [markdown]
+# With each method the first layer chooses before the second.
+
+# %%
 first = {}  # bandwidth and alpha by method
 second = {}
 for method in METHODS:
@@ -367,6 +393,11 @@ def blurred(sample, blur, start, stop):
     return scaled(basis.transform(images.reshape(len(images), -1)), unit)
 
 
+# %% [markdown]
+# The median heuristic is taken of blurred images, so that a multiple means the same for each blur.
+
+
+# %%
 def kernel(sample, kappa, blur, multiple):
     X = blurred(sample, blur, 0, N_LEAVE_ONE_OUT)
     base = Gaussian(multiple * median_gamma(X, random_state=sample.seed))
@@ -393,6 +424,10 @@ def kernel_accuracies(kappa, blur, multiple):
     return accuracies(k(blurred(choosing, blur, 0, N_CHOOSE)))
 
 
+# %% [markdown]
+# Both kernels choose in the same way; the plain one has a single blur and no group.
+
+# %%
 kernels = {}
 for name, axes in KERNELS.items():
     chosen = run.select(
@@ -426,6 +461,11 @@ def starts(sample):
     return range(sample.n_train, len(sample.labels), TEST_BLOCK)
 
 
+# %% [markdown]
+# The second layer's equations are preconditioned with the Gram matrix of its kernel, which follows
+# from the first layer's Gram matrix without any features.
+
+
 # %%
 @run.cache
 def features_right(sample, method, first, second):
@@ -453,6 +493,11 @@ def features_right(sample, method, first, second):
     return [percent_right(blocks, test_labels) for blocks in decisions]
 
 
+# %% [markdown]
+# A kernel needs no features: ridge regression on its Gram matrix.
+
+
+# %%
 @run.cache
 def kernel_right(sample, kappa, blur, multiple, alpha):
     """Test accuracy in per cent with a kernel."""
@@ -496,6 +541,10 @@ def accuracies_on(sample):
     return by_row
 
 
+# %% [markdown]
+# Each set is rebuilt without the images on which settings were chosen.
+
+# %%
 results = {}
 for seed in dict.fromkeys((*PLAIN_SETS, *LOCAL_SETS)):
     data = rebuilt(seed, never_test=choosing_data.rows)
@@ -532,6 +581,9 @@ NAMES = {
     "exact": "exact orbit kernel (ours)",
 }
 
+# %% [markdown]
+# Rows of the table have one layer or two; the kernels and GICDF have one.
+
 # %%
 PAPER = {}
 for name, values in PRINTED.items():
@@ -551,6 +603,10 @@ over = (
 if run.quick:
     over += " (bundled digits)"
 
+# %% [markdown]
+# Networks and Boltzmann machines are cited with the numbers that the paper cites.
+
+# %%
 table = []
 for key in rows:
     here = f"{mean_se(results[key]):.2f}"
@@ -562,6 +618,9 @@ run.table(
     "table2",
     caption=f"Test accuracy in per cent: mean and standard error over {over}.",
 )
+
+# %% [markdown]
+# Solid dots are one layer, hollow ones two; stars are the paper's numbers.
 
 # %% tags=["hide-input"]
 LOOKS = {
@@ -694,6 +753,9 @@ for seed in CV_SETS:
     sample = sample_of(rebuilt(seed, never_test=choosing_data.rows), basis, seed)
     by_set.append([cross_validated(sample, concentration) for concentration in KAPPAS])
 by_set = np.array(by_set)  # shape (sets, kappas)
+
+# %% [markdown]
+# The title names the best value on average over the sets.
 
 # %%
 names = {concentration: f"kappa = {concentration:g}" for concentration in KAPPAS}

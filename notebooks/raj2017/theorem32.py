@@ -40,6 +40,9 @@ from invariance.theory import raj2017
 
 run = Run("raj2017/theorem32", profile=profile, seed=seed, kappa=kappa, gamma=gamma)
 
+# %% [markdown]
+# Sizes of the sample, of the templates and of the group elements; $C$ keeps the hinge loss linear.
+
 # %% tags=["settings"]
 C = 0.35  # bound on the coefficients
 SAMPLE_COUNTS = np.array([25, 50, 100, 200, 400, 800])
@@ -178,6 +181,9 @@ LABELS = {
     "group": "group samples r",
 }
 fits = {name: fit_rate(SIZES[name], values) for name, values in measured.items()}
+
+# %% [markdown]
+# Dotted lines have the stated power and start at the first fitted value.
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 3, figsize=(11, 3.8))

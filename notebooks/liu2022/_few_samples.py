@@ -1,4 +1,4 @@
-"""Kernels of Table 2, and what the notebook `few_samples` compares them with."""
+"""Kernels of Table 2, and their competitors in the notebook `few_samples`."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -27,13 +27,13 @@
 #    number of windows that hold both pixels: 85 offsets $\delta$ for windows of 7, and one channel
 #    for the linear term. So *one* inverse transform of a sum over 86 channels, taken frequency by
 #    frequency as a matrix product, serves all shifts of a pair.
-# 4. What is applied after the translations moves to the other argument as its transpose: $\langle
+# 4. A map after the translations moves to the other argument as its transpose: $\langle
 #    x, R\, S z \rangle = \langle R^\top x, S z \rangle$.
 #
 # Test images are processed in the order of their bounding boxes: blank columns are spared.
 #
-# Rotations alone (RI) have no such structure on pixels, apart from quarter turns: what can be saved
-# there is precision, blank columns, powers and passes over memory.
+# Rotations alone (RI) have no such structure on pixels, apart from quarter turns: the savings
+# there are in precision, blank columns, powers and passes over memory.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

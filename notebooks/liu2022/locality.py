@@ -186,7 +186,7 @@ less = work["last", DEEPEST][0] / work["layers", DEEPEST][0]
 
 # %% [markdown]
 # With layers stored, all four quantities grow slowly; with the last layer only, work and time grow
-# exponentially, memory hardly.
+# exponentially, memory a little.
 
 # %% tags=["hide-input"]
 fig, axes = plt.subplots(2, 2, figsize=(10, 7.6))
@@ -229,7 +229,7 @@ def over_linear(values, depth):
 
 # %% [markdown]
 # With layers stored, growth must not exceed proportion to depth; without, operations must grow by
-# half or more per layer, and memory hardly at all.
+# half or more per layer, and memory by a tenth at most.
 
 # %%
 scores = {"1": 1.0, "1.5": 1.5, "1.1": 1.1}

@@ -497,7 +497,7 @@ run.figure(
     fig,
     "figure2",
     caption=f"Mean and two standard errors over {len(REPETITIONS)} repetitions, {N_TEST:,} test "
-    f"images each, noise {noise:g}, C chosen unless said. The paper prints curves and no values.",
+    f"images each, noise {noise:g}, C chosen unless stated. The paper prints curves and no values.",
 )
 
 # %% [markdown]

@@ -175,7 +175,7 @@ def _dual_coefficients(
 
     Each model is fitted to the rows that are its members, with r = alpha times their mean squared
     norm. Gradients with a preconditioner in single precision take half the memory of factors in
-    double precision; they fail where the penalty is small.
+    double precision; they fail if the penalty is small.
     """
     if alphas.min() > LEAST_ALPHA_IN_SINGLE:
         try:
@@ -265,12 +265,12 @@ def nystrom_features(square: NDArray, kernel_rows: NDArray) -> NDArray:
 
 
 def histogram_grams(
-    orbits: NDArray, n_templates: int, seed: int, tested: Sequence[int]
+    orbits: NDArray, n_templates: int, seed: int, tested: Sequence[int], coverage: float
 ) -> Iterator[tuple[list[int], NDArray]]:
     """Yield test folds with equal ranges of the histograms, and the Gram matrix that they share.
 
     `orbits` holds renumbered molecules, shape (numberings, molecules, features). The range of the
-    bins reaches to the 0.999 quantile of the training molecules' projections.
+    bins reaches to the quantile `coverage` of the training molecules' projections.
     """
     templates = draw_templates(
         "gaussian", n_templates, n_features=orbits.shape[2], epsilon=0.2, random_state=seed
@@ -279,7 +279,7 @@ def histogram_grams(
     sizes = np.abs(orbits[0] @ templates[:TEMPLATE_BLOCK].T).reshape(N_FOLDS, -1)
     ranges = []
     for fold in range(N_FOLDS):
-        quantile = np.quantile(np.delete(sizes, fold, axis=0), 0.999)
+        quantile = np.quantile(np.delete(sizes, fold, axis=0), coverage)
         ranges.append(float(f"{quantile:.1e}"))
     for half_width in {ranges[fold] for fold in tested}:
         folds = [fold for fold in tested if ranges[fold] == half_width]

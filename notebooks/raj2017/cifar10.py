@@ -173,7 +173,7 @@ run.figure(
     "orbit",
     alt="Two images, each beside five copies of it that are turned, scaled and shifted a "
     "little, with black where the frame is left.",
-    caption="What the features are averaged over: small rotations, scalings and translations.",
+    caption="The features are averaged over small rotations, scalings and translations.",
 )
 
 # %% [markdown]
@@ -546,7 +546,7 @@ if not run.quick:
         order="stated > all three wider",
         scores={"stated": stated, "all three wider": wider},
         paired=True,
-        note="the paper says neither how much wider nor in which unit it shifts (pixels here); "
+        note="the paper states neither how much wider nor in which unit it shifts (pixels here); "
         "notebook local_group scans each density",
     )
 

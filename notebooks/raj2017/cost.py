@@ -52,7 +52,7 @@ from invariance.orbits import CircleProducts
 run = Run("raj2017/cost", profile=profile, seed=seed, kappa=kappa, r=r)
 
 # %% [markdown]
-# The quick profile has fewer images and templates; ratios of times then say little.
+# The quick profile has fewer images and templates; ratios of times are then not informative.
 
 # %% tags=["settings"]
 N_TABLE = 12_000  # images of Table 2
@@ -151,7 +151,7 @@ run.figure(fig, "quadrature", caption=caption)
 # ## Blocked features against the bare product
 #
 # The paper's construction: templates rotated by interpolation, once, at `fit`. Interpolation is not
-# unitary, and a warning says so. The yardstick is one matrix product of the same size, without and
+# unitary, and the library warns of it. The yardstick is one matrix product of the same size, without and
 # with the cosines of its entries.
 
 

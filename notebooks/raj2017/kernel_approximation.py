@@ -80,7 +80,8 @@ truth = Average(base, group, n_transforms=70, random_state=seed + 1)(flat).astyp
 # %% [markdown]
 # ## Errors against the number of features
 #
-# One set of features serves all sizes: parts of it are smaller sets, at most eight of which are averaged.
+# One set of features serves all sizes: parts of it are smaller sets. Errors are averaged over at most
+# eight of them.
 
 
 # %%

@@ -119,7 +119,7 @@ for trial in range(N_TRIALS):
 #
 # Turning a 28 × 28 image means interpolating, and zooming in pushes part of it out of the frame.
 # `departure_from_unitary` measures how much of the norm is lost or gained, for digits, which are
-# smooth, and for white noise, which is what a random template looks like.
+# smooth, and for white noise, which resembles a random template.
 
 # %%
 data = load_digits_images() if run.quick else load_mnist()

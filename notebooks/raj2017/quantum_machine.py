@@ -116,7 +116,7 @@ else:
 # Every row of the table is a Gram matrix and ridge regression on it. For each test fold, the
 # parameters of a row are chosen by the mean absolute error over the other four folds, each
 # predicted by a model that saw neither it nor the test fold, on 860 molecules of every fold. The
-# regularisation is then chosen by factors of two on all 1,433. `invariance choose` did that with
+# regularization is then chosen by factors of two on all 1,433. `invariance choose` did that with
 # templates of seed 0; the measurement has the templates, numberings and landmarks of other seeds.
 
 
@@ -250,7 +250,7 @@ def select_parameters(row, entries, errors, n, k):
 
 
 def select_alpha(row, chosen, errors, n, k):
-    """The regularisation of a row for test fold k, with the parameters chosen for each fold."""
+    """The regularization of a row for test fold k, with the parameters chosen for each fold."""
     alike = tuple(fold for fold in range(5) if chosen[fold] == chosen[k])
     return run.select(
         f"{row}, fold {k + 1}: alpha",
@@ -461,7 +461,7 @@ def cdf_grams(noise, n, n_templates, seed, tested):
     X = all_matrices(n).astype(np.float32)
     elements = law(noise).sample(N_NUMBERINGS, seed)
     orbits = law(noise).act(elements, X.reshape(len(X), -1))
-    return histogram_grams(orbits, n_templates, seed, tested)
+    return histogram_grams(orbits, n_templates, seed, tested, coverage=0.999)
 
 
 @run.cache

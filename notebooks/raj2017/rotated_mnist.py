@@ -13,7 +13,7 @@
 #
 # Every digit is turned by a random angle, and the learner sees 12,000 of them. Should it have to see
 # each digit at each angle? A kernel machine on pixels has to. Here its features are averaged over
-# rotations, which gains most of what separates a kernel machine from a convolutional network. Then
+# rotations, which closes most of the gap to a convolutional network. Then
 # the kernel that those features approximate is computed exactly.
 #
 # The average must not make the learner *blind* to rotations, or 6 and 9 become one digit. The paper
@@ -292,7 +292,7 @@ unit = run.select(
 )
 
 # %% [markdown]
-# Bandwidths and regularisation are chosen by the accuracy on held-out training images, with all
+# Bandwidths and regularization are chosen by the accuracy on held-out training images, with all
 # templates: with fewer, other bandwidths come out. The second layer's bandwidth is chosen with its
 # random features, too: the kernel that they approach loses nothing as it narrows, but 17,000
 # templates no longer follow it.
@@ -407,7 +407,7 @@ def kernel(sample, kappa, blur, multiple):
 
 
 # %% [markdown]
-# Blur and bandwidth are chosen by leave-one-out on a part of the training images, regularisation as
+# Blur and bandwidth are chosen by leave-one-out on a part of the training images, regularization as
 # above.
 
 
@@ -730,7 +730,7 @@ if not run.quick:
 #
 # The paper writes that $\kappa = 0.2$ was "selected using cross-validation". The title of the figure
 # names the value that cross-validation prefers here: five folds of the first training images of
-# several sets, the exact local kernel, bandwidth and regularisation by the same folds.
+# several sets, the exact local kernel, bandwidth and regularization by the same folds.
 
 
 # %%

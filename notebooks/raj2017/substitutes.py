@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Sections 2.2 and 4.3: four substitutions
+# # Section 2.2: four substitutions
 #
 # *Raj et al. (2017), section 2.2, section 4.3 and remark (3).*
 #

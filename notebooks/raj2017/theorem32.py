@@ -212,7 +212,7 @@ run.claim(
     expected=dict.fromkeys(fits, -0.5),
     upper_bound=True,
     note="parts of the excess hinge risk in closed form at C = 0.35, where the loss is linear on "
-    "the class: expected less empirical risk of the minimiser (N), its best risk against that of F_p (s and "
+    "the class: expected less empirical risk of the minimizer (N), its best risk against that of F_p (s and "
     "r); sizes",
 )
 

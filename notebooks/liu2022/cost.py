@@ -9,12 +9,13 @@
 # ---
 
 # %% [markdown]
-# # A maximum over 2,475 transformations, without visiting each
+# # Table 2: a maximum over 2,475 transformations, without visiting each
 #
 # *Beyond Liu, Kumar, Zhou and Liu (2022): how the Gram matrices of Table 2 are computed here.*
 #
 # By its definition a best-fit kernel is evaluated transformation by transformation: for L-TI-RI,
-# 2,475 locality kernels of 784 windows each. Four facts make that unnecessary.
+# 2,475 locality kernels of 784 windows each. Four facts make that unnecessary, and the kernels of the
+# table are computed many times faster than by their definition.
 #
 # 1. $t \mapsto (1 + t)^8$ increases on $t \ge -1$, so the power is taken once, of the largest.
 # 2. All inner products with translates are a cross-correlation. A Fourier transform along one axis
@@ -26,13 +27,13 @@
 #    number of windows that hold both pixels: 85 offsets $\delta$ for windows of 7, and one channel
 #    for the linear term. So *one* inverse transform of a sum over 86 channels, taken frequency by
 #    frequency as a matrix product, serves all shifts of a pair.
-# 4. What is applied after the translations moves to the other argument as its transpose: $\langle
+# 4. A map after the translations moves to the other argument as its transpose: $\langle
 #    x, R\, S z \rangle = \langle R^\top x, S z \rangle$.
 #
 # Test images are processed in the order of their bounding boxes: blank columns are spared.
 #
-# Rotations alone (RI) have no such structure on pixels, apart from quarter turns: what can be saved
-# there is precision, blank columns, powers and passes over memory.
+# Rotations alone (RI) have no such structure on pixels, apart from quarter turns: the savings
+# there are in precision, blank columns, powers and passes over memory.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -41,122 +42,171 @@ window: int = 7  # side of the windows of the locality kernel
 
 # %%
 import time
-import tracemalloc
+from functools import partial
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _definitions import (
+    mean_seconds,
+    peak_bytes,
+    plain_locality,
+    plain_maximum,
+    plain_polynomial,
+    plain_seconds,
+    product_rate,
+    used_pixels,
+)
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 from invariance.companion import Run, fit_rate, instructions, look, ticks
 from invariance.datasets import load_digits_images, load_mnist
-from invariance.groups import Rotations, Translations
-from invariance.kernels import BestFit, Locality, Polynomial
+from invariance.groups import Rotations, Transformations, Translations
+from invariance.kernels import BestFit, Kernel, Locality, Polynomial
 from invariance.orbits.correlation import shift_correlation
 
 run = Run("liu2022/cost", profile=profile, seed=seed, window=window)
 
+# %% [markdown]
+# ## Settings
+#
+# The plain definition is timed on some rows of the test set and on some transformations only.
+
+
 # %% tags=["settings"]
-quick = run.quick
-N_TRAIN, N_TEST, CHECKED = (20, 40, (2, 4)) if quick else (500, 2000, (40, 30))  # images
-PIXELS, STEP = ((2, 3), 5) if quick else ((5, 7), 1)  # by which TI and the others shift
-DEGREES = range(-10, 10, STEP), range(-5, 6, STEP)
-ROUNDS, SIDE = (3, 300) if quick else (5, 2000)  # of timing; of a bare product
-# test rows and transformations on which the plain definition is timed
-TIMED = {"TI": (2000, 121), "RI": (2000, 20), "TI-RI": (1000, 200), "L-TI": (1000, 4)}
-TIMED |= {"L-TI-RI": (1000, 8)}
-if quick:
-    TIMED = {"TI": (40, 25), "RI": (40, 4), "TI-RI": (40, 20), "L-TI": (40, 2), "L-TI-RI": (40, 2)}
-data = load_digits_images() if quick else load_mnist()
+class Timed(NamedTuple):
+    """The part of the work on which the plain definition is timed."""
+
+    n_rows: int
+    n_elements: int
+
+
+if run.quick:
+    N_TRAIN = 20
+    N_TEST = 40
+    N_CHECKED_TEST = 2
+    N_CHECKED_TRAIN = 4
+    TI_PIXELS = 2  # largest shift of TI
+    PIXELS = 3  # of the others
+    DEGREE_STEP = 5
+    ROUNDS = 3  # of timing
+    SIDE = 300  # of a bare matrix product
+    SPACE_SIZES = [500, 1000, 2000]
+    TIMED = {
+        "TI": Timed(40, 25),
+        "RI": Timed(40, 4),
+        "TI-RI": Timed(40, 20),
+        "L-TI": Timed(40, 2),
+        "L-TI-RI": Timed(40, 2),
+    }
+else:
+    N_TRAIN = 500
+    N_TEST = 2000
+    N_CHECKED_TEST = 40
+    N_CHECKED_TRAIN = 30
+    TI_PIXELS = 5
+    PIXELS = 7
+    DEGREE_STEP = 1
+    ROUNDS = 5
+    SIDE = 2000
+    SPACE_SIZES = [4000, 5600, 8000, 11200, 16000]
+    TIMED = {
+        "TI": Timed(2000, 121),
+        "RI": Timed(2000, 20),
+        "TI-RI": Timed(1000, 200),
+        "L-TI": Timed(1000, 4),
+        "L-TI-RI": Timed(1000, 8),
+    }
+
+# %% [markdown]
+# Training and test images are disjoint random draws.
+
+# %%
+data = load_digits_images() if run.quick else load_mnist()
 run.uses_data(data)
-X, y = data.data.reshape(len(data.data), -1) / 255, data.target
+X = data.data.reshape(len(data.data), -1) / 255
 rows = np.random.default_rng(seed).permutation(len(X))
-train, test = X[rows[:N_TRAIN]], X[rows[N_TRAIN : N_TRAIN + N_TEST]]
-y_train = y[rows[:N_TRAIN]]
+train = X[rows[:N_TRAIN]]
+test = X[rows[N_TRAIN : N_TRAIN + N_TEST]]
+y_train = data.target[rows[:N_TRAIN]]
 
 # %% [markdown]
 # ## The plain definition
 #
-# One kernel evaluation per transformation, in double precision, and the running maximum.
+# One kernel evaluation per transformation, in double precision, and the running maximum. Each case has a
+# base kernel, its plain definition, and transformations.
 
 
 # %%
-def plain_polynomial(A, B):
-    return (1 + A @ B.T / 784) ** 8
+class Case(NamedTuple):
+    base: Kernel
+    definition: object
+    group: Transformations
+
+    def fast(self):
+        return BestFit(self.base, self.group, precision="single", n_jobs=1)
 
 
-def plain_locality(A, B):
-    pad = window // 2
-    first, second = (
-        np.pad(images.reshape(-1, 28, 28), ((0, 0), (pad, pad), (pad, pad))) for images in (A, B)
-    )
-    total = np.zeros((len(A), len(B)))
-    for i in range(28):
-        for j in range(28):
-            one = first[:, i : i + window, j : j + window].reshape(len(A), -1)
-            other = second[:, i : i + window, j : j + window].reshape(len(B), -1)
-            total += (1 + one @ other.T / window**2) ** 2
-    return (total / 28 + 1) ** 4
+# %% [markdown]
+# The five combinations of Table 2 that need a maximum over more than one transformation:
 
-
+# %%
 shape = (28, 28)
-small, shifts = (Translations(shape, max_shift=k) for k in PIXELS)
-turns, few_turns = (Rotations(shape, degrees=some) for some in DEGREES)
-polynomial, local = Polynomial(8, gamma=1 / 784), Locality(shape, window, powers=(2, 4))
-CASES = {  # base kernel, its plain definition, transformations
-    "TI": (polynomial, plain_polynomial, small),
-    "RI": (polynomial, plain_polynomial, turns),
-    "TI-RI": (polynomial, plain_polynomial, shifts.then(turns)),
-    "L-TI": (local, plain_locality, shifts),
-    "L-TI-RI": (local, plain_locality, few_turns.then(shifts)),
+ti_shifts = Translations(shape, max_shift=TI_PIXELS)
+shifts = Translations(shape, max_shift=PIXELS)
+rotations = Rotations(shape, degrees=range(-10, 10, DEGREE_STEP))
+few_rotations = Rotations(shape, degrees=range(-5, 6, DEGREE_STEP))
+polynomial = Polynomial(8, gamma=1 / 784)
+local = Locality(shape, window, powers=(2, 4))
+local_definition = partial(plain_locality, window=window)
+CASES = {
+    "TI": Case(polynomial, plain_polynomial, ti_shifts),
+    "RI": Case(polynomial, plain_polynomial, rotations),
+    "TI-RI": Case(polynomial, plain_polynomial, shifts.then(rotations)),
+    "L-TI": Case(local, local_definition, shifts),
+    "L-TI-RI": Case(local, local_definition, few_rotations.then(shifts)),
 }
-
-
-def fast(name):
-    base, _, group = CASES[name]
-    return BestFit(base, group, precision="single", n_jobs=1)
-
 
 # %% [markdown]
 # ## Values and predictions
 #
-# On a few images the plain definition is evaluated for *all* transformations and compared with what
-# `BestFit` returns in single precision; so are predictions of the two SVMs.
-
+# The fast kernels have the same values, but for the rounding of single precision, and the SVMs the
+# same predictions. On a few images the plain definition is evaluated for *all* transformations and
+# compared with `BestFit`.
 
 # %%
-def over_all(definition, group, A, B):
-    """The plain maximum over every transformation, two hundred of them at a time."""
-    elements, best = group.elements(), -np.inf
-    for start in range(0, len(elements), 200):
-        moved = group.act(elements[start : start + 200], B)
-        values = definition(A, moved.reshape(-1, B.shape[1])).reshape(len(A), len(moved), len(B))
-        best = np.maximum(best, values.max(axis=1))
-    return best
+few_test = test[:N_CHECKED_TEST]
+few_train = train[:N_CHECKED_TRAIN]
+few_labels = y_train[:N_CHECKED_TRAIN]
 
 
-few_test, few_train = test[: CHECKED[0]], train[: CHECKED[1]]
-errors, same = [], []
-for name, (_, definition, group) in CASES.items():
-    kernel = fast(name)
-    both = [
-        [over_all(definition, group, points, few_train), kernel(points, few_train)]
-        for points in (few_train, few_test)
-    ]
-    errors.append(np.abs(both[1][1] / both[1][0] - 1).max())
-    assert errors[-1] <= 1e-5, f"{name}: values differ from the definition by {errors[-1]:.1e}"
-    labels = y_train[: CHECKED[1]]
-    slow, swift = (
-        SVC(kernel="precomputed").fit(gram, labels).predict(values)
-        for gram, values in zip(*both, strict=True)
-    )
-    same.append(np.mean(slow == swift))
+def predictions(gram, test_rows):
+    return SVC(kernel="precomputed").fit(gram, few_labels).predict(test_rows)
+
+
+# %% [markdown]
+# Values may differ by the rounding of single precision only, or the notebook stops.
+
+# %%
+errors = []
+same = []
+for name, case in CASES.items():
+    kernel = case.fast()
+    plain_gram = plain_maximum(case.definition, case.group, few_train, few_train)
+    plain_rows = plain_maximum(case.definition, case.group, few_test, few_train)
+    gram = kernel(few_train, few_train)
+    test_rows = kernel(few_test, few_train)
+    error = np.abs(test_rows / plain_rows - 1).max()
+    assert error <= 1e-5, f"{name}: values differ from the definition by {error:.1e}"
+    errors.append(error)
+    same.append(np.mean(predictions(plain_gram, plain_rows) == predictions(gram, test_rows)))
 run.say(
     "Over every transformation, {a} test and {b} training images: values agree to {error:.1e} of "
     "theirs, and {same:.0%} of the predictions.",
-    a=CHECKED[0],
-    b=CHECKED[1],
+    a=N_CHECKED_TEST,
+    b=N_CHECKED_TRAIN,
     error=max(errors),
     same=np.mean(same),
 )
@@ -164,112 +214,137 @@ run.say(
 # %% [markdown]
 # ## Time
 #
-# Processor seconds on one thread. The fast way is timed in full. The plain one is timed on the first
-# rows of the test set and on the first transformations, as the table states, and scaled linearly to
-# all of them; moving the training images is scaled by transformations only. Memory is the largest sum
-# of arrays alive during the fast evaluation, its arguments not included.
-
+# Processor seconds on one thread. The fast computation is timed in full. The plain one is timed on the
+# first rows of the test set and on the first transformations, as the table states, and scaled linearly
+# to all of them; the time for transforming the training images is scaled by transformations only.
+# Memory is the largest sum of arrays alive during the fast evaluation, its arguments not included.
 
 # %%
-def plain_seconds(name):
-    """Seconds of the plain definition: measured, and scaled up to everything."""
-    _, definition, group = CASES[name]
-    n_rows, n_elements = TIMED[name]
-    best, moving, evaluating = np.full((n_rows, len(train)), -np.inf), 0.0, 0.0
-    for element in group.elements()[:n_elements]:
-        start = time.process_time()
-        moved = group.act(element[None], train)[0]
-        middle = time.process_time()
-        np.maximum(best, definition(test[:n_rows], moved), out=best)
-        moving += middle - start
-        evaluating += time.process_time() - middle
-    scaled = group.order / n_elements * (moving + evaluating * len(test) / n_rows)
-    return moving + evaluating, scaled
-
-
-def fast_seconds(name):
-    """Seconds (means of three where short), and MiB."""
-    kernel = fast(name)
-    tracemalloc.start()
-    kernel(test, train)
-    peak = tracemalloc.get_traced_memory()[1] / 2**20
-    tracemalloc.stop()
-    start, repeats = time.process_time(), 0
-    while repeats < 3 and time.process_time() - start < 20:
-        kernel(test, train)
-        repeats += 1
-    return (time.process_time() - start) / repeats, peak
-
-
-processed, table = {}, []
+processed = {}  # seconds of the definition, scaled to everything, and of the fast computation
+table = []
 with threadpool_limits(1, "blas"):
-    for name, (n_rows, n_elements) in TIMED.items():
-        (ours, peak), (sampled, slow) = fast_seconds(name), plain_seconds(name)
-        processed[name] = slow, ours
+    for name, timed in TIMED.items():
+        case = CASES[name]
+        fast = partial(case.fast(), test, train)
+        peak = peak_bytes(fast) / 2**20
+        ours = mean_seconds(fast)
+        measured, plain = plain_seconds(
+            case.definition, case.group, test, train, timed.n_rows, timed.n_elements
+        )
+        processed[name] = (plain, ours)
         run.timing(f"{name}, ours", ours)
-        some = f"{n_rows:,} rows, {n_elements} of {CASES[name][2].order:,} transformations"
-        times = f"{slow:.1f}", f"{ours:.2f}", f"{slow / ours:.1f}"
-        table.append((name, f"{sampled:.1f}", some, *times, f"{peak:.0f}"))
-columns = ["kernel", "plain, measured (s)", "on", "plain, scaled to all (s)", "ours (s)", "ratio"]
-table = pd.DataFrame(table, columns=[*columns, "peak memory (MiB)"])
-run.table(table, "time", caption=f"{N_TRAIN} training and {N_TEST:,} test images.")
+        line = {
+            "kernel": name,
+            "plain, measured (s)": f"{measured:.1f}",
+            "on": f"{timed.n_rows:,} rows, {timed.n_elements} of {case.group.order:,} "
+            "transformations",
+            "plain, scaled to all (s)": f"{plain:.1f}",
+            "ours (s)": f"{ours:.2f}",
+            "ratio": f"{plain / ours:.1f}",
+            "peak memory (MiB)": f"{peak:.0f}",
+        }
+        table.append(line)
+run.table(
+    pd.DataFrame(table),
+    "time",
+    caption=f"{N_TRAIN} training and {N_TEST:,} test images.",
+)
 
-# %%
-gains = {name: slow / ours for name, (slow, ours) in processed.items()}
-most = max(gains, key=gains.get)
+# %% [markdown]
+# The more structure a group has, the larger the gain; combinations with shifts gain most.
+
+# %% tags=["hide-input"]
+gains = {name: plain / ours for name, (plain, ours) in processed.items()}
+largest = max(gains, key=gains.get)
 fig, axis = plt.subplots(figsize=(7.4, 2.8))
-for way, method, label in ((0, "definition", "plain definition"), (1, "fast", "BestFit")):
-    seconds = [pair[way] for pair in processed.values()]
-    how = look(method)._asdict()
-    axis.plot(seconds, range(len(seconds)), linestyle="none", label=label, **how)
-axis.set_yticks(range(len(gains)), [f"{name}: {gain:.0f} times" for name, gain in gains.items()])
+places = range(len(gains))
+plain_times = [plain for plain, _ in processed.values()]
+fast_times = [ours for _, ours in processed.values()]
+dots = look("definition")._asdict()
+axis.plot(plain_times, places, linestyle="none", label="plain definition", **dots)
+axis.plot(fast_times, places, linestyle="none", label="BestFit", **look("fast")._asdict())
+axis.set_yticks(places, [f"{name}: {gain:.0f} times" for name, gain in gains.items()])
 axis.set(
     xscale="log",
     xlabel="processor time (s)",
     ylim=(len(gains) - 0.5, -0.5),
-    title=f"{most}: {gains[most]:.0f} times faster than its definition",
+    title=f"{largest} is computed {gains[largest]:.0f} times faster than by its definition",
 )
 axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
-caption = f"One matrix of {N_TEST:,} test and {N_TRAIN} training images."
-run.figure(fig, "answer", caption=caption)
+run.figure(
+    fig,
+    "answer",
+    caption=f"One matrix of {N_TEST:,} test and {N_TRAIN} training images.",
+)
 
 # %% [markdown]
 # ## Single methods are cheap, combinations are not
 #
-# Section 4.2 says that L-, TI- and RI-SVM cost little more time than the plain SVM, and their
+# Section 4.2 states that L-, TI- and RI-SVM cost little more time than the plain SVM, and their
 # combinations much more. The verdict rests on a count: multiplications of the definition for one
 # pair of images, with the windows and transformations of Table 2.
 
 # %%
-OWN = {"SVM": polynomial, "L": Locality(shape, window=9, powers=(2, 4))}
-OWN["L-RI"] = BestFit(Locality(shape, 3, powers=(2, 4)), few_turns, precision="single", n_jobs=1)
-names = ("SVM", "L", "TI", "RI", "L-TI", "L-RI", "TI-RI", "L-TI-RI")
-METHODS = {name: OWN[name] if name in OWN else fast(name) for name in names}
-spent = {name: np.empty(ROUNDS) for name in METHODS}
+MULTIPLICATIONS = {
+    "SVM": 784,
+    "L": 784 * 9**2,
+    "TI": 784 * 11**2,
+    "RI": 784 * 20,
+    "L-TI": 784 * 7**2 * 15**2,
+    "L-RI": 784 * 3**2 * 11,
+    "TI-RI": 784 * 15**2 * 20,
+    "L-TI-RI": 784 * 7**2 * 11 * 15**2,
+}
+SINGLES = ("L", "TI", "RI")
+COMBINED = ("L-TI", "L-RI", "TI-RI", "L-TI-RI")
+added = {}
+for name in SINGLES:
+    added[f"ten times what {name} adds"] = 10.0 * (MULTIPLICATIONS[name] - 784)
+order = [f"what L-TI-RI adds > {name}" for name in added]
+for combination in COMBINED:
+    for name in SINGLES:
+        if name in combination.split("-"):
+            order.append(f"{combination} > {name}")
+scores = {"what L-TI-RI adds": float(MULTIPLICATIONS["L-TI-RI"] - 784)}
+scores |= added | MULTIPLICATIONS
+
+# %% [markdown]
+# The note contains the processor seconds of a fit with the fast kernels.
+
+# %%
+few_local_rotations = BestFit(
+    Locality(shape, 3, powers=(2, 4)), few_rotations, precision="single", n_jobs=1
+)
+METHODS = {
+    "SVM": polynomial,
+    "L": Locality(shape, window=9, powers=(2, 4)),
+    "TI": CASES["TI"].fast(),
+    "RI": CASES["RI"].fast(),
+    "L-TI": CASES["L-TI"].fast(),
+    "L-RI": few_local_rotations,
+    "TI-RI": CASES["TI-RI"].fast(),
+    "L-TI-RI": CASES["L-TI-RI"].fast(),
+}
+fit_seconds = {name: np.empty(ROUNDS) for name in METHODS}
 with threadpool_limits(1, "blas"):
     for k in range(ROUNDS):
         for name, kernel in METHODS.items():
             start = time.process_time()
             SVC(kernel="precomputed").fit(kernel(train, train), y_train)
-            spent[name][k] = time.process_time() - start
+            fit_seconds[name][k] = time.process_time() - start
+in_words = ", ".join(f"{name} {times.mean():.2f}" for name, times in fit_seconds.items())
 
-singles, combined = ("L", "TI", "RI"), ("L-TI", "L-RI", "TI-RI", "L-TI-RI")
-counted = {"SVM": 784, "L": 784 * 9**2, "TI": 784 * 11**2, "RI": 784 * 20}
-counted |= {"L-TI": 784 * 7**2 * 15**2, "L-RI": 784 * 3**2 * 11}
-counted |= {"TI-RI": 784 * 15**2 * 20, "L-TI-RI": 784 * 7**2 * 11 * 15**2}
-added = {f"ten times what {name} adds": 10.0 * (counted[name] - 784) for name in singles}
+# %% tags=["claims"]
 run.claim(
     "liu2022/single-methods-cheap",
-    order=[f"what L-TI-RI adds > {name}" for name in added]
-    + [f"{c} > {name}" for c in combined for name in singles if name in c.split("-")],
-    scores={"what L-TI-RI adds": float(counted["L-TI-RI"] - 784)} | added | counted,
+    order=order,
+    scores=scores,
     exact="multiplications of the definition for a pair of images",
-    note="with the fast ways of this page, processor seconds: "
-    + ", ".join(f"{name} {times.mean():.2f}" for name, times in spent.items()),
+    note=f"with the fast ways of this page, processor seconds: {in_words}",
 )
 
 # %% [markdown]
-# ## What LIBSVM's own polynomial kernel costs
+# ## The cost of LIBSVM's polynomial kernel
 #
 # Section 3: "the time complexity of computing the polynomial kernel is between $O(n^2 m)$ and $O(n^3
 # m)$ based on LIBSVM, while space complexity is $O(n^2)$", $m$ features of $n$ samples. Time is
@@ -287,113 +362,138 @@ def prepare(size):
     X = rng.standard_normal((n, m)) + 0.2 * y[:, None]
     return lambda: SVC(kernel="poly", degree=8, gamma=1 / m, coef0=1, C=1).fit(X, y)
 """
-FEATURES = [(400, m) for m in (2048, 4096, 8192, 16384)]
-SAMPLES = [(n, 128) for n in (200, 300, 450, 675, 1012)]
-found = None if run.quick else instructions(LIBSVM, FEATURES + SAMPLES)
-
-
-def peak_bytes(n):
-    """Largest sum of arrays alive while the Gram matrix of n samples is computed."""
-    X = np.random.default_rng(0).standard_normal((n, 32))
-    tracemalloc.start()
-    Polynomial(8, gamma=1 / 32)(X)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    return float(peak)
-
-
-held = [500, 1000, 2000] if run.quick else [4000, 5600, 8000, 11200, 16000]
-space = fit_rate(held, [peak_bytes(n) for n in held])
-run.say("Space grows as the power {power:.2f} of the number of samples.", power=space.slope)
-if found:
-    count = [float(one) for one in found]
-    exponents = {
-        "instructions, features m": fit_rate([m for _, m in FEATURES], count[: len(FEATURES)]),
-        "instructions, samples n": fit_rate([n for n, _ in SAMPLES], count[len(FEATURES) :]),
-        "bytes, samples n": space,
-    }
-    run.claim(
-        "liu2022/svm-complexity",
-        rates=exponents,
-        expected=dict(zip(exponents, (1.0, 3.0, 2.0), strict=True)),
-        upper_bound=True,
-    )
-    fig, axes = plt.subplots(1, 2, figsize=(9, 3.4))
-    parts = ("features m", FEATURES, 1, count[:4]), ("samples n", SAMPLES, 0, count[4:])
-    for axis, (words, sizes, which, y) in zip(axes, parts, strict=True):
-        values = [size[which] for size in sizes]
-        axis.plot(values, y, **look("definition")._asdict())
-        power = exponents[f"instructions, {words}"].slope
-        axis.set(xscale="log", yscale="log", xlabel=words, title=f"The power {power:.2f}")
-        ticks(axis, values)
-    axes[0].set_ylabel("instructions of a fit")
-    run.figure(fig, "libsvm", caption="Degree 8; 400 samples (left) and 128 features (right).")
+FEATURE_COUNTS = [2048, 4096, 8192, 16384]  # of 400 samples
+SAMPLE_COUNTS = [200, 300, 450, 675, 1012]  # of 128 features
+sizes = [(400, m) for m in FEATURE_COUNTS] + [(n, 128) for n in SAMPLE_COUNTS]
+counts = None if run.quick else [float(count) for count in instructions(LIBSVM, sizes)]
 
 # %% [markdown]
-# ## What bounds it
+# Memory is measured while the Gram matrix is computed, for growing numbers of samples.
+
+# %%
+gram_bytes = []
+for n in SPACE_SIZES:
+    points = np.random.default_rng(0).standard_normal((n, 32))
+    gram_bytes.append(float(peak_bytes(partial(Polynomial(8, gamma=1 / 32), points))))
+space = fit_rate(SPACE_SIZES, gram_bytes)
+run.say("Space grows as the power {power:.2f} of the number of samples.", power=space.slope)
+
+# %% [markdown]
+# Instructions are counted in the full profile only.
+
+# %% tags=["hide-input"]
+if counts:
+    by_features = counts[: len(FEATURE_COUNTS)]
+    by_samples = counts[len(FEATURE_COUNTS) :]
+    features_rate = fit_rate(FEATURE_COUNTS, by_features)
+    samples_rate = fit_rate(SAMPLE_COUNTS, by_samples)
+    fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+    for axis, words, x, values, rate in (
+        (left, "features m", FEATURE_COUNTS, by_features, features_rate),
+        (right, "samples n", SAMPLE_COUNTS, by_samples, samples_rate),
+    ):
+        axis.plot(x, values, **look("definition")._asdict())
+        axis.set(
+            xscale="log",
+            yscale="log",
+            xlabel=words,
+            title=f"Instructions grow as the power {rate.slope:.2f}",
+        )
+        ticks(axis, x)
+    left.set_ylabel("instructions of a fit")
+    run.figure(fig, "libsvm", caption="Degree 8; 400 samples (left) and 128 features (right).")
+
+# %% tags=["claims"]
+if counts:
+    run.claim(
+        "liu2022/svm-complexity",
+        rates={
+            "instructions, features m": features_rate,
+            "instructions, samples n": samples_rate,
+            "bytes, samples n": space,
+        },
+        expected={
+            "instructions, features m": 1.0,
+            "instructions, samples n": 3.0,
+            "bytes, samples n": 2.0,
+        },
+        upper_bound=True,
+    )
+
+# %% [markdown]
+# ## The bound on the speed
 #
 # Operations of every stage, counted, and the time that this machine's matrix product (square
 # matrices, one thread) would take for as many. Products with small matrices, which the partial
-# inverse transforms consist of, run at a lower rate, measured here at their own sizes.
-
-
-# %%
-def rate(dtype, m, k, n):
-    """Operations a second of a matrix product; a complex multiplication counts as four."""
-    draw = np.random.default_rng(seed).standard_normal
-    one, other = draw((m, k)).astype(dtype), draw((k, n)).astype(dtype)
-    out, best = np.empty((m, n), dtype), np.inf
-    operations = (8 if np.iscomplexobj(out) else 2) * m * k * n
-    repeats = 1 + int(2e8 // operations)
-    for _ in range(5):
-        start = time.process_time()
-        for _ in range(repeats):
-            np.matmul(one, other, out=out)
-        best = min(best, (time.process_time() - start) / repeats)
-    return operations / best
-
-
-def of_shifts(group, channels, **how):
-    """Operations by stage for a pair of images."""
-    correlation = shift_correlation(shape, group.elements(), channels, np.float32, **how)
-    return correlation.operations(*([how["shown"][1]] if how else []))
-
+# inverse transforms consist of, run at a lower rate, measured here at their sizes.
 
 # %%
 with threadpool_limits(1, "blas"):
-    single = rate(np.float32, SIDE, SIDE, SIDE)
+    bare_rate = product_rate(np.float32, SIDE, SIDE, SIDE, seed)
     rates = {
-        "products": single,
-        "rows": rate(np.complex64, 15, 28, 372),
-        "columns": rate(np.float32, 6, 15, 5_632),
+        "products": bare_rate,
+        "rows": product_rate(np.complex64, 15, 28, 372, seed),
+        "columns": product_rate(np.float32, 6, 15, 5_632, seed),
     }
-# Columns that a test image spans, and the pixels of these that any image uses.
-seen = test.reshape(-1, *shape) > 0
-columns, used = seen.any(axis=1), seen.any(axis=0).sum(axis=0)
-first, last = columns.argmax(axis=1), 28 - columns[:, ::-1].argmax(axis=1)
-share, before = (last - first).mean() / 28, np.append(0, np.cumsum(used))
-inside = (before[last] - before[first]).mean()
+
+# %% [markdown]
+# Blank columns of the test images are skipped by TI, blank pixels by RI.
+
+# %%
+column_share, n_used_pixels = used_pixels(test.reshape(-1, *shape))
 channels = local.inner_form(local.point_shape).n_channels
-STAGES = {  # operations, and how many times
-    "TI": (of_shifts(small, 1, shown=(1, share)), 1),
-    "RI": ({"products": round(2 * inside), "rows": 0, "columns": 0}, turns.order),
-    "TI-RI": (of_shifts(shifts, 1), turns.order),
-    "L-TI": (of_shifts(shifts, channels), 1),
-    "L-TI-RI": (of_shifts(shifts, channels), few_turns.order),
+
+
+def operations_of(group, channels):
+    """Operations by stage for a pair of images."""
+    return shift_correlation(shape, group.elements(), channels, np.float32).operations()
+
+
+ti_correlation = shift_correlation(
+    shape, ti_shifts.elements(), 1, np.float32, shown=(1, column_share)
+)
+STAGES = {
+    "TI": ti_correlation.operations(column_share),
+    "RI": {"products": round(2 * n_used_pixels), "rows": 0, "columns": 0},
+    "TI-RI": operations_of(shifts, 1),
+    "L-TI": operations_of(shifts, channels),
+    "L-TI-RI": operations_of(shifts, channels),
 }
+
+# %% [markdown]
+# Rotations have no fast algorithm here: the stages are repeated for each.
+
+# %%
+# the stages are repeated for each rotation
+REPEATED = {
+    "TI": 1,
+    "RI": rotations.order,
+    "TI-RI": rotations.order,
+    "L-TI": 1,
+    "L-TI-RI": few_rotations.order,
+}
+
+# %% [markdown]
+# The table compares our times with the times of these bare products.
+
+# %%
 bounds = []
-for name, (stages, times) in STAGES.items():
+for name, stages in STAGES.items():
     plain, ours = processed[name]
-    pairs = times * N_TRAIN * N_TEST
-    bare = pairs * sum(stages.values()) / single
-    expected = pairs * sum(stages[stage] / each for stage, each in rates.items())
-    flop = [f"{times * count:,}" for count in stages.values()]
-    found = [f"{value:.2f}" for value in (bare, expected, ours, ours / bare)]
-    bounds.append((name, *flop, *found, f"{plain / bare:.1f}"))
-columns = ["kernel", *(f"{stage}, flop a pair" for stage in stages), "bare product of as many (s)"]
-columns += ["inverse at its own rate (s)", "ours (s)", "ours / bare", "plain / bare"]
+    n_pairs = REPEATED[name] * N_TRAIN * N_TEST
+    bare = n_pairs * sum(stages.values()) / bare_rate
+    at_stage_rates = n_pairs * sum(stages[stage] / rate for stage, rate in rates.items())
+    line = {"kernel": name}
+    for stage, count in stages.items():
+        line[f"{stage}, flop a pair"] = f"{REPEATED[name] * count:,}"
+    line["bare product of as many (s)"] = f"{bare:.2f}"
+    line["inverse at its own rate (s)"] = f"{at_stage_rates:.2f}"
+    line["ours (s)"] = f"{ours:.2f}"
+    line["ours / bare"] = f"{ours / bare:.2f}"
+    line["plain / bare"] = f"{plain / bare:.1f}"
+    bounds.append(line)
 run.table(
-    pd.DataFrame(bounds, columns=columns),
+    pd.DataFrame(bounds),
     "bounds",
     caption="Operations by stage, times of bare single-precision products, and the ratio that a "
     "computation at exactly that speed would have to the plain definition.",

@@ -7,15 +7,16 @@
 # ---
 
 # %% [markdown]
-# # Photographs: a little rotation, scaling and translation
+# # Table 3: photographs under small affine maps
 #
 # *Raj et al. (2017), section 4.3 and Table 3.*
 #
 # No transformation of a photograph is certain to leave its class alone, but small ones do. The
 # paper averages random features of CIFAR-10 over a part of the affine group, with log-normal
 # scalings ($\sigma = 0.3$), normal translations ($\sigma = 0.3$) and von Mises rotations
-# ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images? What the
-# paper leaves to future work, orbit statistics of small patches, is in `beyond/cifar10`.
+# ($\kappa = 9$). Does a local average of raw pixels help a kernel machine on natural images? It does,
+# by a few points, with one layer and with two; a convolutional network is far ahead of both.
+# Orbit statistics of small patches, which the paper leaves to future work, are in `beyond/cifar10`.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -27,10 +28,17 @@ sigma: float = 0.3  # of the log-normal scalings
 # %%
 from functools import cache, partial
 from importlib.util import find_spec
-from itertools import product
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _cifar10 import (
+    N_PIXELS,
+    accuracies_in_blocks,
+    accuracy_by_size,
+    accuracy_of_draw,
+    held_out_accuracy,
+    normalized,
+)
 from sklearn.decomposition import PCA
 
 from invariance.companion import Run, Score, mean_se, panel
@@ -39,7 +47,6 @@ from invariance.datasets import load_cifar10, make_textures
 from invariance.features import OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import Affine, LinearMaps, LogNormal, Normal, VonMises
 from invariance.kernels import Gaussian
-from invariance.linear import BlockRidgeClassifier, kernel_ridge, solve_ridges
 
 run = Run(
     "raj2017/cifar10",
@@ -56,50 +63,72 @@ seed = run.seed
 # ## What differs between the profiles
 #
 # The full profile has all 50,000 training images, 10,000 templates in the first layer and 15,000 in
-# the second. Each gives a cosine and a sine, where the paper takes one cosine of a random phase for
+# the second. Each gives a cosine and a sine, while the paper takes one cosine of a random phase for
 # each of 10,000 and 30,000 templates. Settings are chosen with all templates and fewer images. The
-# quick profile tells two kinds of made-up textures apart and says nothing about the paper.
+# quick profile distinguishes two kinds of made-up textures, and its numbers do not reproduce the
+# paper.
 
 # %% tags=["settings"]
-if run.quick:
-    n_components, n_templates, block = 60, (100, 150), 100  # templates of both layers
-    r, r_few = 3, 2  # elements at full size, and for choosing and for draws of templates
-    few, held, s_few = 200, 100, 50  # images for choosing; templates of a draw
-    bandwidths = {"original": (1, 2, 4), "local": (1, 2)}
-    second_bandwidths = dict.fromkeys(bandwidths, (0.1, 1))
-    n_draw, test_draw, n_draws = 200, 100, 2  # for draws of templates
-    recipe = {"widths": (4, 4), "epochs": 2}  # of the network
-else:
-    n_components, n_templates, block = 400, (10_000, second_templates), 5000
-    r, r_few = 50, 25
-    few, held, s_few = 8000, 4000, 2000
-    bandwidths = dict.fromkeys(("original", "local"), (1, 2, 4, 8, 16))
-    second_bandwidths = {"original": (0.03, 0.1, 0.3, 1), "local": (0.1, 0.3, 1, 3, 10)}
-    n_draw, test_draw, n_draws = 10_000, 10_000, 5
-    recipe = {"widths": (32, 64, 128, 256), "epochs": 20, "batch_size": 128}
-network_seeds = (seed, seed + 1) if not run.quick or find_spec("torch") else ()
 ALPHAS = (1e-7, 1e-6, 1e-5, 1e-4)
+if run.quick:
+    N_COMPONENTS = 60  # principal components
+    N_TEMPLATES = 100
+    N_SECOND_TEMPLATES = 150
+    BLOCK = 100  # images at a time
+    N_ELEMENTS = 3  # of the group, at full size
+    N_FEW_ELEMENTS = 2  # for choosing, and for draws of templates
+    N_CHOOSE = 200  # images to learn from while choosing
+    N_HELD_OUT = 100
+    BANDWIDTHS = {"original": (1, 2, 4), "local": (1, 2)}
+    SECOND_BANDWIDTHS = {"original": (0.1, 1), "local": (0.1, 1)}
+    N_DRAWS = 2  # of templates
+    DRAW_TEMPLATES = 50
+    DRAW_TRAIN = 200
+    DRAW_TEST = 100
+    NETWORK = {"widths": (4, 4), "epochs": 2}
+    NETWORK_SEEDS = (seed, seed + 1) if find_spec("torch") else ()
+else:
+    N_COMPONENTS = 400
+    N_TEMPLATES = 10_000
+    N_SECOND_TEMPLATES = second_templates
+    BLOCK = 5000
+    N_ELEMENTS = 50
+    N_FEW_ELEMENTS = 25
+    N_CHOOSE = 8000
+    N_HELD_OUT = 4000
+    BANDWIDTHS = {"original": (1, 2, 4, 8, 16), "local": (1, 2, 4, 8, 16)}
+    SECOND_BANDWIDTHS = {"original": (0.03, 0.1, 0.3, 1), "local": (0.1, 0.3, 1, 3, 10)}
+    N_DRAWS = 5
+    DRAW_TEMPLATES = 2000
+    DRAW_TRAIN = 10_000
+    DRAW_TEST = 10_000
+    NETWORK = {"widths": (32, 64, 128, 256), "epochs": 20, "batch_size": 128}
+    NETWORK_SEEDS = (seed, seed + 1)
 
 # %% [markdown]
 # ## The data
 #
 # Twenty of the 10,000 test images of the rebuilt file are decoded from JPEG; they can move an accuracy
-# by at most 0.2 points. The paper takes "normalized pixel intensities" and says no more: here each
-# image is centred and divided by its standard deviation.
+# by at most 0.2 points. The paper takes "normalized pixel intensities" without further detail: here
+# each image is centred and divided by its standard deviation.
 
 
 # %%
-def pixels(start, stop):
-    """Images start..stop, flattened and centred, over their standard deviation (kept from zero)."""
-    rows = images[start:stop].reshape(-1, 3072).astype(np.float32) / 255
-    rows -= rows.mean(axis=1, keepdims=True)
-    return rows / np.sqrt(rows.var(axis=1, keepdims=True) + 1e-2)
+def load_images():
+    return make_textures(random_state=0) if run.quick else load_cifar10()
 
 
-data = make_textures(random_state=0) if run.quick else load_cifar10()
-images, labels, n_train = data.data, data.target, data.n_train
+data = load_images()
+images = data.data
+labels = data.target
+n_train = data.n_train
 classes = np.unique(labels)
 run.uses_data(data)
+
+
+def pixels(start, stop):
+    return normalized(images[start:stop])
+
 
 # %% [markdown]
 # ## The group
@@ -109,12 +138,15 @@ run.uses_data(data)
 
 
 # %%
+STATED = (1, 1, 1)  # widths of the paper's densities on rotations, scalings and translations
+
+
 def affine(widths):
     """The paper's part of the affine group, with densities so many times as wide."""
     turn, scale, shift = widths
-    # the variance of von Mises angles is nearly 1 / kappa
     return Affine(
         (32, 32, 3),
+        # the variance of von Mises angles is nearly 1 / kappa
         rotation=VonMises(kappa / turn**2),
         scaling=LogNormal(sigma * scale),
         translation=Normal(0.3 * shift),
@@ -122,48 +154,56 @@ def affine(widths):
     )
 
 
-STATED = (1, 1, 1)
+# %% [markdown]
+# Two training images, and what five random elements of the group make of them. Objects stay
+# recognizable; black enters where the frame is left.
+
+# %% tags=["hide-input"]
+pair = images[:2].astype(float) / 255
+group = affine(STATED)
+transformed_pair = group.act(group.sample(5, 3), pair.reshape(2, -1)).reshape(5, 2, 32, 32, 3)
+pictures = np.concatenate([pair[None], transformed_pair])
+sheet = pictures.transpose(1, 2, 0, 3, 4).reshape(64, 192, 3)
 fig, axis = plt.subplots(figsize=(9, 3.2))
-shown = images[:2].astype(float) / 255
-moved = affine(STATED).act(affine(STATED).sample(5, 3), shown.reshape(2, -1))
-pictures = np.concatenate([shown[None], moved.reshape(5, 2, 32, 32, 3)])
-axis.imshow(np.clip(pictures.transpose(1, 2, 0, 3, 4).reshape(64, 192, 3), 0, 1))
+axis.imshow(np.clip(sheet, 0, 1))
 axis.set_axis_off()
-axis.set_title("As they are, and after five elements of the local group")
+axis.set_title("Elements of the local group leave an image recognizable (first column: as it is)")
 run.figure(
     fig,
     "orbit",
     alt="Two images, each beside five copies of it that are turned, scaled and shifted a "
     "little, with black where the frame is left.",
-    caption="What the features are averaged over: small rotations, scalings and translations.",
+    caption="The features are averaged over small rotations, scalings and translations.",
 )
 
 # %% [markdown]
-# What an element does to an image is linear, and so is the projection on a few hundred principal
-# components. Together they are one matrix for each element (`LinearMaps`), made once.
+# An element acts linearly on images, and the projection on a few hundred principal components is
+# linear too. Together they are one matrix for each element (`LinearMaps`), made once.
 
 
 # %%
 @cache
 def principal(seed):
-    """Principal components of training images and transformed ones; variance that each keeps."""
+    """Principal components of training images and transformed ones, and their shares of variance."""
     sample = pixels(0, min(10_000, n_train))
-    moved = affine(STATED).act(affine(STATED).sample(1, seed), sample)[0]
-    pca = PCA(n_components, random_state=seed, svd_solver="randomized")
-    pca.fit(np.concatenate([sample, moved]))
+    group = affine(STATED)
+    transformed_sample = group.act(group.sample(1, seed), sample)[0]
+    pca = PCA(N_COMPONENTS, random_state=seed, svd_solver="randomized")
+    pca.fit(np.concatenate([sample, transformed_sample]))
     return pca.components_.astype(np.float32), pca.explained_variance_ratio_
 
 
 @cache
-def local_maps(widths, r, seed):
-    """Matrices (r, k, d) of elements, followed by the projection."""
-    seen = affine(widths).then(LinearMaps(principal(seed)[0][None]))
-    return seen.act(seen.sample(r, seed), np.eye(3072, dtype=np.float32)).swapaxes(1, 2)
+def local_maps(widths, n_elements, seed):
+    """Matrices (elements, k, d) of elements, followed by the projection."""
+    projected = affine(widths).then(LinearMaps(principal(seed)[0][None]))
+    elements = projected.sample(n_elements, seed)
+    return projected.act(elements, np.eye(N_PIXELS, dtype=np.float32)).swapaxes(1, 2)
 
 
 run.say(
     "{k} of 3,072 components keep {share:.2%} of the variance.",
-    k=n_components,
+    k=N_COMPONENTS,
     share=principal(seed)[1].sum(),
 )
 
@@ -174,222 +214,357 @@ run.say(
 #
 # $$\psi_j(x) = \frac{1}{r \sqrt{s}} \sum_{i=1}^{r} e^{i \langle \omega_j, P g_i x \rangle},$$
 #
-# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. The second
-# layer is the same again without a group, on top of $\psi$.
+# a cosine and a sine (`OrbitFourier`); without a group they are the "original" row. Bandwidths are
+# multiples of the median heuristic.
 
 
 # %%
 def points(kind, start, stop):
-    """What a first layer of a kind sees: pixels, or their principal components."""
+    """Inputs of a first layer: pixels if it is local, otherwise their principal components."""
     rows = pixels(start, stop)
-    return rows if kind != "original" else rows @ principal(seed)[0].T
+    return rows @ principal(seed)[0].T if kind == "original" else rows
 
 
-def first_layer(kind, multiple, size, *, r, widths=STATED, features="fourier", draw=0):
-    """A feature map with the bandwidth as a multiple of the median heuristic."""
-    unit = median_gamma(points("original", 0, 2000), random_state=seed)
-    how = {"gamma": multiple * unit, "random_state": 1000 * draw + seed}
-    group = None if kind == "original" else LinearMaps(local_maps(widths, r, seed))
-    if features == "fourier":
-        return OrbitFourier(group, size, form="cos_sin", **how).fit(points(kind, 0, 2))
-    # in single precision a larger threshold would leave much of the kernel out
-    how |= {"from_orbit": group is not None, "rcond": 1e-8}
-    return OrbitNystroem(group, size, **how).fit(points(kind, 0, 5 * size))
+# %% [markdown]
+# Random features have templates drawn from a Gaussian law. The local ones average over elements of
+# the group, each of which is one matrix (`local_maps`).
 
 
+# %%
+def first_layer(kind, multiple, size, *, n_elements, widths=STATED):
+    """Random features with cosines and sines."""
+    gamma = multiple * median_gamma(points("original", 0, 2000), random_state=seed)
+    group = None
+    if kind == "local":
+        group = LinearMaps(local_maps(widths, n_elements, seed))
+    model = OrbitFourier(group, size, form="cos_sin", gamma=gamma, random_state=seed)
+    return model.fit(points(kind, 0, 2))
+
+
+# %% [markdown]
+# Nystrom features have training images, transformed by an element of the group, in place of random
+# templates. In single precision, a larger `rcond` would leave out much of the kernel.
+
+
+# %%
+def landmark_layer(multiple, size, *, n_elements, draw=0):
+    """Local Nystrom features: training images in place of random templates."""
+    gamma = multiple * median_gamma(points("original", 0, 2000), random_state=seed)
+    model = OrbitNystroem(
+        LinearMaps(local_maps(STATED, n_elements, seed)),
+        size,
+        gamma=gamma,
+        from_orbit=True,
+        # in single precision a larger threshold would leave out much of the kernel
+        rcond=1e-8,
+        random_state=1000 * draw + seed,
+    )
+    return model.fit(points("local", 0, 5 * size))
+
+
+# %% [markdown]
+# The second layer is the same again without a group, on top of $\psi$.
+
+
+# %%
 def second_layer(multiple, size, Z):
     """Random Fourier features on top of features Z."""
     gamma = multiple * median_gamma(Z, random_state=seed)
-    return OrbitFourier(None, size, form="cos_sin", gamma=gamma, random_state=seed + 1).fit(Z[:2])
+    model = OrbitFourier(None, size, form="cos_sin", gamma=gamma, random_state=seed + 1)
+    return model.fit(Z[:2])
 
 
+# %% [markdown]
+# Features of many images are computed a few hundred images at a time, so that transformed copies
+# never fill the memory.
+
+
+# %%
 def transformed(layer, kind, start, stop):
     """Features of images start..stop, a few hundred at a time."""
-    cuts = range(start, stop, 500)
-    return np.concatenate([layer.transform(points(kind, a, min(a + 500, stop))) for a in cuts])
+    blocks = []
+    for first in range(start, stop, 500):
+        blocks.append(layer.transform(points(kind, first, min(first + 500, stop))))
+    return np.concatenate(blocks)
 
 
 # %% [markdown]
 # ## Choosing
 #
-# Bandwidths by held-out training images, with all templates and fewer elements than measured below;
-# two layers have a first bandwidth of their own, the best one of one layer or half of it, and so have
-# Nystrom features, with landmarks in place of random templates.
+# Bandwidths are chosen by held-out training images, with all templates and fewer elements than
+# measured below. Two layers have a first bandwidth of their own, the best one of one layer or half
+# of it, and Nystrom features have one too.
+
 
 # %%
-BY = f"accuracy on {held:,} training images, {few:,} others to learn from, all templates"
-
-
 def held_out(Z):
-    """Best accuracy over alphas of ridge regression on features of the first training images."""
-    gram = Z @ Z.T
-    Y = np.where(labels[:few, None] == classes, 1.0, -1.0).astype(Z.dtype)
-    ridges = np.multiply(ALPHAS, gram.diagonal()[:few].mean(dtype=float)).astype(Z.dtype)
-    duals = kernel_ridge(gram[:few, :few], Y, alphas=ridges, clip=False)
-    decided = classes[(gram[few:, :few] @ duals + Y.mean(axis=0)).argmax(axis=2)]
-    right = (decided == labels[few : few + held]).mean(axis=1)
-    return np.nanmax(np.where(np.isnan(duals).any(axis=(1, 2)), np.nan, right))
+    return held_out_accuracy(Z, labels, N_HELD_OUT, classes, ALPHAS)
+
+
+def choosing_features(layer, kind):
+    return transformed(layer, kind, 0, N_CHOOSE + N_HELD_OUT)
+
+
+# %% [markdown]
+# With one layer, each bandwidth is one computation, for random templates and for landmarks alike.
+
+
+# %%
+@run.cache
+def one_layer(kind, multiple):
+    layer = first_layer(kind, multiple, N_TEMPLATES, n_elements=N_FEW_ELEMENTS)
+    return held_out(choosing_features(layer, kind))
 
 
 @run.cache
-def one_layer(kind, multiple, features="fourier"):
-    layer = first_layer(kind, multiple, n_templates[0], r=r_few, features=features)
-    return held_out(transformed(layer, kind, 0, few + held))
+def on_landmarks(multiple):
+    layer = landmark_layer(multiple, N_TEMPLATES, n_elements=N_FEW_ELEMENTS)
+    return held_out(choosing_features(layer, "local"))
 
 
+# %% [markdown]
+# With two layers, one computation serves all second bandwidths: they only scale the angles of the
+# random features.
+
+
+# %%
 @run.cache
 def two_layers(kind, multiple):
     """The best for each second bandwidth, which scales the angles: one product serves them all."""
-    Z = transformed(first_layer(kind, multiple, n_templates[0], r=r_few), kind, 0, few + held)
-    angles, best = Z @ second_layer(1, n_templates[1], Z).templates_.T, {}
-    for second in second_bandwidths[kind]:
-        turned = np.sqrt(np.float32(second)) * angles
-        best[second] = held_out(np.hstack([np.cos(turned), np.sin(turned)]))
-    return best
+    layer = first_layer(kind, multiple, N_TEMPLATES, n_elements=N_FEW_ELEMENTS)
+    Z = choosing_features(layer, kind)
+    angles = Z @ second_layer(1, N_SECOND_TEMPLATES, Z).templates_.T
+    accuracies = {}
+    for second_multiple in SECOND_BANDWIDTHS[kind]:
+        scaled = np.sqrt(np.float32(second_multiple)) * angles
+        accuracies[second_multiple] = held_out(np.hstack([np.cos(scaled), np.sin(scaled)]))
+    return accuracies
 
 
-def choose(what, grid, score):
-    """The best entry of a grid, whose bandwidth (of two, the second) lies at no end of it."""
-    choice = run.select(what, grid, score, by=BY)
-    ends = [np.ravel(entry)[-1] for entry in (grid[0], grid[-1])]
-    if not run.quick and np.ravel(choice)[-1] in ends:
-        raise ValueError(f"{what}: {choice} is at an end of {grid}; widen it and choose again")
-    return choice
-
+# %% [markdown]
+# A chosen bandwidth (with two layers, the second) must not lie at an end of its grid; otherwise the
+# notebook stops.
 
 # %%
-first, second = {}, {}
-for kind, multiples in bandwidths.items():
-    first[kind] = choose(f"bandwidth, {kind}", multiples, partial(one_layer, kind))
-    near = [m for m in multiples if 0.5 <= m / first[kind] <= 1]
-    second[kind] = choose(
-        f"both bandwidths of two layers, {kind}",
-        [list(entry) for entry in product(near, second_bandwidths[kind])],
-        lambda entry, kind=kind: two_layers(kind, entry[0])[entry[1]],
-    )
-on_landmarks = partial(one_layer, "local", features="nystrom")
-nystrom = choose("bandwidth, local, Nystrom", bandwidths["local"], on_landmarks)
+BY = f"accuracy on {N_HELD_OUT:,} training images, {N_CHOOSE:,} others to learn from, all templates"
+
+
+def check_inside(name, bandwidth, grid):
+    if not run.quick and bandwidth in (grid[0], grid[-1]):
+        raise ValueError(f"{name}: {bandwidth} is at an end of {grid}; widen it and choose again")
+
+
+def choose_bandwidth(name, grid, score):
+    bandwidth = run.select(name, grid, score, by=BY)
+    check_inside(name, bandwidth, grid)
+    return bandwidth
+
+
+def choose_both_bandwidths(kind):
+    name = f"both bandwidths of two layers, {kind}"
+    second_grid = SECOND_BANDWIDTHS[kind]
+    first_grid = [value for value in BANDWIDTHS[kind] if 0.5 <= value / first[kind] <= 1]
+    pairs = [[lower, upper] for lower in first_grid for upper in second_grid]
+    pair = run.select(name, pairs, lambda pair: two_layers(kind, pair[0])[pair[1]], by=BY)
+    check_inside(name, pair[1], second_grid)
+    return pair
+
+
+# %% [markdown]
+# The original features choose first, then the local ones, then the local features on landmarks.
+
+# %%
+first = {}
+both = {}
+for kind, grid in BANDWIDTHS.items():
+    first[kind] = choose_bandwidth(f"bandwidth, {kind}", grid, partial(one_layer, kind))
+    both[kind] = choose_both_bandwidths(kind)
+nystrom = choose_bandwidth("bandwidth, local, Nystrom", BANDWIDTHS["local"], on_landmarks)
 
 # %% [markdown]
 # ## Measuring
 #
-# From here on there are test images, and templates and elements of another seed.
+# From here on there are test images, and templates and elements of another seed. Regularisation
+# depends on how many images and templates there are, so it is chosen here, by a last block of
+# training images, which are then learnt from too.
 
 # %%
 run.measure()
-data = make_textures(random_state=0) if run.quick else load_cifar10()
-images, labels = data.data, data.target
-FINER = tuple(10 ** (k / 2) for k in range(-14, -7))  # alphas
+data = load_images()
+images = data.data
+labels = data.target
+FINER_ALPHAS = tuple(10 ** (k / 2) for k in range(-14, -7))
+
+
+def accuracies_on(bottom, kind, tops):
+    """Test accuracies on a first layer, one for each second layer; None stands for one layer."""
+    return accuracies_in_blocks(
+        lambda start, stop: transformed(bottom, kind, start, stop),
+        tops,
+        labels,
+        n_train,
+        BLOCK,
+        classes,
+        FINER_ALPHAS,
+    )
+
+
+# %% [markdown]
+# A row of the table has one model on the first layer and one on each second layer. The landmarks'
+# row has one layer only.
+
+
+# %%
+@run.cache
+def table_row(kind, first, second_multiples):
+    """Test accuracies with each second bandwidth; None stands for one layer."""
+    bottom = first_layer(kind, first, N_TEMPLATES, n_elements=N_ELEMENTS)
+    tops = []
+    for multiple in second_multiples:
+        if multiple is None:
+            tops.append(None)
+        else:
+            Z = transformed(bottom, kind, 0, min(2000, n_train))
+            tops.append(second_layer(multiple, N_SECOND_TEMPLATES, Z))
+    return accuracies_on(bottom, kind, tops)
 
 
 @run.cache
-def table_row(kind, first, seconds, features="fourier"):
-    """Test accuracies on a first layer: with each second bandwidth, without one where it is None.
-
-    Regularisation depends on how many images and templates there are, so that it is chosen here,
-    by a last block of training images, which are then learnt from too.
-    """
-    bottom = first_layer(kind, first, n_templates[0], r=r, features=features)
-    seen = transformed(bottom, kind, 0, min(2000, n_train)) if any(seconds) else None
-    tops = [second_layer(s, n_templates[1], seen) if s else None for s in seconds]
-    models, right = [BlockRidgeClassifier(dtype="float32") for _ in tops], [[] for _ in tops]
-    for start in range(0, len(images), block):
-        seen, truth = transformed(bottom, kind, start, start + block), labels[start : start + block]
-        for top, model, found in zip(tops, models, right, strict=True):
-            Z = top.transform(seen) if top else seen
-            if start + block < n_train:
-                model.partial_fit(Z, truth, classes=classes)
-            elif start < n_train:
-                best = np.nanargmax(model.scores(Z, truth, alphas=FINER))
-                model.partial_fit(Z, truth).solve(FINER[best])
-            else:
-                found.append(model.predict(Z) == truth)
-    return [100 * np.mean(np.concatenate(found)) for found in right]
+def landmark_row(multiple):
+    bottom = landmark_layer(multiple, N_TEMPLATES, n_elements=N_ELEMENTS)
+    return accuracies_on(bottom, "local", [None])
 
 
-results = {}  # of one layer and of two, from one pass where they share the first bandwidth
-for kind, (beneath, top) in second.items():
-    shared = beneath == first[kind]
-    results[kind] = table_row(kind, first[kind], (None, top) if shared else (None,))
-    results[kind] += [] if shared else table_row(kind, beneath, (top,))
-landmarks_at_size = table_row("local", nystrom, (None,), "nystrom")[0]
+# %% [markdown]
+# One layer and two come from one pass over the images if they share the first bandwidth.
+
+# %%
+results = {}  # accuracies of one layer and of two
+for kind, (lower, upper) in both.items():
+    if lower == first[kind]:
+        results[kind] = table_row(kind, lower, (None, upper))
+    else:
+        results[kind] = table_row(kind, first[kind], (None,)) + table_row(kind, lower, (upper,))
+landmarks_at_size = landmark_row(nystrom)[0]
 
 # %% [markdown]
 # ## Draws of templates
 #
 # A run at full size takes long, so it is made once. How much another draw of templates would change
-# it is measured with fewer of them, which is on the safe side: the spread falls as templates are added.
-# The same draws say how much a draw of landmarks counts, and whether wider densities hurt.
+# it is measured with fewer of them, which overestimates the spread: it falls as templates are added.
+# The same draws show how much a draw of landmarks matters, and whether wider densities hurt.
 
 
 # %%
-def accuracy_of(Z):
-    """Per cent of test images right after learning from the first images, a fifth to choose alpha."""
-    model, cut = BlockRidgeClassifier(dtype="float32"), n_draw * 4 // 5
-    model.partial_fit(Z[:cut], labels[:cut], classes=classes)
-    held = labels[cut:n_draw]
-    best = np.nanargmax(model.scores(Z[cut:n_draw], held, alphas=ALPHAS))
-    model.partial_fit(Z[cut:n_draw], held).solve(ALPHAS[best])
-    return 100 * model.score(Z[n_draw:], labels[n_train : n_train + test_draw])
+def draw_accuracy(Z):
+    """Test accuracy in per cent with the features of one draw."""
+    test_labels = labels[n_train : n_train + DRAW_TEST]
+    return accuracy_of_draw(Z, labels[:DRAW_TRAIN], test_labels, classes, ALPHAS)
 
 
-def features_fewn(layer, kind):
-    parts = (0, n_draw), (n_train, n_train + test_draw)
-    return np.concatenate([transformed(layer, kind, *part) for part in parts])
+def draw_features(layer, kind):
+    train = transformed(layer, kind, 0, DRAW_TRAIN)
+    test = transformed(layer, kind, n_train, n_train + DRAW_TEST)
+    return np.concatenate([train, test])
 
 
+# %% [markdown]
+# All draws are computed as one large set of templates, which is then divided: each part, scaled up,
+# is a feature map by itself.
+
+
+# %%
 @run.cache
 def draws(kind, multiple, widths=STATED):
     """Accuracies of random Fourier features, one for each draw of templates."""
-    layer = first_layer(kind, multiple, n_draws * s_few, widths=widths, r=r_few)
-    Z = features_fewn(layer, kind).reshape(n_draw + test_draw, 2, n_draws, s_few)
-    Z *= np.sqrt(np.float32(n_draws))  # each draw is a feature map of its own
-    return np.array([accuracy_of(Z[:, :, i].reshape(len(Z), -1)) for i in range(n_draws)])
+    n_templates = N_DRAWS * DRAW_TEMPLATES
+    layer = first_layer(kind, multiple, n_templates, n_elements=N_FEW_ELEMENTS, widths=widths)
+    Z = draw_features(layer, kind).reshape(DRAW_TRAIN + DRAW_TEST, 2, N_DRAWS, DRAW_TEMPLATES)
+    Z *= np.sqrt(np.float32(N_DRAWS))  # each draw is a feature map by itself
+    accuracies = []
+    for draw in range(N_DRAWS):
+        accuracies.append(draw_accuracy(Z[:, :, draw].reshape(len(Z), -1)))
+    return np.array(accuracies)
 
 
 @run.cache
 def draws_of_landmarks(multiple):
     """The same with training images in place of random templates."""
-    found = []
-    for draw in range(n_draws):
-        layer = first_layer("local", multiple, s_few, r=r_few, features="nystrom", draw=draw)
-        found.append(accuracy_of(features_fewn(layer, "local")))
-    return np.array(found)
+    accuracies = []
+    for draw in range(N_DRAWS):
+        layer = landmark_layer(multiple, DRAW_TEMPLATES, n_elements=N_FEW_ELEMENTS, draw=draw)
+        accuracies.append(draw_accuracy(draw_features(layer, "local")))
+    return np.array(accuracies)
 
 
+# %% [markdown]
+# Four sets of draws: the stated densities, densities twice as wide, landmarks, and no group.
+# Differences are taken draw by draw, so that most of the noise cancels.
+
+# %%
 stated = draws("local", first["local"])
 plain = draws("original", first["original"])
 landmarks = draws_of_landmarks(nystrom)
 wider = draws("local", first["local"], (2, 2, 2))
-compared = {"local, stated densities": stated, "local, all three twice as wide": wider}
-compared |= {"local, landmarks": landmarks, "original": plain}
+compared = {
+    "local, stated densities": stated,
+    "local, all three twice as wide": wider,
+    "local, landmarks": landmarks,
+    "original": plain,
+}
+table = []
+for name, accuracies in compared.items():
+    gain = f"{mean_se(accuracies - stated):+.2f}"
+    table.append({"features": name, "accuracy (%)": f"{mean_se(accuracies):.2f}", "gain": gain})
 run.table(
-    [
-        {
-            "features": name,
-            "accuracy (%)": f"{mean_se(x):.2f}",
-            "gain": f"{mean_se(x - stated):+.2f}",
-        }
-        for name, x in compared.items()
-    ],
+    table,
     "draws",
-    caption=f"Test accuracy, {n_draw:,} images to learn from, {s_few:,} templates, {r_few} "
-    f"elements: mean and standard error over {n_draws} draws of templates; gain: over the stated "
-    "densities, draw by draw.",
+    caption=f"Test accuracy, {DRAW_TRAIN:,} images to learn from, {DRAW_TEMPLATES:,} templates, "
+    f"{N_FEW_ELEMENTS} elements: mean and standard error over {N_DRAWS} draws of templates; gain: "
+    "over the stated densities, draw by draw.",
 )
 
 # %% [markdown]
+# Two statements of section 4.3 rest on these draws: Nystrom features reach the same accuracy, and
+# wider densities hurt.
+
+# %% tags=["claims"]
+source = f"a draw of templates, from {N_DRAWS} draws of {DRAW_TEMPLATES:,}"
+if not run.quick:
+    run.claim(
+        "raj2017/cifar-nystrom-same",
+        value=landmarks_at_size - results["local"][0],
+        se=(landmarks - stated).std(ddof=1),
+        repetitions=1,
+        spread=source,
+        note=f"{landmarks_at_size:.2f} % with {N_TEMPLATES:,} landmarks, "
+        f"{results['local'][0]:.2f} % with as many templates; bandwidths {nystrom:g} and "
+        f"{first['local']:g} times the median heuristic's",
+    )
+    run.claim(
+        "raj2017/cifar-wider-hurts",
+        order="stated > all three wider",
+        scores={"stated": stated, "all three wider": wider},
+        paired=True,
+        note="the paper states neither how much wider nor in which unit it shifts (pixels here); "
+        "notebook local_group scans each density",
+    )
+
+# %% [markdown]
 # ## Table 3
+#
+# The local average gains with one layer and with two. The error of each number is the standard
+# deviation of a draw of templates, from the draws above.
 
 # %%
 PAPER = {"original": [61.02, 62.79], "local": [64.19, 67.32]}
 NAMES = {"original": "Original (RF)", "local": "LGIKA"}
 spread = {"original": plain.std(ddof=1), "local": stated.std(ddof=1)}
-table = [
-    {"method": NAMES[kind], "layers": k, "paper": paper, "here": f"{here:.2f} ± {spread[kind]:.2f}"}
-    for kind in NAMES
-    for k, paper, here in zip((1, 2), PAPER[kind], results[kind], strict=True)
-]
+table = []
+for kind, name in NAMES.items():
+    for i, paper in enumerate(PAPER[kind]):
+        here = f"{results[kind][i]:.2f} ± {spread[kind]:.2f}"
+        table.append({"method": name, "layers": i + 1, "paper": paper, "here": here})
 run.table(
     table,
     "table3",
@@ -397,83 +572,47 @@ run.table(
     "draws above." + (" Made-up textures, not comparable." if run.quick else ""),
 )
 
-# %%
+# %% [markdown]
+# The figure compares both rows with the paper's, which lie higher by several points: the quick
+# profile, which has other images, leaves the paper's numbers out.
+
+# %% tags=["hide-input"]
 curves = {}
 for kind, look in (("original", "rff"), ("local", "lgika")):
-    curves[f"{NAMES[kind]}, here"] = (look, results[kind], {"error": [spread[kind]] * 2})
+    error = [spread[kind], spread[kind]]
+    curves[f"{NAMES[kind]}, here"] = (look, results[kind], {"error": error})
     if not run.quick:
         curves[f"{NAMES[kind]}, paper"] = (look, PAPER[kind], {"ls": ":", "marker": "*"})
-gains = [local - original for original, local in zip(*results.values(), strict=True)]
+gains = [results["local"][i] - results["original"][i] for i in range(2)]
+title = f"Local averages gain {gains[0]:+.1f} and {gains[1]:+.1f} points"
+if run.quick:
+    title += ", made-up textures"
 fig, axis = plt.subplots(figsize=(6.4, 3.8))
-title = f"Local averages: {gains[0]:+.1f} and {gains[1]:+.1f} points"
-title += ", made-up textures" if run.quick else ""
 panel(axis, [1, 2], curves, xlabel="layers", ylabel="test accuracy (%)", title=title)
 run.figure(fig, "table3", caption="Bars: two standard deviations of a draw of templates.")
 
 # %% [markdown]
-# ## What any number of features can reach
-#
-# More templates bring random features nearer to their kernel, and no further. Here is ridge
-# regression with the first row's kernel itself, and with its mean over mirror images, which the
-# paper does not take. Images kept back choose the ridge; all images take the last one chosen.
+# The claims of Table 3 take the spread of the draws as the error of each number, because the run at
+# full size is made once.
 
-# %%
-RIDGES = np.array([0.01, 0.03, 0.1, 0.3, 1, 3])  # beside a kernel whose diagonal is one
-SIZES = [int(n_train / part) for part in (25, 10, 5, 2.5, 1)]  # images to learn from
-
-
-@run.cache
-def exact_curve(multiple, mirrored):
-    """Per cent of the test images right with the exact kernel, by number of images learnt from."""
-    base = Gaussian(first_layer("original", multiple, 1, r=1).gamma_)
-    orders = [np.arange(3072), np.arange(3072).reshape(32, 32, 3)[:, ::-1].ravel()][: 1 + mirrored]
-    views = [pixels(0, len(images))[:, order] @ principal(seed)[0].T for order in orders]
-    pairs = list(product(views, views))
-
-    def kernel(start, stop, n):
-        rows = np.empty((stop - start, n), dtype=np.float32)
-        for a in range(start, stop, 500):  # a second array of this size would not fit
-            some = slice(a, min(a + 500, stop))
-            rows[a - start : a - start + 500] = np.mean([base(x[some], z[:n]) for x, z in pairs], 0)
-        return rows
-
-    Y = np.where(labels[:n_train, None] == classes, np.float32(1), 0) - np.float32(1 / len(classes))
-    cut, ridges, best, found = n_train - held, RIDGES, 0, []
-    for n in SIZES:
-        ridges = RIDGES if n <= cut else ridges[[best]]
-        duals = solve_ridges(lambda n=n: kernel(0, n, n).T, Y[:n], ridges, safe=0)  # symmetric
-        right = classes[(kernel(cut, len(images), n) @ duals).argmax(axis=2)] == labels[cut:]
-        best = right[:, :held].mean(axis=1).argmax()
-        found.append(100 * right[best, held:].mean())
-    return found
-
-
-exact = {way: exact_curve(first["original"], way == "mirrored") for way in ("plain", "mirrored")}
-curves = {f"kernel, {way}": ("exact-kernel", found) for way, found in exact.items()}
-curves["templates"] = ("rff", results["original"][:1], {"x": [n_train]})
-curves["averaged"] = ("lgika", results["local"][:1], {"x": [n_train]})
+# %% tags=["claims"]
 if not run.quick:
-    curves["paper"] = ("rff", PAPER["original"][:1], {"x": [n_train], "marker": "*"})
-title = "The kernel itself: {:.1f} %, mirrored {:.1f} %".format(*(y[-1] for y in exact.values()))
-title += ", made-up textures" if run.quick else f"; paper {PAPER['original'][0]} %"
-fig, axis = plt.subplots(figsize=(6.4, 3.8))
-words = {"xlabel": "images to learn from", "ylabel": "test accuracy (%)", "title": title}
-panel(axis, SIZES, curves, log="x", **words)
-run.figure(fig, "exact", caption="One layer; templates, plain and averaged, learn from all images.")
-
-# %% [markdown]
-# ## What the paper states
-
-# %%
-if not run.quick:
-    says = f"a draw of templates, from {n_draws} draws of {s_few:,}"
-    notes = {
-        "original": f"bandwidths {first['original']:g} and {second['original']} times the median's",
-        "local": f"averaging adds {gains[0]:.1f} and {gains[1]:.1f} points (paper: 3.2 and 4.5)",
-    }
-    for claim, kind in {"raj2017/table3-rf": "original", "raj2017/table3-lgika": "local"}.items():
-        how = {"se": [spread[kind]] * 2, "repetitions": 1, "spread": says, "note": notes[kind]}
-        run.claim(claim, value=results[kind], **how)
+    run.claim(
+        "raj2017/table3-rf",
+        value=results["original"],
+        se=[spread["original"]] * 2,
+        repetitions=1,
+        spread=source,
+        note=f"bandwidths {first['original']:g} and {both['original']} times the median's",
+    )
+    run.claim(
+        "raj2017/table3-lgika",
+        value=results["local"],
+        se=[spread["local"]] * 2,
+        repetitions=1,
+        spread=source,
+        note=f"averaging adds {gains[0]:.1f} and {gains[1]:.1f} points (paper: 3.2 and 4.5)",
+    )
     run.claim(
         "raj2017/table3-order",
         order=[
@@ -483,30 +622,70 @@ if not run.quick:
             "LGIKA, 2 layers > LGIKA, 1 layer",
         ],
         scores={
-            f"{name}, {layers}": Score(results[kind][i], spread[kind])
-            for kind, name in (("original", "RF"), ("local", "LGIKA"))
-            for i, layers in enumerate(("1 layer", "2 layers"))
+            "RF, 1 layer": Score(results["original"][0], spread["original"]),
+            "RF, 2 layers": Score(results["original"][1], spread["original"]),
+            "LGIKA, 1 layer": Score(results["local"][0], spread["local"]),
+            "LGIKA, 2 layers": Score(results["local"][1], spread["local"]),
         },
-        note=f"error of each number: the spread of {says}",
+        note=f"error of each number: the spread of {source}",
     )
-    run.claim(
-        "raj2017/cifar-nystrom-same",
-        value=landmarks_at_size - results["local"][0],
-        se=(landmarks - stated).std(ddof=1),
-        repetitions=1,
-        spread=says,
-        note=f"{landmarks_at_size:.2f} % with {n_templates[0]:,} landmarks, "
-        f"{results['local'][0]:.2f} % with as many templates; bandwidths {nystrom:g} and "
-        f"{first['local']:g} times the median heuristic's",
-    )
-    run.claim(
-        "raj2017/cifar-wider-hurts",
-        order="stated > all three wider",
-        scores={"stated": stated, "all three wider": wider},
-        paired=True,
-        note="the paper says neither how much wider nor in which unit it shifts (pixels here); "
-        "notebook local_group scans each density",
-    )
+
+# %% [markdown]
+# ## The limit of any number of features
+#
+# More templates bring random features nearer to their kernel, and no further. Here is ridge
+# regression with the first row's kernel itself, and with its mean over mirror images, which the
+# paper does not take. The kernel is better than its features, and mirror images add more. Images
+# kept back choose the ridge; all images take the last one chosen.
+
+# %%
+RIDGES = np.array([0.01, 0.03, 0.1, 0.3, 1, 3])  # the kernel's diagonal is one
+SIZES = [int(n_train / part) for part in (25, 10, 5, 2.5, 1)]  # images to learn from
+
+
+@run.cache
+def exact_curve(multiple, mirrored):
+    """Test accuracies in per cent with the exact kernel, by number of images learnt from."""
+    unit = median_gamma(points("original", 0, 2000), random_state=seed)
+    base = Gaussian(multiple * unit)
+    order = np.arange(N_PIXELS)
+    mirror = order.reshape(32, 32, 3)[:, ::-1].ravel()
+    orders = [order, mirror] if mirrored else [order]
+    components = principal(seed)[0]
+    views = [pixels(0, len(images))[:, order] @ components.T for order in orders]
+    return accuracy_by_size(base, views, labels, n_train, N_HELD_OUT, SIZES, RIDGES, classes)
+
+
+exact = exact_curve(first["original"], mirrored=False)
+exact_mirrored = exact_curve(first["original"], mirrored=True)
+
+# %% [markdown]
+# Points at the right end are the accuracies of random features from Table 3, with all images.
+
+# %% tags=["hide-input"]
+curves = {
+    "kernel, plain": ("exact-kernel", exact),
+    "kernel, mirrored": ("exact-kernel", exact_mirrored),
+    "templates": ("rff", results["original"][:1], {"x": [n_train]}),
+    "averaged": ("lgika", results["local"][:1], {"x": [n_train]}),
+}
+title = f"The kernel itself reaches {exact[-1]:.1f} %, mirrored {exact_mirrored[-1]:.1f} %"
+if run.quick:
+    title += ", made-up textures"
+else:
+    title += f"; paper {PAPER['original'][0]} %"
+    curves["paper"] = ("rff", PAPER["original"][:1], {"x": [n_train], "marker": "*"})
+fig, axis = plt.subplots(figsize=(6.4, 3.8))
+panel(
+    axis,
+    SIZES,
+    curves,
+    log="x",
+    xlabel="images to learn from",
+    ylabel="test accuracy (%)",
+    title=title,
+)
+run.figure(fig, "exact", caption="One layer; templates, plain and averaged, learn from all images.")
 
 # %% [markdown]
 # ## Below a convolutional network
@@ -517,27 +696,31 @@ if not run.quick:
 
 # %%
 @run.cache
-def network_accuracy(random_state, recipe):
-    """Per cent of the test images right."""
-    network = ResidualNetwork((32, 32, 3), random_state=random_state, **recipe)
+def network_accuracy(random_state):
+    """Test accuracy in per cent."""
+    network = ResidualNetwork((32, 32, 3), random_state=random_state, **NETWORK)
     network.fit(pixels(0, n_train), labels[:n_train])
     return 100 * network.score(pixels(n_train, len(images)), labels[n_train:])
 
 
-if network_seeds:
-    networks = np.array([network_accuracy(s, recipe) for s in network_seeds])
+networks = np.array([network_accuracy(random_state) for random_state in NETWORK_SEEDS])
+if NETWORK_SEEDS:
     run.say(
         "The network is right on {net:.1f} %, two local layers on {ours:.1f} %.",
         net=networks.mean(),
         ours=results["local"][1],
     )
-    if not run.quick:
-        two = Score(results["local"][1], spread["local"])
-        run.claim(
-            "raj2017/cifar-below-cnn",
-            order="network > local, two layers",
-            scores={"network": networks, "local, two layers": two},
-        )
+
+# %% tags=["claims"]
+if not run.quick:
+    run.claim(
+        "raj2017/cifar-below-cnn",
+        order="network > local, two layers",
+        scores={
+            "network": networks,
+            "local, two layers": Score(results["local"][1], spread["local"]),
+        },
+    )
 
 # %% [markdown]
 # **Where we differ.** Two numbers from each template in place of one, and fewer of them in the

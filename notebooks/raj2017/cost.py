@@ -9,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# # What orbit features cost, and how to pay less
+# # Remark 4: the cost of orbit features, and how to pay less
 #
 # *Raj et al. (2017), remark (4) of section 2.2.2.*
 #
@@ -35,10 +35,12 @@ r: int = 100  # random angles, as in the paper
 import time
 import tracemalloc
 import warnings
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _aims import Aim
 
 from invariance.companion import Run, colour, fit_rate, panel
 from invariance.datasets import load_digits_images, load_mnist
@@ -49,11 +51,27 @@ from invariance.orbits import CircleProducts
 
 run = Run("raj2017/cost", profile=profile, seed=seed, kappa=kappa, r=r)
 
+# %% [markdown]
+# The quick profile has fewer images and templates; ratios of times are then not informative.
+
 # %% tags=["settings"]
-n, s, m = (256, 128, 128) if run.quick else (2048, 512, 2048)  # images, templates, for the kernel
-draws, n_rounds = (range(3), 3) if run.quick else (range(10), 5)
-rows, s_table = (64, 500) if run.quick else (256, 7000)  # for memory
-n_table = 12_000
+N_TABLE = 12_000  # images of Table 2
+if run.quick:
+    N_IMAGES = 256
+    N_TEMPLATES = 128
+    N_KERNEL_IMAGES = 128
+    N_DRAWS = 3  # of templates
+    N_ROUNDS = 3  # of timing
+    N_MEMORY_ROWS = 64
+    N_MEMORY_TEMPLATES = 500
+else:
+    N_IMAGES = 2048
+    N_TEMPLATES = 512
+    N_KERNEL_IMAGES = 2048
+    N_DRAWS = 10
+    N_ROUNDS = 5
+    N_MEMORY_ROWS = 256
+    N_MEMORY_TEMPLATES = 7000
 
 # %% [markdown]
 # ## The setting
@@ -64,113 +82,168 @@ n_table = 12_000
 # %%
 data = load_digits_images() if run.quick else load_mnist()
 run.uses_data(data)
-pixels = data.data.reshape(len(data.data), -1)[:n].astype(np.float32) / 255
-density, gamma = VonMises(kappa), 0.04
+pixels = data.data.reshape(len(data.data), -1)[:N_IMAGES].astype(np.float32) / 255
+density = VonMises(kappa)
+GAMMA = 0.04
 basis = AngularBasis((28, 28)).fit(pixels)
 Z = basis.transform(pixels)
 
 # %% [markdown]
 # ## Quadrature or random angles?
 #
-# The error of the pooled features, relative to 1,024 nodes, on the digits.
+# A few nodes of quadrature are as good as a hundred random angles. The figure shows the error of the
+# pooled features, relative to 1,024 nodes, on the digits.
 
 # %%
-counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
-some = Z[:200].astype(float)
+few = Z[:200].astype(float)
 
 
 def pooled(n_nodes, n_transforms, draw):
+    """Features by quadrature (n_nodes) or by random angles (n_transforms)."""
     group = basis.rotations(density, n_nodes=n_nodes)
-    how = {"n_transforms": n_transforms, "gamma": gamma, "random_state": draw}
-    return OrbitFourier(group, 50, **how).fit(some).transform(some)
+    model = OrbitFourier(group, 50, n_transforms=n_transforms, gamma=GAMMA, random_state=draw)
+    return model.fit(few).transform(few)
 
 
-references = [pooled(1024, None, draw) for draw in draws]
+references = [pooled(1024, None, draw) for draw in range(N_DRAWS)]
 size = np.sqrt(np.mean(np.square(references)))
 
 
-def error(*way):
+def relative_errors(n_nodes, n_transforms):
     """Relative errors of the features, one for each draw of templates."""
-    return [np.sqrt(np.mean((pooled(*way, i) - references[i]) ** 2)) / size for i in draws]
+    errors = []
+    for draw, reference in enumerate(references):
+        difference = pooled(n_nodes, n_transforms, draw) - reference
+        errors.append(np.sqrt(np.mean(difference**2)) / size)
+    return errors
 
 
-quadrature = np.array([error(int(c), None) for c in counts])
-random = np.array([error(None, int(c)) for c in counts])
+counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
+quadrature = np.array([relative_errors(int(count), None) for count in counts])
+random = np.array([relative_errors(None, int(count)) for count in counts])
 fit = fit_rate(counts, random)
-enough = int(counts[quadrature.mean(axis=1) <= random[-1].mean()][0])
+as_good = quadrature.mean(axis=1) <= random[-1].mean()
+enough = int(counts[as_good][0])
 
-# %%
+# %% [markdown]
+# Quadrature converges at once when its nodes resolve the density. Random angles have the usual slow
+# rate.
+
+# %% tags=["hide-input"]
 fig, axis = plt.subplots()
-slope = f"random angles, slope {fit.slope:.2f}"
 panel(
     axis,
     counts,
-    {"quadrature": ("fast", quadrature.T), slope: ("group", random.T)},
+    {
+        "quadrature": ("fast", quadrature.T),
+        f"random angles, slope {fit.slope:.2f}": ("group", random.T),
+    },
     log="xy",
     ends=0.5,
     xlabel="angles",
     ylabel="relative error of the features",
     title=f"{enough} nodes do no worse than {r} random angles",
 )
-caption = f"Means and two standard errors over {len(draws)} draws of templates."
+caption = f"Means and two standard errors over {N_DRAWS} draws of templates."
 run.figure(fig, "quadrature", caption=caption)
 
 # %% [markdown]
 # ## Blocked features against the bare product
 #
-# The paper's way: templates rotated by interpolation, once, at `fit`. The yardstick is one matrix
-# product of the same size, without and with the cosines of its entries. Then the same number of
-# random angles by angular frequencies, and quadrature, the projection on the basis counted in.
+# The paper's construction: templates rotated by interpolation, once, at `fit`. Interpolation is not
+# unitary, and the library warns of it. The yardstick is one matrix product of the same size, without and
+# with the cosines of its entries.
 
 
 # %%
-def interpolated(s, images, **how):
-    """Features of templates that are turned by interpolation, which is not unitary, and says so."""
-    group, how = Rotations((28, 28), density=density), how | {"random_state": seed}
-    model = OrbitFourier(group, s, n_transforms=r, gamma=gamma, side="second", **how)
+def interpolated(n_templates, images, block_bytes=None):
+    """Features of templates that are turned by interpolation."""
+    model = OrbitFourier(
+        Rotations((28, 28), density=density),
+        n_templates,
+        n_transforms=r,
+        gamma=GAMMA,
+        side="second",
+        block_bytes=block_bytes,
+        random_state=seed,
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return model.fit(images)
 
 
-turned = interpolated(s, pixels, block_bytes=2**30)
-columns = np.random.default_rng(seed).standard_normal((784, s * r), dtype=np.float32)
+turned = interpolated(N_TEMPLATES, pixels, block_bytes=2**30)
+columns = np.random.default_rng(seed).standard_normal((784, N_TEMPLATES * r), dtype=np.float32)
 
 
 def bare_product(function=None):
-    for start in range(0, n, 256):
+    for start in range(0, N_IMAGES, 256):
         values = pixels[start : start + 256] @ columns
         if function is not None:
             function(values, out=values)
 
 
-def projections(model):
-    """All products <x, g omega>, without what is done with them."""
+# %% [markdown]
+# Then the same number of random angles by angular frequencies, and quadrature, the projection on the
+# basis counted in; and the products $\langle x, g \omega \rangle$ alone.
+
+
+# %%
+def by_frequency(n_nodes, n_transforms=None):
+    model = OrbitFourier(
+        basis.rotations(density, n_nodes=n_nodes),
+        N_TEMPLATES,
+        n_transforms=n_transforms,
+        gamma=GAMMA,
+        random_state=seed,
+    )
+    return model.fit(Z)
+
+
+# %% [markdown]
+# The projection on the angular basis is part of the measured time, for features as for bare
+# products.
+
+
+# %%
+def features_of(model):
+    return model.transform(basis.transform(pixels))
+
+
+def project(model):
+    """Compute all products, and do nothing with them."""
     products = CircleProducts(basis.frequencies_, model.templates_, model.elements_)
     gathered = products.gather(basis.transform(pixels))
-    for a in range(0, n, 256):
-        for b in range(0, s, 128):
-            for _ in products.pairs(gathered, slice(a, a + 256), slice(b, b + 128)):
+    for row in range(0, N_IMAGES, 256):
+        for column in range(0, N_TEMPLATES, 128):
+            blocks = (slice(row, row + 256), slice(column, column + 128))
+            for _ in products.pairs(gathered, *blocks):
                 continue
 
 
-def by_frequency(n_nodes, n_transforms=None):
-    group = basis.rotations(density, n_nodes=n_nodes)
-    how = {"n_transforms": n_transforms, "gamma": gamma, "random_state": seed}
-    return OrbitFourier(group, s, **how).fit(Z)
+# %% [markdown]
+# All methods by name, in the order in which the figure shows them.
 
-
-angular = {f"{r} random angles": by_frequency(None, r)}
-angular |= {f"{k} nodes": by_frequency(k) for k in (64, enough)}
-ways = {
+# %%
+angular = {
+    f"{r} random angles": by_frequency(None, r),
+    "64 nodes": by_frequency(64),
+    f"{enough} nodes": by_frequency(enough),
+}
+methods = {
     "bare product": bare_product,
-    "product and cosines": lambda: bare_product(np.cos),
-    "blocked features": lambda: turned.transform(pixels),
+    "product and cosines": partial(bare_product, np.cos),
+    "blocked features": partial(turned.transform, pixels),
 }
 for name, model in angular.items():
-    ways[f"angular features, {name}"] = lambda model=model: model.transform(basis.transform(pixels))
+    methods[f"angular features, {name}"] = partial(features_of, model)
 for name, model in angular.items():
-    ways[f"angular projections, {name}"] = lambda model=model: projections(model)
+    methods[f"angular projections, {name}"] = partial(project, model)
+
+
+# %% [markdown]
+# Processor time of each method, in turns over several rounds. Ratios are recorded as timings, apart
+# from the results that equal seeds reproduce.
 
 
 # %%
@@ -180,38 +253,48 @@ def seconds(function):
     return time.process_time() - start
 
 
-rounds = [{name: seconds(way) for name, way in ways.items()} for _ in range(n_rounds)]
-times = {name: min(taken[name] for taken in rounds) for name in ways}
-bare, blocked = times["bare product"], times["blocked features"]
+by_round = []
+for _ in range(N_ROUNDS):
+    by_round.append({name: seconds(method) for name, method in methods.items()})
+times = {name: min(measured[name] for measured in by_round) for name in methods}
+bare = times["bare product"]
+blocked = times["blocked features"]
 ratios = {"blocked features / product and cosines": blocked / times["product and cosines"]}
 for name in angular:
     ratios[f"bare product / projections, {name}"] = bare / times[f"angular projections, {name}"]
     features = times[f"angular features, {name}"]
     ratios[f"blocked features / angular features, {name}"] = blocked / features
-for name, taken in (times | {f"ratio: {name}": ratio for name, ratio in ratios.items()}).items():
-    run.timing(name, taken)
+for name, measured in times.items():
+    run.timing(name, measured)
+for name, ratio in ratios.items():
+    run.timing(f"ratio: {name}", ratio)
 
-# %%
-fig, axis = plt.subplots(figsize=(7.4, 3.8))
+# %% [markdown]
+# Blocked features take about as long as the product that they contain; angular frequencies take a
+# fraction of it.
+
+# %% tags=["hide-input"]
 looks = ["gemm", "definition", "lgika", *["fast"] * len(angular), *["templates"] * len(angular)]
+relative = {name: measured / bare for name, measured in times.items()}
+slowest = max(list(relative.values())[3:])
+fig, axis = plt.subplots(figsize=(7.4, 3.8))
 for i, (name, look) in enumerate(zip(times, looks, strict=True)):
-    axis.barh(i, times[name] / bare, color=colour(look))
-    axis.text(times[name] / bare, i, f" {times[name] / bare:.2f}", va="center", fontsize=9)
+    axis.barh(i, relative[name], color=colour(look))
+    axis.text(relative[name], i, f" {relative[name]:.2f}", va="center", fontsize=9)
 axis.axvline(1, color=colour("bound"), linestyle=":")
 axis.set(
     yticks=range(len(times)),
     yticklabels=list(times),
     xlabel="processor time relative to the bare product",
 )
-slowest = max(list(times.values())[3:]) / bare
 fig.suptitle(f"By angular frequencies: at most {slowest:.2f} of the bare product's time")
 axis.invert_yaxis()
 run.figure(
     fig,
     "times",
     alt="Bars of times relative to the bare matrix product: "
-    + ", ".join(f"{name} {taken / bare:.2f}" for name, taken in times.items()),
-    caption=f"n = {n} images, s = {s} templates, r = {r}; one thread.",
+    + ", ".join(f"{name} {ratio:.2f}" for name, ratio in relative.items()),
+    caption=f"n = {N_IMAGES} images, s = {N_TEMPLATES} templates, r = {r}; one thread.",
 )
 
 # %% [markdown]
@@ -223,12 +306,12 @@ run.figure(
 
 # %%
 tracemalloc.start()
-large = interpolated(s_table, pixels[:rows])
-large.transform(pixels[:rows])
+large = interpolated(N_MEMORY_TEMPLATES, pixels[:N_MEMORY_ROWS])
+large.transform(pixels[:N_MEMORY_ROWS])
 peak = tracemalloc.get_traced_memory()[1]
 tracemalloc.stop()
-at_scale = peak + 4 * s_table * (n_table - rows)
-run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20)
+at_scale = peak + 4 * N_MEMORY_TEMPLATES * (N_TABLE - N_MEMORY_ROWS)
+run.timing(f"peak memory at s = {N_MEMORY_TEMPLATES}, {N_TABLE} rows, MB", at_scale / 2**20)
 
 # %% [markdown]
 # ## The exact kernel
@@ -236,44 +319,70 @@ run.timing(f"peak memory at s = {s_table}, {n_table} rows, MB", at_scale / 2**20
 # The same products give the exact kernel $k_{q,G}$ without any templates (`Average`):
 
 # %%
-K = Average(Gaussian(gamma), basis.rotations(density, n_nodes=64))
-taken = min(seconds(lambda: K(Z[:m])) for _ in range(2))
-at_table = taken * n_table * (n_table + 1) / (m * (m + 1))
+kernel = Average(Gaussian(GAMMA), basis.rotations(density, n_nodes=64))
+exact_kernel = partial(kernel, Z[:N_KERNEL_IMAGES])
+measured = min(seconds(exact_kernel), seconds(exact_kernel))
+n_pairs = N_KERNEL_IMAGES * (N_KERNEL_IMAGES + 1)
+at_table = measured * N_TABLE * (N_TABLE + 1) / n_pairs
 run.timing("exact kernel, 12,000 x 12,000, extrapolated seconds", at_table)
 
 # %% [markdown]
-# ## What was aimed at
+# ## Aims
 #
-# What this page measured beside what we wanted before writing the code. With $k$ coefficients in $M +
-# 1$ frequencies a pair takes $2 k + (2 M + 1)\, r$ multiplications instead of $d\, r$.
+# The measured values beside the aims that were set before the code was written. With $k$ coefficients in
+# $M + 1$ frequencies a pair takes $2 k + (2 M + 1)\, r$ multiplications instead of $d\, r$.
+
 
 # %%
-drawn, faster = f"{r} random angles", "times faster"
-AIMS = {
-    "features against the bare product and its cosines": (
-        ratios["blocked features / product and cosines"], "at most", 1.5, "times"),
-    f"peak memory at Table 2's size, s = {s_table:,}": (at_scale / 2**30, "below", 4, "GiB"),
-    **{f"projections against the bare product, {how}": (
-        ratios[f"bare product / projections, {how}"], "at least", 10, faster)
-       for how in ("64 nodes", drawn)},
-    **{f"features end to end, {how}": (
-        ratios[f"blocked features / angular features, {how}"], "at least", 3, faster)
-       for how in ("64 nodes", drawn)},
-    "exact kernel, 12,000 x 12,000, extrapolated": (at_table, "below", 120, "processor seconds"),
-}  # fmt: skip
-table = []
-for what, (value, how, aim, unit) in AIMS.items():
-    reached = value >= aim if how == "at least" else value <= aim
-    table.append((what, f"{how} {aim:g} {unit}", f"{value:.2f}", "yes" if reached else "no"))
-run.table(
-    pd.DataFrame(table, columns=["what", "aim", "measured", "reached"]),
-    "aims",
-    caption=f"Aims and measured values, in one run: n = {n} images, s = {s} templates, one "
-    "thread, processor time.",
+aims = [
+    Aim(
+        "features against the bare product and its cosines",
+        ratios["blocked features / product and cosines"],
+        "at most",
+        1.5,
+        "times",
+    ),
+    Aim(
+        f"peak memory at Table 2's size, s = {N_MEMORY_TEMPLATES:,}",
+        at_scale / 2**30,
+        "below",
+        4,
+        "GiB",
+    ),
+]
+COMPARED = ("64 nodes", f"{r} random angles")
+for name in COMPARED:
+    ratio = ratios[f"bare product / projections, {name}"]
+    aims.append(
+        Aim(f"projections against the bare product, {name}", ratio, "at least", 10, "times faster")
+    )
+for name in COMPARED:
+    ratio = ratios[f"blocked features / angular features, {name}"]
+    aims.append(Aim(f"features end to end, {name}", ratio, "at least", 3, "times faster"))
+aims.append(
+    Aim("exact kernel, 12,000 x 12,000, extrapolated", at_table, "below", 120, "processor seconds")
 )
-table = [(name, f"{taken:.3f}", f"{taken / bare:.2f}") for name, taken in times.items()]
-columns = ["way", "processor time (s)", "relative to the bare product"]
-run.table(pd.DataFrame(table, columns=columns), "times", caption="Numbers of the second figure.")
+
+# %% [markdown]
+# The first table holds each measured value against its aim, the second has the numbers of the
+# figure.
+
+# %%
+run.table(
+    pd.DataFrame([aim.line() for aim in aims]),
+    "aims",
+    caption=f"Aims and measured values, in one run: n = {N_IMAGES} images, s = {N_TEMPLATES} "
+    "templates, one thread, processor time.",
+)
+table = []
+for name, measured in times.items():
+    line = {
+        "way": name,
+        "processor time (s)": f"{measured:.3f}",
+        "relative to the bare product": f"{relative[name]:.2f}",
+    }
+    table.append(line)
+run.table(pd.DataFrame(table), "times", caption="Numbers of the second figure.")
 
 # %% [markdown]
 # ## Try it

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Moving templates instead of data
+# # Lemma 2.1: moving templates instead of data
 #
 # *Raj et al. (2017), section 2.2.1 and Lemma 2.1.*
 #
@@ -20,6 +20,9 @@
 # And the action must be unitary, which Lemma 2.1 claims for images, once intensities are scaled:
 #
 # $$T_g[I](x) = |J_g|^{-1/2}\, I(g^{-1} x).$$
+#
+# The lemma holds for images as functions. On pixels, interpolation spoils it for white noise, that is,
+# for random templates.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -41,16 +44,27 @@ from invariance.theory import raj2017
 
 run = Run("raj2017/lemma21", profile=profile, seed=seed, mode=mode, sigma=sigma)
 
+# %% [markdown]
+# The quick profile has fewer trials and images, and the bundled digits in place of MNIST.
+
 # %% tags=["settings"]
-trials, trials_on_images = (10, 10) if run.quick else (100, 50)
-n_images, n_samples = (10, 8) if run.quick else (50, 20)
+if run.quick:
+    N_TRIALS = 10
+    N_TRANSFER_TRIALS = 10
+    N_IMAGES = 10
+    N_ELEMENTS = 8
+else:
+    N_TRIALS = 100
+    N_TRANSFER_TRIALS = 50
+    N_IMAGES = 50
+    N_ELEMENTS = 20
 
 # %% [markdown]
 # ## The lemma on images as functions
 #
 # Images that can be evaluated anywhere, sums of Gaussian blobs, need no interpolation. Inner
 # products are integrals over the plane; on a fine grid the trapezoidal rule is exact to rounding
-# for such smooth functions. With random affine maps (rotation, scale, shear, shift):
+# for such smooth functions.
 
 # %%
 grid = np.linspace(-16, 16, 321)
@@ -59,8 +73,10 @@ plane = np.stack(np.meshgrid(grid, grid, indexing="ij"), axis=-1).reshape(-1, 2)
 
 
 def blobs(rng):
+    """A random sum of blobs, as a function of points."""
     centres = rng.uniform(-1.5, 1.5, (4, 2))
-    widths, heights = rng.uniform(0.6, 1.0, 4), rng.normal(size=4)
+    widths = rng.uniform(0.6, 1.0, 4)
+    heights = rng.normal(size=4)
 
     def image(points):
         squared = np.square(points[:, None] - centres).sum(axis=-1)
@@ -69,71 +85,92 @@ def blobs(rng):
     return image
 
 
-def moved(image, element):
+def transformed(image, element):
     """|J|^(-1/2) I(A^-1 (x - b))."""
-    matrix, shift = element[:, :2], element[:, 2]
-    scale = raj2017.jacobian_factor(matrix)
-    return lambda points: scale * image((points - shift) @ np.linalg.inv(matrix).T)
+    matrix = element[:, :2]
+    shift = element[:, 2]
+    inverse = np.linalg.inv(matrix)
+    return lambda points: raj2017.jacobian_factor(matrix) * image((points - shift) @ inverse.T)
 
 
-exact = []
-for trial in range(trials):
+# %% [markdown]
+# With random affine maps (rotation, scale, shear, shift), inner products before and after agree:
+
+# %%
+differences = []
+for trial in range(N_TRIALS):
     rng = np.random.default_rng([seed, trial])
-    pair = blobs(rng), blobs(rng)
-    turn, scale = rng.uniform(-180, 180), rng.lognormal(0, 0.3)
-    how = {"shear": rng.normal(0, 0.2), "shift": rng.normal(0, 0.5, 2)}
-    element = groups.affine_maps(turn, scale, **how)[0]
-    one, two = (image(plane) for image in pair)
-    size = cell * np.sqrt(np.sum(one**2) * np.sum(two**2))
-    after = np.prod([moved(image, element)(plane) for image in pair], axis=0)
-    exact.append(cell * abs(np.sum(after) - np.sum(one * two)) / size)
+    first = blobs(rng)
+    second = blobs(rng)
+    turn = rng.uniform(-180, 180)
+    scale = rng.lognormal(0, 0.3)
+    shear = rng.normal(0, 0.2)
+    shift = rng.normal(0, 0.5, 2)
+    element = groups.affine_maps(turn, scale, shear=shear, shift=shift)[0]
+    first_values = first(plane)
+    second_values = second(plane)
+    size = cell * np.sqrt(np.sum(first_values**2) * np.sum(second_values**2))
+    before = np.sum(first_values * second_values)
+    after = np.sum(transformed(first, element)(plane) * transformed(second, element)(plane))
+    differences.append(cell * abs(after - before) / size)
 
 # %% [markdown]
 # ## On pixels
 #
 # Turning a 28 × 28 image means interpolating, and zooming in pushes part of it out of the frame.
 # `departure_from_unitary` measures how much of the norm is lost or gained, for digits, which are
-# smooth, and for white noise, which is what a random template looks like.
+# smooth, and for white noise, which resembles a random template.
 
 # %%
 data = load_digits_images() if run.quick else load_mnist()
 run.uses_data(data)
 rng = np.random.default_rng(seed)
-digits = data.data[rng.permutation(len(data.data))[:n_images]].reshape(n_images, -1) / 255
-noise = rng.standard_normal((n_images, 784))
+rows = rng.permutation(len(data.data))[:N_IMAGES]
+digits = data.data[rows].reshape(N_IMAGES, -1) / 255
+noise = rng.standard_normal((N_IMAGES, 784))
 disc = AngularBasis((28, 28), concentration=0.999).fit(digits)
-band_limited = disc.inverse_transform(rng.standard_normal((n_images, len(disc.frequencies_))))
-
-frame, turn = (28, 28), VonMises(kappa=0.2)
-actions = {
-    "rotation, bilinear": Rotations(frame, density=turn, interpolation=1),
-    "rotation, cubic": Rotations(frame, density=turn, interpolation=3),
-    "scaling, cubic, with |J|^(-1/2)": Affine(frame, scaling=LogNormal(sigma)),
-    "scaling, cubic, without": Affine(frame, scaling=LogNormal(sigma), jacobian=False),
-    "affine of Table 3, cubic": Affine(
-        frame, rotation=VonMises(9), scaling=LogNormal(sigma), translation=groups.Normal(0.3)
-    ),
-}
+band_limited = disc.inverse_transform(rng.standard_normal((N_IMAGES, len(disc.frequencies_))))
 inputs = {"digits": digits, "white noise": noise, "band-limited noise": band_limited}
-how = {"n_samples": n_samples, "random_state": seed}
-departures = {
-    (action, kind): groups.departure_from_unitary(transformations, X, **how)
-    for action, transformations in actions.items()
-    for kind, X in inputs.items()
-}
-circle = CircleAction(disc.frequencies_, turn)
-departures["rotation, angular basis", "white noise"] = groups.departure_from_unitary(
-    circle, disc.transform(noise), random_state=seed
-)
-table = pd.Series({key: d["norm_rms"] for key, d in departures.items()}).unstack(sort=False)
-cubic = table.loc["rotation, cubic"]
+
+# %% [markdown]
+# Five interpolated actions, on three kinds of images each. Band-limited noise lies between digits
+# and white noise: it has no frequency that the pixels cannot turn.
 
 # %%
-fig, axis = plt.subplots(figsize=(7.2, 3.6))
+frame = (28, 28)
+density = VonMises(kappa=0.2)
+scaling = LogNormal(sigma)
+table3 = Affine(frame, rotation=VonMises(9), scaling=scaling, translation=groups.Normal(0.3))
+actions = {
+    "rotation, bilinear": Rotations(frame, density=density, interpolation=1),
+    "rotation, cubic": Rotations(frame, density=density, interpolation=3),
+    "scaling, cubic, with |J|^(-1/2)": Affine(frame, scaling=scaling),
+    "scaling, cubic, without": Affine(frame, scaling=scaling, jacobian=False),
+    "affine of Table 3, cubic": table3,
+}
+changes = {}  # of the norm, root mean square
+for action, group in actions.items():
+    for kind, X in inputs.items():
+        departure = groups.departure_from_unitary(group, X, n_samples=N_ELEMENTS, random_state=seed)
+        changes[action, kind] = departure["norm_rms"]
+departure = groups.departure_from_unitary(
+    CircleAction(disc.frequencies_, density), disc.transform(noise), random_state=seed
+)
+changes["rotation, angular basis", "white noise"] = departure["norm_rms"]
+table = pd.Series(changes).unstack(sort=False)
+cubic = table.loc["rotation, cubic"]
+
+# %% [markdown]
+# The Gaussian templates of random Fourier features *are* white noise. A rotation by interpolation
+# makes them weaker; templates in an angular basis avoid that.
+
+# %% tags=["hide-input"]
 looks = {"digits": "raw", "band-limited noise": "fast", "white noise": "haar"}
+fig, axis = plt.subplots(figsize=(7.2, 3.6))
+places = np.arange(len(actions))
 for i, (kind, look) in enumerate(looks.items()):
-    at, values = np.arange(len(actions)), [100 * table.loc[a, kind] for a in actions]
-    axis.barh(at + 0.26 * (i - 1), values, height=0.24, color=colour(look), label=kind)
+    values = [100 * table.loc[action, kind] for action in actions]
+    axis.barh(places + 0.26 * (i - 1), values, height=0.24, color=colour(look), label=kind)
 axis.set(
     yticks=range(len(actions)),
     yticklabels=list(actions),
@@ -153,18 +190,17 @@ run.figure(
     caption="In the angular basis white noise changes by "
     f"{table.loc['rotation, angular basis', 'white noise']:.0e}.",
 )
+
+# %% tags=["claims"]
 run.claim(
     "raj2017/lemma2.1",
-    difference=np.array(exact),
+    difference=np.array(differences),
     tolerance=1e-9,
     note=f"on pixels, interpolated cubic rotations change the norm by {cubic['digits']:.1%} (digits) "
     f"and {cubic['white noise']:.1%} (white-noise templates), root mean square",
 )
 
 # %% [markdown]
-# The Gaussian templates of random Fourier features *are* white noise. A rotation by interpolation
-# makes them weaker; templates in an angular basis avoid that.
-#
 # ## The transfer
 #
 # `OrbitFourier(side="second")` and `side="first"` on the same draws, for unitary actions. The
@@ -172,34 +208,60 @@ run.claim(
 # we apply $g^{-1}$, which is right for every single draw. Both are tested.
 
 # %%
-transfers, skewed = [], []
-planes, local = [0, 0, 1, 1, 2, 2], VonMises(kappa=1.5)
-skew = VonMises(1.5, loc=mode)
-unitary = [groups.Permutations(6), groups.CyclicShifts(6)]
-unitary += [CircleAction(planes, local), CircleAction(planes, skew)]
-for trial in range(trials_on_images):
+PLANES = [0, 0, 1, 1, 2, 2]
+symmetric = VonMises(kappa=1.5)
+skewed = VonMises(1.5, loc=mode)
+UNITARY = [
+    groups.Permutations(6),
+    groups.CyclicShifts(6),
+    CircleAction(PLANES, symmetric),
+    CircleAction(PLANES, skewed),
+]
+
+
+def features_by_side(group, side, X, draw):
+    model = OrbitFourier(group, 20, side=side, n_transforms=30, gamma=0.2, random_state=draw)
+    return model.fit_transform(X)
+
+
+# %% [markdown]
+# Transforming templates by $g$ in place of $g^{-1}$, over the whole density, gives the same
+# features if the density is symmetric, and others if it is skewed.
+
+
+# %%
+def error_without_inverse(density, X, draw):
+    """Error of features whose templates are transformed by g, over the whole density."""
+    group = CircleAction(PLANES, density, n_nodes=64)
+    model = OrbitFourier(group, 20, gamma=0.2, side="first", random_state=draw).fit(X)
+    templates = group.act(group.elements(), model.templates_)
+    waves = np.cos(np.einsum("nd,rsd->rns", X, templates) + model.phases_)
+    features = np.sqrt(2 / 20) * np.einsum("r,rns->ns", model.weights_, waves)
+    return np.abs(features - model.transform(X)).max()
+
+
+# %% [markdown]
+# Both tests on the same points, for permutations, shifts, and rotations of planes.
+
+# %%
+transfers = []
+skewed_errors = []
+for trial in range(N_TRANSFER_TRIALS):
     X = np.random.default_rng([seed, 3, trial]).standard_normal((8, 6))
-    for group in unitary:
-        how = {"n_transforms": 30, "gamma": 0.2, "random_state": trial}
-        one, two = (
-            OrbitFourier(group, 20, side=side, **how).fit_transform(X)
-            for side in ("second", "first")
-        )
-        transfers.append(np.abs(one - two).max())
-    # g instead of g^-1, over the whole density: equal for symmetric q, not for a skewed one
-    for density, found in ((local, transfers), (skew, skewed)):
-        group = CircleAction(planes, density, n_nodes=64)
-        model = OrbitFourier(group, 20, gamma=0.2, side="first", random_state=trial).fit(X)
-        moved = group.act(group.elements(), model.templates_)  # by g itself, not by its inverse
-        waves = np.cos(np.einsum("nd,rsd->rns", X, moved) + model.phases_)
-        features = np.sqrt(2 / 20) * np.einsum("r,rns->ns", model.weights_, waves)
-        found.append(np.abs(features - model.transform(X)).max())
+    for group in UNITARY:
+        second = features_by_side(group, "second", X, trial)
+        first = features_by_side(group, "first", X, trial)
+        transfers.append(np.abs(second - first).max())
+    transfers.append(error_without_inverse(symmetric, X, trial))
+    skewed_errors.append(error_without_inverse(skewed, X, trial))
+
+# %% tags=["claims"]
 run.claim(
     "raj2017/template-transfer",
     difference=np.array(transfers),
     tolerance=1e-10,
     note=f"transforming templates by g under a density that is not symmetric is off by up to "
-    f"{max(skewed):.2f}",
+    f"{max(skewed_errors):.2f}",
 )
 
 # %% [markdown]

@@ -100,6 +100,10 @@ class Counted(Permutations):
     """Permutations that count the vectors that they transform."""
 
     n_transformed = 0
+    # Only transformed vectors are counted, so no closed form may take their place.
+    aligned = Permutations.largest_inner
+    as_assignment = Permutations.largest_inner
+    mean_powers = Permutations.largest_inner
 
     def _act(self, elements, X):
         Counted.n_transformed += len(elements) * len(X)

@@ -4,19 +4,19 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ..drawing import Drawings
 from ..errors import NotebookError
 from ..files import read_text
 from ..paths import Paths
-from ..repository import Repository
+from .drawing import Drawings
 from .registration import commit_of
+from .repository import Repository
 from .results import read_results
 
 
 def older_pictures(paths: Paths) -> list[str]:
     """Published figures that their notebook would draw otherwise today: ``paper/name: figure``.
 
-    A figure is compared with the digest that its run recorded (`invariance.companion.drawing`), and
+    A figure is compared with the digest that its run recorded (`drawing`), and
     without one with the notebook of the commit that the results name. Figures without either are
     left out.
     """

@@ -38,9 +38,9 @@ from typing import Any
 from ..errors import CompanionError, LedgerError
 from ..files import file_digest, read_text
 from ..paths import Paths
-from ..repository import NO_REPOSITORY, SHALLOW, Repository
 from .claims import Claim, Ledger, parse_ledger
 from .guard import departures, recorded_digests
+from .repository import NO_REPOSITORY, SHALLOW, Repository
 from .results import read_results
 from .settings import parse_settings, protocol_digest, registered, settings_digest
 

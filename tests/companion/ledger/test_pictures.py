@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
-from invariance.companion.drawing import Drawings
+from invariance.companion.ledger.drawing import Drawings
 from invariance.companion.ledger.pictures import older_pictures
 from invariance.companion.runner.batch import run_notebooks
 

@@ -25,7 +25,8 @@ from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.registration import statement_digest
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.provenance import closure
-from invariance.companion.run.cache import CacheError, _computes, _leads_on
+from invariance.companion.run.cache import CacheError
+from invariance.companion.run.code import computes, imports_count
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
@@ -334,9 +335,9 @@ class Harm:
 
 def test_the_key_of_the_code_leaves_the_machinery_out():
     source = "from invariance.companion import Run, fit_rate\nimport invariance.groups"
-    files = closure(source, through=_leads_on)
+    files = closure(source, through=imports_count)
     assert {"invariance", "invariance.groups"} <= set(files)
-    assert "invariance.companion.run.run" in {name for name in files if not _computes(name)}
+    assert "invariance.companion.run.run" in {name for name in files if not computes(name)}
     reached = closure(f"import {', '.join(files)}")
     assert "invariance.companion.run.recording" in set(reached) - set(files)
 

@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from .paths import Paths
+from ..paths import Paths
 
 NO_REPOSITORY = "no git repository here"
 SHALLOW = "commit beyond this shallow clone"

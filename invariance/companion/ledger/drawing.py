@@ -11,7 +11,7 @@ import ast
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 
-from .source import code_cells, parse_code
+from ..source import code_cells, parse_code
 
 _RECORDS = {"claim", "say", "table", "timing", "uses_data"}
 _DEFINED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef

@@ -99,7 +99,7 @@ def test_check_says_what_run_is_to_be_given(project):
     for given in ("", ", width=2.0"):
         project.source(name).write_text(text.replace(", width=width", given), "utf-8")
         (found,) = consistency.problems(project)
-        assert "p/a: Run is not given width" in found
+        assert "p/a: Run is called without width" in found
         assert 'run = Run("p/a", profile=profile, seed=seed, width=width)' in found
 
 
@@ -111,7 +111,7 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     run.claim("demo/number", value=98.0, exact="made up")
     run.table([{"x": 1}], "numbers")
     stored = folder / "results.json"
-    assert "demo/number is short, and no note says why" in "\n".join(consistency.problems(project))
+    assert "demo/number is short, and no note explains it" in "\n".join(consistency.problems(project))
     content = json.loads(stored.read_text("utf-8"))
     content["claims"]["demo/number"]["note"] = "half as many samples"
     stored.write_text(json.dumps(content), "utf-8")
@@ -128,8 +128,8 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     stored.write_text(json.dumps(content), "utf-8")
     (folder / "numbers.csv").unlink()
     found = "\n".join(consistency.problems(project))
-    assert "the numbers of demo/number are not what its verdict needs" in found
-    assert "names the file numbers.csv, which is not there" in found
+    assert "the numbers of demo/number do not suit its kind" in found
+    assert "names the file numbers.csv, which is missing" in found
 
     stored.write_text("{", "utf-8")
     assert "not readable as results" in "\n".join(consistency.problems(project))

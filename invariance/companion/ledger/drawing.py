@@ -1,10 +1,10 @@
-"""The code that draws a figure of a notebook, so that an older picture of it can be told.
+"""The code that draws a figure of a notebook, digested: `Drawings`.
 
-It is the cell that calls `run.figure` with the figure's name, without what that cell records or
-prints, and the functions and classes that the cell uses, directly or through others, in the
-notebook and in the modules beside it (``_*.py``). Comments, formatting and docstrings play no part,
-and neither do the numbers that are drawn: they are results, and the claims of a notebook are judged
-by them.
+The digest shows whether a published picture is older than the code. It covers the cell that calls
+`run.figure` with the figure's name, without its calls that record or print, and the functions and
+classes that the cell uses, directly or indirectly, in the notebook and in the modules beside it
+(``_*.py``). Comments, formatting and docstrings do not matter. Neither do the drawn numbers: they
+are results, which the notebook's claims judge.
 """
 
 import ast
@@ -13,78 +13,95 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..source import code_cells, parse_code
 
-_RECORDS = {"claim", "say", "table", "timing", "uses_data"}
-_DEFINED = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_RECORDING_METHODS = {"claim", "say", "table", "timing", "uses_data"}
+_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class Drawings:
     """The code of a notebook that draws its figures.
 
-    `notebook` is the text of a notebook, `beside` holds the sources of modules beside it by name. A
-    `NotebookError` if one of them is not Python.
+    `notebook` is the text of a notebook; `helpers` holds the sources of the modules beside it, by
+    file name. Raises `NotebookError` if one of them is not Python.
     """
 
-    def __init__(self, notebook: str, beside: Mapping[str, str]) -> None:
+    def __init__(self, notebook: str, helpers: Mapping[str, str]) -> None:
         self._cells = [_parsed(cell, "a cell") for cell in code_cells(notebook)]
-        modules = [_parsed(source, name) for name, source in sorted(beside.items())]
-        trees = (*modules, *self._cells)
-        self._known = {n.name: n for tree in trees for n in tree.body if isinstance(n, _DEFINED)}
+        modules = [_parsed(source, name) for name, source in sorted(helpers.items())]
+        self._definitions: dict[str, ast.stmt] = {}
+        for tree in (*modules, *self._cells):
+            for node in tree.body:
+                if isinstance(node, _DEFINITION):
+                    self._definitions[node.name] = node
 
     def digest(self, figure: str) -> str | None:
-        """Sixteen digits of the code that draws a figure; None if it is not found."""
-        start = _emitting(self._cells, figure)
-        if not start:  # a function beside the notebook draws it
-            start = _emitting([ast.Module([n], []) for n in self._known.values()], figure)
-        if not start:
+        """Return 16 digits that identify the code that draws a figure; None if there is none."""
+        statements = _drawing_statements(self._cells, figure)
+        if not statements:
+            # A function of the notebook or of a module beside it may save the figure.
+            functions = [ast.Module([node], []) for node in self._definitions.values()]
+            statements = _drawing_statements(functions, figure)
+        if not statements:
             return None
-        used: set[str] = set()
-        waiting: list[ast.AST] = list(start)
-        while waiting:
-            for name in _names(waiting.pop()) & self._known.keys() - used:
-                used.add(name)
-                waiting.append(self._known[name])
-        parts = [*map(ast.dump, start), *(ast.dump(self._known[name]) for name in sorted(used))]
+        parts = [ast.dump(statement) for statement in statements]
+        for name in sorted(self._used_by(statements)):
+            parts.append(ast.dump(self._definitions[name]))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
+    def _used_by(self, statements: Iterable[ast.stmt]) -> set[str]:
+        """Return the names of all definitions that statements use, directly or indirectly."""
+        used: set[str] = set()
+        waiting = list(statements)
+        while waiting:
+            names = _names(waiting.pop()) & self._definitions.keys()
+            for name in names - used:
+                used.add(name)
+                waiting.append(self._definitions[name])
+        return used
 
-def _parsed(code: str, what: str) -> ast.Module:
-    """A syntax tree without docstrings."""
-    tree = parse_code(code, what)
+
+def _parsed(code: str, title: str) -> ast.Module:
+    """Return a syntax tree without docstrings."""
+    tree = parse_code(code, title)
     for node in ast.walk(tree):
-        if isinstance(node, _DEFINED) and ast.get_docstring(node) is not None:
+        if isinstance(node, _DEFINITION) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return tree
 
 
-def _emitting(trees: Iterable[ast.Module], figure: str) -> list[ast.stmt]:
-    """Statements of the first tree that saves a figure under a name; or under a computed one."""
-    computed: list[ast.stmt] = []
+def _drawing_statements(trees: Iterable[ast.Module], figure: str) -> list[ast.stmt]:
+    """Return the statements of the first tree that saves a figure under this name.
+
+    If there is none, return those of all trees that save a figure under a computed name.
+    """
+    with_computed_name: list[ast.stmt] = []
     for tree in trees:
-        names = list(_saved(tree))
-        kept = [node for node in tree.body if not _only_records(node)]
+        names = list(_figure_names(tree))
+        statements = [node for node in tree.body if not _only_records(node)]
         if figure in names:
-            return kept
+            return statements
         if None in names:
-            computed += kept
-    return computed
+            with_computed_name += statements
+    return with_computed_name
 
 
-def _saved(tree: ast.AST) -> Iterator[str | None]:
-    """Names of the figures that are saved; None for one that is computed."""
+def _figure_names(tree: ast.AST) -> Iterator[str | None]:
+    """Yield the names of the figures that are saved; None for a name that is computed."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "figure":
-            named = [keyword.value for keyword in node.keywords if keyword.arg == "name"]
-            given = [*node.args[1:2], *named]
-            if given:  # matplotlib's own figure(...) takes no second argument here
-                value = getattr(given[0], "value", None)
-                yield value if isinstance(value, str) else None
+        if not isinstance(node, ast.Call) or getattr(node.func, "attr", "") != "figure":
+            continue
+        arguments = node.args[1:2]
+        arguments += [keyword.value for keyword in node.keywords if keyword.arg == "name"]
+        if arguments:  # matplotlib's own figure(...) has no second argument here.
+            name = getattr(arguments[0], "value", None)
+            yield name if isinstance(name, str) else None
 
 
 def _only_records(node: ast.stmt) -> bool:
-    """Whether a statement is a call such as ``run.claim(...)``, which draws nothing."""
-    call = node.value if isinstance(node, ast.Expr) else None
-    return isinstance(call, ast.Call) and getattr(call.func, "attr", "") in _RECORDS
+    """Return whether a statement is a call such as ``run.claim(...)``, which draws nothing."""
+    if not isinstance(node, ast.Expr) or not isinstance(node.value, ast.Call):
+        return False
+    return getattr(node.value.func, "attr", "") in _RECORDING_METHODS
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}

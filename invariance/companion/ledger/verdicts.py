@@ -290,13 +290,11 @@ def _gap(
     pair: Mapping[str, Any], scores: Mapping[str, Any], recorded: Mapping[str, Any]
 ) -> _GapVerdict:
     """Return the verdict on one gap of an order, and its reason."""
-    gap = pair["gap"]
-    se = pair["se"]
     relation = _relation_of_gap(pair, scores, recorded)
     verdicts = {"holds": "matched", "is reversed": "violated"}
     paired = "paired " if pair["paired"] else ""
-    shown_gap = 0.0 if _is_level(pair, scores) else gap
-    shown_se = se if se > TINY else 0.0
+    shown_gap = 0.0 if _is_level(pair, scores) else pair["gap"]
+    shown_se = pair["se"] if pair["se"] > TINY else 0.0
     sizes = f"gap {number(shown_gap)}, {paired}standard error {number(shown_se)}"
     reason = f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: {sizes}"
     return _GapVerdict(verdicts.get(relation, "inconclusive"), reason)

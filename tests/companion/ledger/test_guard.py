@@ -97,7 +97,9 @@ def test_a_file_that_nobody_recorded_is_found(guarded):
     record_digests(guarded, guarded.figures / "demo/a")
     assert alterations(guarded) == []
     (guarded.figures / "demo/a/more.csv").unlink()
-    assert alterations(guarded) == ["figures/demo/a/more.csv: recorded, and not there"]
+    assert alterations(guarded) == [
+        "figures/demo/a/more.csv: is recorded in SHA256SUMS, but missing"
+    ]
     (guarded.figures / "demo/a/more.csv").symlink_to("/etc/hostname")
     assert "is not what was recorded" in alterations(guarded)[0]
 

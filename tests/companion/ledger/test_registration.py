@@ -218,9 +218,9 @@ def test_settings_are_part_of_what_is_registered(repository):
 @pytest.mark.parametrize(
     ("now", "said"),
     [
-        ("verdict: matched", "verdict is another"),
+        ("verdict: matched", "verdict has changed"),
         ("verdict: short, ", ""),
-        (None, "is gone"),
+        (None, "is missing"),
     ],
 )
 @pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])

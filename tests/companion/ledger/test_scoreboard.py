@@ -95,7 +95,10 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     assert "Of the 2 reproduced, 0 are weakly tested and 0 rest on" in lines[0]
     assert "| [Demo](notebooks/demo) | 9 | 2 | 2 | 5 |" in lines
     assert "| all | 9 | 2 | 2 | 5 |" in lines
-    assert "2 are not (2 violated): [which, and why](figures/FAILURES.md)." in lines
+    assert (
+        "2 claims are not reproduced (2 violated): [which ones, and why](figures/FAILURES.md)."
+        in lines
+    )
     assert "Registered before the run, statement and protocol: shown for 0 of 4 results." in said
     assert len(lines) < 15 and sum(line.endswith(".") for line in lines) == 4
     failures = (project.figures / "FAILURES.md").read_text("utf-8")
@@ -171,8 +174,8 @@ def test_what_no_protocol_announced_does_not_count(project):
     publish(project, "demo/c", "near")  # the ledger holds no protocol for it
     said = board(project)
     assert said.startswith("**0 of the 9 claims are reproduced**")
-    assert "4 were not measured by the registered protocol and do not count" in said
-    assert "by the rules of their time 3 were reproduced." in said
+    assert "4 claims were not measured by the registered protocol and do not count" in said
+    assert "by the rules of their time, 3 were reproduced." in said
     assert "| all | 9 | 0 | 0 | 5 | 4 |" in said
     assert "violated" not in (project.figures / "FAILURES.md").read_text("utf-8")
 
@@ -249,7 +252,7 @@ def test_a_readme_that_is_no_text_is_named(project):
 
 @pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
 def test_markers_must_stand_once_and_in_order(text):
-    with pytest.raises(ScoreboardError, match="once, where it shall stand"):
+    with pytest.raises(ScoreboardError, match="once, at the place where it belongs"):
         with_scoreboard(text, "board")
 
 

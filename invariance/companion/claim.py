@@ -38,7 +38,7 @@ def fresh(paths: Paths, row: Row, profile: str) -> Row:
 def told(paths: Paths, row: Row) -> dict[str, str]:
     """Return the lines that describe a claim, by their titles, without empty ones."""
     claim = row.claim
-    data = "generated data" if claim.data == "generated" else "real data"
+    data = {"full": "real data", "generated": "generated data"}[claim.data]
     lines = {
         "claim": f"{claim.id}, {claim.kind}, {data}",
         "source": row.where,
@@ -57,7 +57,7 @@ def told(paths: Paths, row: Row) -> dict[str, str]:
 
 
 def _printed(claim: Claim) -> str:
-    """Return the paper's numbers with their unit; empty if it prints none."""
+    """Return the paper's numbers with their unit; empty if there are no numbers."""
     text = f"{claim.printed} {claim.unit}".strip()
     if text and claim.better in ("higher", "lower"):
         text += f", {claim.better} is better"
@@ -90,7 +90,9 @@ def _cost(paths: Paths, notebook: str) -> str:
         memory = f"at least {memory}"
     text = f"{seconds}, {memory}"
     processor = spent["hardware"].get("processor")
-    return f"{text}, on {processor}" if processor else text
+    if processor:
+        text += f", on {processor}"
+    return text
 
 
 def duration(seconds: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -88,8 +89,8 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
 
 def _with_colours(shape: tuple[int, ...]) -> tuple[int, int, int]:
     """Return height, width and number of colours; a shape without colours has one."""
-    height, width, *colours = shape
-    return height, width, colours[0] if colours else 1
+    height, width, n_colours = (*shape, 1)[:3]
+    return height, width, n_colours
 
 
 def _network(shape: tuple[int, ...], widths: tuple[int, ...], n_classes: int) -> Any:
@@ -118,10 +119,8 @@ def _network(shape: tuple[int, ...], widths: tuple[int, ...], n_classes: int) ->
     layers = [*convolution(n_colours, widths[0], 5, 2), nn.ReLU()]
     if max(height, width) > 32:
         layers.append(nn.MaxPool2d(2))
-    n_in = widths[0]
-    for i, n_out in enumerate(widths):
-        stride = 1 if i == 0 else 2
-        layers.append(Block(n_in, n_out, stride))
-        n_in = n_out
+    layers.append(Block(widths[0], widths[0], 1))
+    for n_in, n_out in pairwise(widths):
+        layers.append(Block(n_in, n_out, 2))
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], n_classes)]
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)

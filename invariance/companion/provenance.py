@@ -55,8 +55,9 @@ def code_version(root: Path) -> str:
         changes = _git(root, "status", "--porcelain", "--", "invariance", "notebooks")
     except (OSError, subprocess.SubprocessError):
         return release
-    suffix = "-dirty" if changes else ""
-    return f"{release}+g{commit}{suffix}"
+    if changes:
+        return f"{release}+g{commit}-dirty"
+    return f"{release}+g{commit}"
 
 
 def _git(root: Path, *arguments: str) -> str:
@@ -220,15 +221,16 @@ class _Package:
         if module not in self._files:
             base = self.folder.parent.joinpath(*module.split("."))
             candidates = (base / "__init__.py", base.with_suffix(".py"))
-            existing = [path for path in candidates if path.is_file()]
-            self._files[module] = existing[0] if existing else None
+            existing = (path for path in candidates if path.is_file())
+            self._files[module] = next(existing, None)
         return self._files[module]
 
     def imports_of(self, module: str, path: Path) -> set[str]:
         """Return the modules of the package that a module imports."""
         # Relative imports in a package's __init__ start at the package itself.
-        importer = f"{module}.__init__" if path.name == "__init__.py" else module
-        return self.imported(self._text(path), importer)
+        if path.name == "__init__.py":
+            module = f"{module}.__init__"
+        return self.imported(self._text(path), module)
 
     def imported(self, source: str, importer: str = "") -> set[str]:
         """Return the modules of the package that a source imports, with their parents."""

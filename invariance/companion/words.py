@@ -21,6 +21,7 @@ _SIGNS = {
     "cdots": "...", "degree": "°", "oplus": "⊕", "otimes": "⊗", "cup": "∪", "cap": "∩",
     "subset": "⊂", "emptyset": "∅", "forall": "for all", "exists": "there is", "prime": "'",
     "ll": "≪", "gg": "≫", "mid": "|", "vert": "|", "Vert": "‖", "lVert": "‖", "rVert": "‖",
+    "|": "‖",
 }  # fmt: skip
 # Commands that only change the look of a formula.
 _LOOKS = {
@@ -47,7 +48,7 @@ def without_tex(text: str) -> str:
     last = len(parts) - 1
     converted = []
     for i, part in enumerate(parts):
-        # Every second part is a formula, but a last dollar without a partner opens none.
+        # Every second part is a formula, but a last dollar without a partner does not open one.
         is_formula = i % 2 == 1 and i < last
         converted.append(_convert(part, is_formula))
     return "".join(converted).replace("$", "")
@@ -101,11 +102,10 @@ def _command(match: re.Match[str]) -> str:
         return "√"
     if name in ("frac", "dfrac", "tfrac"):
         return _FRACTION
-    space = " " if match[0][-1].isspace() else ""
-    if name == "|":
-        return f"‖{space}"
     sign = _GREEK.get(name) or _SIGNS.get(name) or name
-    return f"{sign}{space}"
+    if match[0][-1].isspace():
+        return f"{sign} "
+    return sign
 
 
 def _root(match: re.Match[str]) -> str:
@@ -133,4 +133,6 @@ def _script(match: re.Match[str]) -> str:
         return term.translate(_RAISED)
     if sign == "_" and re.fullmatch(r"[0-9+−=()-]+", term):
         return term.translate(_LOWERED)
-    return f"{sign}{term}" if len(term) == 1 else f"{sign}({term})"
+    if len(term) == 1:
+        return f"{sign}{term}"
+    return f"{sign}({term})"

@@ -111,7 +111,8 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     run.claim("demo/number", value=98.0, exact="made up")
     run.table([{"x": 1}], "numbers")
     stored = folder / "results.json"
-    assert "demo/number is short, and no note explains it" in "\n".join(consistency.problems(project))
+    found = "\n".join(consistency.problems(project))
+    assert "demo/number is short, and no note explains it" in found
     content = json.loads(stored.read_text("utf-8"))
     content["claims"]["demo/number"]["note"] = "half as many samples"
     stored.write_text(json.dumps(content), "utf-8")

@@ -144,7 +144,9 @@ def _problem_of(entry: dict[str, Any]) -> str | None:
 
 def _problem_of_field(name: str, value: Any) -> str | None:
     pattern, description = _FORMS.get(name, ("(?s).*", "text"))
-    texts = _as_list(value) if name == "paper" else [value]
+    texts = [value]
+    if name == "paper":
+        texts = _as_list(value)
     for text in texts:
         if not isinstance(text, str) or not re.fullmatch(pattern, text):
             return f"{name}: {text!r} is not {description}"

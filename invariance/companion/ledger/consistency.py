@@ -21,6 +21,7 @@ from ..files import read_json, read_text
 from ..paths import PROFILES, Paths
 from ..source import calls_of, chooses, notebook_code, read_notebook, read_parameters, reads
 from .claims import Claim, Ledger, load_ledger
+from .drawing import text_constant
 from .guard import alterations, departures
 from .pictures import older_pictures
 from .results import altered, files_of, read_results, read_status
@@ -116,8 +117,7 @@ def _first_text(call: ast.Call) -> str | None:
     """Return the first argument of a call, if it is a text."""
     if not call.args:
         return None
-    value = getattr(call.args[0], "value", None)
-    return value if isinstance(value, str) else None
+    return text_constant(call.args[0])
 
 
 def _recorders(paths: Paths) -> dict[str, set[str]]:
@@ -152,13 +152,14 @@ def _results_problems(paths: Paths) -> Iterator[str]:
             continue
         yield from _folder_problems(folder, results)
         for claim_id, entry in results["claims"].items():
-            claim = ledger.get(claim_id)
-            if claim is not None and not _counts(claim, entry, results, paths):
+            if claim_id not in ledger:
+                recorders.setdefault(claim_id, set()).add(notebook)
                 continue
-            recorders.setdefault(claim_id, set()).add(notebook)
-            problem = _problem_of_result(entry, claim, results) if claim is not None else None
-            if problem is not None:
-                yield f"{path}: {problem}"
+            claim = ledger[claim_id]
+            if _counts(claim, entry, results, paths):
+                recorders.setdefault(claim_id, set()).add(notebook)
+                for problem in _problems_of_result(entry, claim, results):
+                    yield f"{path}: {problem}"
     yield from _recorder_problems(recorders, ledger)
 
 
@@ -204,20 +205,21 @@ def _recorder_problems(recorders: Mapping[str, set[str]], ledger: Ledger) -> Ite
             yield f"claim {claim_id!r} is recorded by {' and by '.join(sorted(notebooks))}"
 
 
-def _problem_of_result(
+def _problems_of_result(
     entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]
-) -> str | None:
-    """Return the problem of a result that counts, or None."""
+) -> Iterator[str]:
+    """Yield the problem of a result that counts, if it has one."""
     if entry["kind"] != claim.kind:
-        return f"{claim.id} is of kind {claim.kind} in the ledger"
+        yield f"{claim.id} is of kind {claim.kind} in the ledger"
+        return
     verdict = judge_again(claim, entry["recorded"])
     if verdict is None:
-        return f"the numbers of {claim.id} do not suit its kind; run the notebook again"
+        yield f"the numbers of {claim.id} do not suit its kind; run the notebook again"
+        return
     has_note = entry["note"] or claim.note
-    if verdict.verdict in KEPT or results["profile"] == "quick" or has_note:
-        return None
-    remedy = "pass the measured reason as note= to run.claim, or write a note into the ledger"
-    return f"{claim.id} is {verdict.verdict}, and no note explains it; {remedy}"
+    if results["profile"] == "full" and verdict.verdict not in KEPT and not has_note:
+        remedy = "pass the measured reason as note= to run.claim, or write a note into the ledger"
+        yield f"{claim.id} is {verdict.verdict}, and no note explains it; {remedy}"
 
 
 def _settings_problems(paths: Paths) -> Iterator[str]:
@@ -241,7 +243,9 @@ def _scoreboard_problems(paths: Paths) -> Iterator[str]:
     if not paths.readme.is_file():
         return
     for path, text in scoreboard(paths, rows).items():
-        written = read_text(path) if path.is_file() else ""
+        written = ""
+        if path.is_file():
+            written = read_text(path)
         if written != text and not _differs_by_history_only(written, text, rows):
             problem = "the scoreboard differs from the ledger and the committed results"
             yield f"{path}: {problem}; 'invariance scoreboard' writes it"
@@ -352,7 +356,7 @@ def _is_measured(match: re.Match[str], measured: list[float]) -> bool:
     number = match[1].replace(",", "")
     exponent = (match[2] or "").replace("−", "-")
     _, _, decimals = number.partition(".")
-    scale = float(f"1{exponent}") if exponent else 1.0
+    scale = float(f"1{exponent or 'e0'}")
     tolerance = 0.51 * scale * 10.0 ** -len(decimals)
     typed = float(number) * scale
     for value in measured:

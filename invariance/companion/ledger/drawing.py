@@ -34,7 +34,7 @@ class Drawings:
                     self._definitions[node.name] = node
 
     def digest(self, figure: str) -> str | None:
-        """Return 16 digits that identify the code that draws a figure; None if there is none."""
+        """Return 16 digits that identify the code that draws a figure; None if it is missing."""
         statements = _drawing_statements(self._cells, figure)
         if not statements:
             # A function of the notebook or of a module beside it may save the figure.
@@ -71,7 +71,7 @@ def _parsed(code: str, title: str) -> ast.Module:
 def _drawing_statements(trees: Iterable[ast.Module], figure: str) -> list[ast.stmt]:
     """Return the statements of the first tree that saves a figure under this name.
 
-    If there is none, return those of all trees that save a figure under a computed name.
+    If no tree does, return those of all trees that save a figure under a computed name.
     """
     with_computed_name: list[ast.stmt] = []
     for tree in trees:
@@ -92,8 +92,14 @@ def _figure_names(tree: ast.AST) -> Iterator[str | None]:
         arguments = node.args[1:2]
         arguments += [keyword.value for keyword in node.keywords if keyword.arg == "name"]
         if arguments:  # matplotlib's own figure(...) has no second argument here.
-            name = getattr(arguments[0], "value", None)
-            yield name if isinstance(name, str) else None
+            yield text_constant(arguments[0])
+
+
+def text_constant(node: ast.AST) -> str | None:
+    """Return the value of a constant text, or None for any other node."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
 
 
 def _only_records(node: ast.stmt) -> bool:

@@ -17,7 +17,7 @@ def older_pictures(paths: Paths) -> list[str]:
     """Return the published figures that their notebook would now draw differently.
 
     Each one is named as ``paper/name: figure``. A figure is compared with the digest that its run
-    recorded (`drawing`) or, if it recorded none, with the notebook in the commit that the results
+    recorded (`drawing`) or, without one, with the notebook in the commit that the results
     name. Figures with neither are left out.
     """
     repository = Repository(paths)
@@ -40,7 +40,9 @@ def _older_figures(
         return
     try:
         drawings = Drawings(*_texts(source))
-        drawings_at_run = Drawings(*texts_at_run) if texts_at_run is not None else None
+        drawings_at_run = None
+        if texts_at_run is not None:
+            drawings_at_run = Drawings(*texts_at_run)
     except NotebookError:
         return  # `invariance check` has reported it.
     for figure in results["figures"]:

@@ -99,7 +99,7 @@ def statement_digest(claim: Claim) -> str:
 
 
 def owners_edition(paths: Paths) -> str:
-    """Return the SHA-256 of the ledger owner's edition, or "" if the project names none."""
+    """Return the SHA-256 of the ledger owner's edition, or "" if there is no edition."""
     if not paths.owners_digest.is_file():
         return ""
     digest, _, _ = read_text(paths.owners_digest).partition(" ")
@@ -110,10 +110,10 @@ def owners_edition(paths: Paths) -> str:
 class _AtRun:
     """A claim at the time of a run: its statement's digest, and the verdicts in its history.
 
-    `claim` is None if the claim itself is unknown.
+    `statement` is None if nothing is known of that time, `claim` if only digests are known.
     """
 
-    statement: str
+    statement: str | None
     history: list[str]
     claim: Claim | None
 
@@ -255,27 +255,23 @@ class Registrar:
     # -------------------------------------------------------------------- changes since the run
 
     def _changes_since(
-        self, claim: Claim, entry: Mapping[str, Any], notebook: str, at_run: _AtRun | None
+        self, claim: Claim, entry: Mapping[str, Any], notebook: str, at_run: _AtRun
     ) -> Registration:
         """Return the gap or the fault that the changes since a run cause."""
         history = [earlier.verdict for earlier in claim.history]
-        history_at_run = at_run.history if at_run is not None else []
-        if history[: len(history_at_run)] != history_at_run:
+        if history[: len(at_run.history)] != at_run.history:
             problem = "an entry of the run's time is missing, or its verdict has changed"
             remedy = "Entries are added at the end, and stay"
             return Registration(fault=f"{claim.id}: history: {problem}. {remedy}")
 
         another_protocol = self._has_another_protocol(claim, entry, notebook)
-        another_statement = at_run is not None and at_run.statement != statement_digest(claim)
-        if another_statement and self._edition_holds:
-            by_owner = True
-            another_statement = False
-        else:
-            by_owner = False
-        is_declared = len(history) > len(history_at_run)
-        if (another_protocol or another_statement) and not is_declared:
-            claim_at_run = at_run.claim if at_run is not None else None
-            change = _change_in_words(claim, claim_at_run, another_protocol, another_statement)
+        another_statement = at_run.statement not in (None, statement_digest(claim))
+        by_owner = another_statement and self._edition_holds
+        ours = another_protocol or (another_statement and not by_owner)
+        is_declared = len(history) > len(at_run.history)
+        if ours and not is_declared:
+            statement_is_ours = another_statement and not by_owner
+            change = _change_in_words(claim, at_run.claim, another_protocol, statement_is_ours)
             remedy = "Add what it was, and what it gave, at the end of its history, or restore it"
             sentence = f"{claim.id}: its {change} since the run of {notebook}. {remedy}"
             return Registration(fault=sentence)
@@ -322,10 +318,14 @@ class Registrar:
             return ""
         if history is None:  # The results are older than the records of histories.
             committed, _ = self._claim_in_commit(claim.id, replaced_commit, clean=True)
-            history = committed.history if committed is not None else ()
+            history = []
+            if committed is not None:
+                history = committed.history
         if len(claim.history) > len(history):
             return ""
-        subject = "statement" if another_statement else "protocol"
+        subject = "protocol"
+        if another_statement:
+            subject = "statement"
         change = f"its {subject} changed between two runs of {notebook}"
         result = f"the one before, published by {commit}, gave {verdict!r}"
         return f"{claim.id}: {change}; {result}. Add that at the end of its history"
@@ -360,12 +360,12 @@ def _edition(results: Mapping[str, Any]) -> str:
     return str(results["provenance"].get("edition", ""))
 
 
-def _at_run(entry: Mapping[str, Any], committed: Claim | None) -> _AtRun | None:
+def _at_run(entry: Mapping[str, Any], committed: Claim | None) -> _AtRun:
     """Return a claim at the time of a run, from its results or else from its commit."""
     if entry.get("statement") is not None:
         return _AtRun(entry["statement"], list(entry.get("earlier") or ()), committed)
     if committed is None:
-        return None
+        return _AtRun(statement=None, history=[], claim=None)
     history = [earlier.verdict for earlier in committed.history]
     return _AtRun(statement_digest(committed), history, committed)
 
@@ -385,15 +385,20 @@ def _change_in_words(
                 changes.append(f"{name} from {before} to {_short_text(claim, name)}")
         parts.append(f"statement ({', '.join(changes)})")
     if another_protocol:
-        same_text = claim_at_run is not None and claim_at_run.protocol == claim.protocol
-        parts.append("protocol (the settings of its notebook)" if same_text else "protocol")
+        if claim_at_run is not None and claim_at_run.protocol == claim.protocol:
+            parts.append("protocol (the settings of its notebook)")
+        else:
+            parts.append("protocol")
     return f"{' and its '.join(parts)} changed"
 
 
 def _short_text(claim: Claim, name: str) -> str:
     value = getattr(claim, name)
-    text = ", ".join(value) if isinstance(value, tuple) else value
-    return f"{text:.60}" if text else "none"
+    if isinstance(value, tuple):
+        value = ", ".join(value)
+    if not value:
+        return "none"
+    return f"{value:.60}"
 
 
 def undeclared(paths: Paths, notebook: str, ledger: Ledger, registrar: Registrar) -> list[str]:

@@ -102,8 +102,8 @@ def altered(folder: Path, status: Mapping[str, Any] | None) -> str | None:
 
     `status` is the content of the folder's ``status.json``.
     """
-    success = status.get("success") if status else None
-    outputs = success.get("outputs") if success else None
+    success = (status or {}).get("success") or {}
+    outputs = success.get("outputs")
     if not isinstance(outputs, dict):
         return None
     digests = outputs_of(folder)

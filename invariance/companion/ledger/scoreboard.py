@@ -72,7 +72,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """The verdict of a full run under the registered protocol, or why there is none."""
+        """The verdict of a full run under the registered protocol, or the reason it is missing."""
         if self.result is None or self.profile != "full":
             return OPEN
         return standing(self.result, self.digest)
@@ -92,7 +92,7 @@ class Row:
     @property
     def words(self) -> str:
         """The ledger's standing remark and the note of the run."""
-        note = self.result.get("note") if self.result else None
+        note = (self.result or {}).get("note")
         return " ".join(text for text in (self.claim.note, note) if text)
 
     @property
@@ -268,7 +268,9 @@ def _papers_first(results: list[dict[str, Any]], rows: Sequence[Row]) -> list[di
 
     def position(content: Mapping[str, Any]) -> int:
         folder = content["notebook"].split("/")[0]
-        return keys.index(folder) if folder in keys else len(keys)
+        if folder in keys:
+            return keys.index(folder)
+        return len(keys)
 
     return sorted(results, key=position)
 
@@ -318,7 +320,9 @@ def _title(paths: Paths, notebook: str) -> str:
     if not source.is_file():
         return notebook
     heading = re.search(r"^# # (.+)", read_text(source), re.MULTILINE)
-    return heading[1] if heading else notebook
+    if heading is None:
+        return notebook
+    return heading[1]
 
 
 def _with_verdicts(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:
@@ -345,10 +349,10 @@ def sentence(rows: Sequence[Row]) -> str:
     parts = []
     for singular, plural in sorted(sorts, key=_order_of_sort):
         of_sort = sorts[singular, plural]
-        noun = singular if len(of_sort) == 1 else plural
-        parts.append(f"{len(_with_verdicts(of_sort, KEPT))} of {len(of_sort)} {noun}")
-    head = f"**{_claims_reproduced(len(reproduced), len(rows))}** (as printed or better)"
-    text = f"{head} at full scale: {'; '.join(parts)}."
+        n_reproduced = len(_with_verdicts(of_sort, KEPT))
+        parts.append(f"{n_reproduced} of {counted(len(of_sort), singular, plural)}")
+    head = _claims_reproduced(len(reproduced), len(rows))
+    text = f"**{head}** (as printed or better) at full scale: {'; '.join(parts)}."
     if not reproduced:
         return text
     n_weak = sum(bool(row.claim.limits) for row in reproduced)
@@ -362,11 +366,13 @@ def sentence(rows: Sequence[Row]) -> str:
 
 
 def _claims_reproduced(n_reproduced: int, n_claims: int) -> str:
+    if n_claims == 1 and n_reproduced == 1:
+        return "The one claim is reproduced"
     if n_claims == 1:
-        verb = "is" if n_reproduced else "is not"
-        return f"The one claim {verb} reproduced"
-    verb = "is" if n_reproduced == 1 else "are"
-    return f"{n_reproduced} of the {n_claims} claims {verb} reproduced"
+        return "The one claim is not reproduced"
+    if n_reproduced == 1:
+        return f"1 of the {n_claims} claims is reproduced"
+    return f"{n_reproduced} of the {n_claims} claims are reproduced"
 
 
 def _was_unfavourable(claim: Claim) -> bool:
@@ -380,7 +386,10 @@ def _sort_of(claim: Claim) -> tuple[str, str]:
         return f"number that repeats {program}", f"numbers that repeat {program}"
     if claim.kind == "value":
         return "other printed number", "other printed numbers"
-    topic = "of theory, on generated data" if claim.data == "generated" else "about real data"
+    if claim.data == "generated":
+        topic = "of theory, on generated data"
+    else:
+        topic = "about real data"
     return f"statement {topic}", f"statements {topic}"
 
 

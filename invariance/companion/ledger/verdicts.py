@@ -67,7 +67,7 @@ def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
 
 
 def at_fault(reason: str) -> str:
-    """Return the parts of a reason that do not hold, or all parts if there are none.
+    """Return the parts of a reason that do not hold, or all parts if each one holds.
 
     >>> at_fault("a > b holds: gap 3, standard error 1; b > c is reversed: gap -4, paired ...")
     'b > c is reversed: gap -4, paired ...'
@@ -87,7 +87,9 @@ def combined(verdicts: Sequence[str]) -> str:
     for worst in ("violated", "short", "differs", "inconclusive", "vacuous"):
         if worst in verdicts:
             return worst
-    return "better" if all(v == "better" for v in verdicts) else "matched"
+    if "matched" in verdicts:
+        return "matched"
+    return "better"
 
 
 def in_brief(entry: Mapping[str, Any]) -> str:
@@ -115,7 +117,9 @@ def _named_score(name: str, scores: Mapping[str, Mapping[str, Any]]) -> str:
     if se <= TINY:
         se = 0.0  # An error of the size of rounding is not shown.
     score = without_rounding(_with_se(mean, se))
-    return score if score == name else f"{name} ({score})"
+    if score == name:
+        return score
+    return f"{name} ({score})"
 
 
 def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
@@ -147,8 +151,9 @@ def _evidence(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
     repetitions = recorded.get("repetitions")
     if not repetitions:
         return []
-    plural = "s" if repetitions > 1 else ""
-    return [f"{repetitions} repetition{plural}"]
+    if repetitions == 1:
+        return ["1 repetition"]
+    return [f"{repetitions} repetitions"]
 
 
 def _evidence_of_order(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
@@ -157,7 +162,10 @@ def _evidence_of_order(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
         parts.append(f"{float(claim.share):.0%} of them claimed")
     counts = [score["repetitions"] for score in recorded["scores"].values()]
     smallest = min((count for count in counts if count), default=0)
-    parts.append(f"{smallest} repetitions" if smallest else "no repetitions counted")
+    if smallest:
+        parts.append(f"{smallest} repetitions")
+    else:
+        parts.append("no repetitions counted")
     return parts
 
 
@@ -203,7 +211,9 @@ def _value(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
         else:
             verdict = "inconclusive"
             relation = "has no standard error"
-        interval = _interval(value, se, text) if se else text
+        interval = text
+        if se:
+            interval = _interval(value, se, text)
         reason = f"{text} against {printed}: {interval} {relation} of {margin:.4g}"
         yield Verdict(verdict, reason, text)
 
@@ -290,35 +300,46 @@ def _gap(
     pair: Mapping[str, Any], scores: Mapping[str, Any], recorded: Mapping[str, Any]
 ) -> _GapVerdict:
     """Return the verdict on one gap of an order, and its reason."""
-    relation = _relation_of_gap(pair, scores, recorded)
+    gap = _without_rounding_error(pair, scores)
+    relation = _relation_of_gap(gap, pair, scores, recorded)
     verdicts = {"holds": "matched", "is reversed": "violated"}
-    paired = "paired " if pair["paired"] else ""
-    shown_gap = 0.0 if _is_level(pair, scores) else pair["gap"]
-    shown_se = pair["se"] if pair["se"] > TINY else 0.0
-    sizes = f"gap {number(shown_gap)}, {paired}standard error {number(shown_se)}"
+    kind_of_error = "standard error"
+    if pair["paired"]:
+        kind_of_error = "paired standard error"
+    shown_se = number(pair["se"])
+    if pair["se"] <= TINY:
+        shown_se = "0"
+    sizes = f"gap {number(gap)}, {kind_of_error} {shown_se}"
     reason = f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: {sizes}"
     return _GapVerdict(verdicts.get(relation, "inconclusive"), reason)
 
 
-def _is_level(pair: Mapping[str, Any], scores: Mapping[str, Any]) -> bool:
-    """Return whether two scores are equal up to rounding."""
+def _without_rounding_error(pair: Mapping[str, Any], scores: Mapping[str, Any]) -> float:
+    """Return a gap, or zero if the two scores are equal up to rounding."""
     greater = scores[pair["greater"]]["mean"]
     smaller = scores[pair["smaller"]]["mean"]
-    return abs(pair["gap"]) <= 1e-12 * max(abs(greater), abs(smaller))
+    if abs(pair["gap"]) <= 1e-12 * max(abs(greater), abs(smaller)):
+        return 0.0
+    return pair["gap"]
 
 
 def _relation_of_gap(
-    pair: Mapping[str, Any], scores: Mapping[str, Any], recorded: Mapping[str, Any]
+    gap: float,
+    pair: Mapping[str, Any],
+    scores: Mapping[str, Any],
+    recorded: Mapping[str, Any],
 ) -> str:
-    gap = 0.0 if _is_level(pair, scores) else pair["gap"]
     se = pair["se"]
-    allows_equal = pair["relation"] == ">="
-    level = recorded.get("level", 0.0) if allows_equal else 0.0
     repetitions = [scores[pair[end]]["repetitions"] for end in ("greater", "smaller")]
     if not (se or any(repetitions) or recorded.get("exact")):
         return "has no standard error"
-    if gap > 2 * se or (allows_equal and gap - 2 * se >= -level):
+    if gap > 2 * se:
         return "holds"
+    level = 0.0
+    if pair["relation"] == ">=":
+        level = recorded.get("level", 0.0)
+        if gap - 2 * se >= -level:
+            return "holds"
     if gap < -2 * se - level:
         return "is reversed"
     return "is under two standard errors"
@@ -346,14 +367,16 @@ def _one_bound(recorded: Mapping[str, Any]) -> tuple[str, str]:
     violations = recorded["violations"]
     allowed = recorded["allowed"]
     biting = recorded["biting"]
-    at_most = f" (at most {allowed:.3g} of them allowed)" if allowed else ""
-    reason = f"{violations} of {trials} trials violate{at_most}, {_tightness(recorded)}"
+    counts = f"{violations} of {trials} trials violate"
+    if allowed:
+        counts += f" (at most {allowed:.3g} of them allowed)"
+    reason = f"{counts}, {_tightness(recorded)}"
     if violations > allowed * trials:
         return "violated", reason
     if biting is None:
         return "inconclusive", f"{reason}; the largest possible value was not given (ceiling)"
     if not biting:
-        return "vacuous", f"{reason}, none of them could have"
+        return "vacuous", f"{reason}, 0 of them could have"
     return "matched", f"{reason}, {biting} of them could have"
 
 
@@ -370,7 +393,9 @@ def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
         slope = fit["slope"]
         expected = fit["expected"]
         verdict, relation = _exponent(fit, recorded["upper_bound"])
-        label = f"{name}: " if name else ""
+        label = ""
+        if name:
+            label = f"{name}: "
         interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
         reason = f"{label}slope {interval}, stated {expected:g}: {relation}"
         yield Verdict(verdict, reason, f"{label}{interval}")

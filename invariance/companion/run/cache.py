@@ -4,7 +4,7 @@ A call of a cached function takes these steps:
 
 1. Find everything that the result depends on (`Dependencies`): the function's code, its arguments,
    and all other code and data that it reaches, as they are in memory.
-2. Make a key, a digest of these dependencies and of the files and package versions that the run
+2. Make a key: a digest of these dependencies, and of the files and package versions that the run
    computes with (`Code`). Code that only executes and records notebooks is left out.
 3. If a result is stored under this key, return it. Otherwise compute the result and store it.
 

@@ -8,7 +8,7 @@ results, and do not change a computed value.
 
 import json
 import sys
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from pathlib import Path
 
 from ..provenance import architecture, closure, digest, modules_of, package_versions
@@ -45,7 +45,7 @@ class Code:
         self._digests: dict[frozenset[str], tuple[dict[Path, Stamp], str]] = {}
 
     def digest(self, reached: Set[str] = frozenset()) -> str:
-        """Return the key of the imported modules, of those in `reached`, and of the versions.
+        """Return the key of the imported modules, the modules in `reached`, and the versions.
 
         Raises `CacheError` if a module in memory has other code than its file.
         """
@@ -59,7 +59,7 @@ class Code:
         return digest_of_modules
 
     def _read(self, reached: Set[str]) -> tuple[dict[Path, Stamp], str]:
-        """Return the stamps of all files that matter, and the digest of those that compute."""
+        """Return the stamps of all files that matter, and the digest of the computing ones."""
         files = self._library_files(reached)
         computing = {name: path for name, path in files.items() if computes(name)}
         user_files = _user_files(reached)
@@ -76,7 +76,9 @@ class Code:
 
     def _library_files(self, reached: Set[str]) -> dict[str, Path]:
         """Return the files of the library's modules that the notebook imports or reaches."""
-        names = reached if self._notebook is not None else list(sys.modules)
+        names: Iterable[str] = list(sys.modules)
+        if self._notebook is not None:
+            names = reached
         followed = [name for name in names if is_library(name) and imports_count(name)]
         imports = "\n".join(f"import {name}" for name in sorted(followed))
         files = closure(imports, through=imports_count)

@@ -55,7 +55,7 @@ class CacheError(CompanionError, TypeError):
 #: Functions that only call another function, which is followed in their place.
 stand_ins: weakref.WeakKeyDictionary[Callable, Callable] = weakref.WeakKeyDictionary()
 
-# Code that uses one of these reads or runs objects that its bytecode does not name.
+# Functions and objects through which code reaches others that its bytecode does not name.
 _OPAQUE = {
     id(thing)
     for thing in (
@@ -590,7 +590,7 @@ class Dependencies:
             self._refuse(value, "whose target may disappear: pass the target")
 
     def _follow_pickle(self, value: Any) -> None:
-        """Follow the parts of which a pickle of an object would consist."""
+        """Follow the parts that a pickle of an object would contain."""
         if hasattr(value, "detach") and hasattr(value, "__array__"):  # A tensor of PyTorch.
             self._note(str(value.device), str(value.requires_grad))
             self.add(np.asarray(value.detach().cpu()), "(array)")

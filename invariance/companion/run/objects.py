@@ -13,7 +13,7 @@ PLAIN_TYPES = frozenset(
     (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
 )
 
-#: Built-in types with a content that `content_of` returns, or with none.
+#: Built-in types without content, or with a content that `content_of` returns.
 TYPES_WITH_KNOWN_CONTENT = frozenset(
     (object, dict, list, tuple, set, frozenset, deque, int, float, complex, str, bytes, bytearray)
     + (np.ndarray, type)

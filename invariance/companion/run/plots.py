@@ -93,16 +93,22 @@ def rows(
     >>> described(axes.figure)
     'Haar 97, raw 96.'
     """
-    pairs = list(scores.values() if isinstance(scores, Mapping) else scores)
+    labels = []
+    if isinstance(scores, Mapping):
+        labels = list(scores)
+        scores = scores.values()
+    pairs = list(scores)
     for i, ((mean, error), method) in enumerate(zip(pairs, methods, strict=True)):
         axes.errorbar(mean, i, xerr=2 * error, linestyle="none", **look(method)._asdict())
     for i, value in enumerate(paper):
         if value is not None:
             axes.plot(value, i, linestyle="none", zorder=1, **look("published")._asdict())
-    if isinstance(scores, Mapping):
-        axes.set_yticks(range(len(scores)), list(scores))
+    if labels:
+        axes.set_yticks(range(len(labels)), labels)
         # `described` reads this attribute.
-        axes.rows = [f"{label} {mean:.3g}" for label, (mean, _) in scores.items()]  # type: ignore[attr-defined]
+        axes.rows = [  # type: ignore[attr-defined]
+            f"{label} {mean:.3g}" for label, (mean, _) in zip(labels, pairs, strict=True)
+        ]
     axes.set_ylim(len(pairs) - 0.4, -0.6)
 
 

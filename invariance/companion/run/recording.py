@@ -48,8 +48,9 @@ def _numbers(name: str, value: Any) -> np.ndarray:
         index = not_finite[0].tolist()
         first = array[tuple(index)]
         count = f"{len(not_finite)} of {array.size} not finite"
-        place = f"{name}{index}" if index else name
-        raise RecordError(f"{place} is {first} ({count}): a verdict needs finite numbers")
+        if index:
+            name = f"{name}{index}"
+        raise RecordError(f"{name} is {first} ({count}): a verdict needs finite numbers")
     return array
 
 
@@ -110,7 +111,9 @@ class _Relation(NamedTuple):
 
 def _relations(order: str | Sequence[str]) -> list[_Relation]:
     """Return the relations of one chain or of several."""
-    chains = [order] if isinstance(order, str) else [str(chain) for chain in order]
+    if isinstance(order, str):
+        order = [order]
+    chains = [str(chain) for chain in order]
     if not any(re.search("[<>]", chain) for chain in chains):
         chains = [" > ".join(chains)]
     relations = []
@@ -198,10 +201,11 @@ def _pair(
 
 
 def _bound(claim: Claim, sharper: Any = (), **sides: Any) -> dict[str, Any]:
-    readings = [sharper] if isinstance(sharper, Mapping) else list(sharper)
+    if isinstance(sharper, Mapping):
+        sharper = [sharper]
     inequality = _inequality(**sides)
     sharper_inequalities = []
-    for reading in readings:
+    for reading in sharper:
         if not isinstance(reading, Mapping) or not reading.get("says"):
             raise RecordError("a sharper reading is dict(says=..., lhs=..., rhs=..., ceiling=...)")
         sharper_sides = {name: value for name, value in reading.items() if name != "says"}
@@ -234,14 +238,19 @@ def _inequality(
         biting = int((right < np.broadcast_to(largest, left.shape)).sum())
     positive = left > 0
     ratios = right[positive] / left[positive]
+    tightness = None
+    median_tightness = None
+    if ratios.size:
+        tightness = float(ratios.min())
+        median_tightness = float(np.median(ratios))
     return {
         "trials": int(left.size),
         "violations": int((left > right).sum()),
         "smallest_margin": float((right - left).min()),
         "allowed": float(allowed),
         "biting": biting,
-        "tightness": float(ratios.min()) if ratios.size else None,
-        "median_tightness": float(np.median(ratios)) if ratios.size else None,
+        "tightness": tightness,
+        "median_tightness": median_tightness,
     }
 
 

@@ -110,12 +110,12 @@ def shades(method: str, count: int) -> list[str]:
         raise ValueError(f"count={count}: expected at least one shade")
     full = np.array(to_rgb(colour(method)))
     if count == 1:
-        return [to_hex(full)]
+        return [to_hex(tuple(full))]
     shares_of_white = [percent / 100 for percent in range(61)]
     readable = [share for share in shares_of_white if contrast(_mixed(full, share)) > 3.05]
     lightest = max(readable, default=0.0)
     steps = np.linspace(lightest, -0.45, count)
-    return [to_hex(_mixed(full, step)) for step in steps]
+    return [to_hex(tuple(_mixed(full, step))) for step in steps]
 
 
 def _mixed(colour: NDArray[np.float64], share: float) -> NDArray[np.float64]:
@@ -206,7 +206,7 @@ def to_png(figure: Figure) -> bytes:
         format="png",
         facecolor="white",
         dpi=mpl.rcParams["savefig.dpi"],
-        metadata={"Software": None},  # type: ignore[arg-type]
+        metadata={"Software": None},
     )
     png, _ = light_picture(stream.getvalue())
     for width in (2000, 1000, 850, 700):

@@ -49,9 +49,9 @@ def told(paths: Paths, row: Row) -> dict[str, str]:
         "limits": claim.limits,
         "program": "repeats the authors' own program" if claim.program else "",
         "protocol": claim.protocol,
-        "standing": row.registration.said if row.registration else "",
+        "status": row.registration.said if row.registration else "",
         "notebook": row.notebook,
-        "a rerun": _cost(paths, row.notebook),
+        "rerun": _cost(paths, row.notebook),
     }
     return {title: " ".join(text.split()) for title, text in lines.items() if text}
 
@@ -73,8 +73,8 @@ def measured(row: Row) -> dict[str, str]:
     return {
         "verdict": verdict,
         "ours": clipped(row.ours),
-        "why": clipped(at_fault(result.get("reason", ""))),
-        "rests on": row.beside,
+        "reason": clipped(at_fault(result.get("reason", ""))),
+        "evidence": row.beside,
     }
 
 

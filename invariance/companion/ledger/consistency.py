@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..errors import CompanionError, NotebookError, hint
 from ..files import read_json, read_text
@@ -24,7 +23,7 @@ from .claims import Claim, Ledger, load_ledger
 from .drawing import text_constant
 from .guard import alterations, departures
 from .pictures import older_pictures
-from .results import altered, files_of, read_results, read_status
+from .results import Entry, Results, altered, files_of, read_results, read_status
 from .scoreboard import Row, all_rows, faults, scoreboard
 from .settings import read_settings, registered, standing
 from .verdicts import KEPT, VERDICTS, judge_again
@@ -170,7 +169,7 @@ def _stored_results(paths: Paths) -> list[Path]:
     return sorted(stored)
 
 
-def _folder_problems(folder: Path, results: Mapping[str, Any]) -> Iterator[str]:
+def _folder_problems(folder: Path, results: Results) -> Iterator[str]:
     for file in files_of(results):
         if not (folder / file).is_file():
             yield f"{folder / 'results.json'}: names the file {file}, which is missing"
@@ -180,9 +179,7 @@ def _folder_problems(folder: Path, results: Mapping[str, Any]) -> Iterator[str]:
         yield f"{folder}: {change}; run the notebook again"
 
 
-def _counts(
-    claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any], paths: Paths
-) -> bool:
+def _counts(claim: Claim, entry: Entry, results: Results, paths: Paths) -> bool:
     """Return whether a result still counts.
 
     Since the run, a claim may have moved to another notebook, or its protocol may have changed. The
@@ -205,9 +202,7 @@ def _recorder_problems(recorders: Mapping[str, set[str]], ledger: Ledger) -> Ite
             yield f"claim {claim_id!r} is recorded by {' and by '.join(sorted(notebooks))}"
 
 
-def _problems_of_result(
-    entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]
-) -> Iterator[str]:
+def _problems_of_result(entry: Entry, claim: Claim, results: Results) -> Iterator[str]:
     """Yield the problem of a result that counts, if it has one."""
     if entry["kind"] != claim.kind:
         yield f"{claim.id} is of kind {claim.kind} in the ledger"

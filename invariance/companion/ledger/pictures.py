@@ -1,8 +1,7 @@
 """Published pictures that are older than the code that draws them: `older_pictures`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from ..errors import NotebookError
 from ..files import read_text
@@ -10,7 +9,7 @@ from ..paths import Paths
 from .drawing import Drawings
 from .registration import commit_of
 from .repository import Repository
-from .results import read_results
+from .results import Results, read_results
 
 
 def older_pictures(paths: Paths) -> list[str]:
@@ -31,9 +30,7 @@ def older_pictures(paths: Paths) -> list[str]:
     return names
 
 
-def _older_figures(
-    paths: Paths, repository: Repository, results: Mapping[str, Any]
-) -> Iterator[str]:
+def _older_figures(paths: Paths, repository: Repository, results: Results) -> Iterator[str]:
     source = paths.source(results["notebook"])
     texts_at_run = _texts_at_run(paths, repository, results)
     if texts_at_run is None and all(figure["drawn"] is None for figure in results["figures"]):
@@ -62,7 +59,7 @@ def _texts(source: Path) -> tuple[str, dict[str, str]]:
 
 
 def _texts_at_run(
-    paths: Paths, repository: Repository, results: Mapping[str, Any]
+    paths: Paths, repository: Repository, results: Results
 ) -> tuple[str, dict[str, str]] | None:
     """Return the same texts from the commit of a run.
 

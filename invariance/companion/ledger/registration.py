@@ -32,7 +32,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -44,7 +44,7 @@ from ..paths import Paths
 from .claims import Claim, Ledger, parse_ledger
 from .guard import departures, recorded_digests
 from .repository import NO_REPOSITORY, SHALLOW, Repository
-from .results import read_results
+from .results import Entry, Results, read_results
 from .settings import parse_settings, protocol_digest, registered, settings_digest
 
 #: The fields of a claim that define it and its reproduction.
@@ -163,9 +163,7 @@ class Registrar:
         self._earlier_results: dict[tuple[str, str], Any] = {}
         self._files: dict[str, Registration] = {}
 
-    def of(
-        self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any]
-    ) -> Registration:
+    def of(self, claim: Claim, entry: Entry, results: Results) -> Registration:
         """Return the registration of a claim of `results`, whose entry there is `entry`."""
         notebook = results["notebook"]
         file = self._registration_of_file(notebook)
@@ -186,7 +184,7 @@ class Registrar:
             fault = self._undeclared_replacement(claim, entry, results, commit)
         return Registration(gap=file.gap or changes.gap or gap_of_commit, fault=fault)
 
-    def undeclared(self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any]) -> str:
+    def undeclared(self, claim: Claim, entry: Entry, results: Results) -> str:
         """Return a sentence about a change since `results` without an entry in the history."""
         commit, clean = commit_of(results["provenance"]["code"])
         committed, _ = self._claim_in_commit(claim.id, commit, clean)
@@ -241,9 +239,7 @@ class Registrar:
             return None, NOT_IN_COMMIT
         return ledger[claim_id], ""
 
-    def _contradicts(
-        self, entry: Mapping[str, Any], committed: Claim, results: Mapping[str, Any]
-    ) -> bool:
+    def _contradicts(self, entry: Entry, committed: Claim, results: Results) -> bool:
         """Return whether results of a clean checkout differ from the ledger of its commit."""
         statement = entry.get("statement")
         if statement is not None and statement != statement_digest(committed):
@@ -255,7 +251,7 @@ class Registrar:
     # -------------------------------------------------------------------- changes since the run
 
     def _changes_since(
-        self, claim: Claim, entry: Mapping[str, Any], notebook: str, at_run: _AtRun
+        self, claim: Claim, entry: Entry, notebook: str, at_run: _AtRun
     ) -> Registration:
         """Return the gap or the fault that the changes since a run cause."""
         history = [earlier.verdict for earlier in claim.history]
@@ -281,7 +277,7 @@ class Registrar:
             return Registration(gap=DECLARED)
         return Registration()
 
-    def _has_another_protocol(self, claim: Claim, entry: Mapping[str, Any], notebook: str) -> bool:
+    def _has_another_protocol(self, claim: Claim, entry: Entry, notebook: str) -> bool:
         digest = registered(claim, self._paths, notebook)
         if claim.protocol and digest is None:
             return False  # The settings cannot be read; `invariance check` reports it.
@@ -295,7 +291,7 @@ class Registrar:
     # --------------------------------------------------------------- results that were replaced
 
     def _undeclared_replacement(
-        self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any], commit: str
+        self, claim: Claim, entry: Entry, results: Results, commit: str
     ) -> str:
         """Return a sentence about a change since the replaced results without a history entry."""
         notebook = results["notebook"]
@@ -356,11 +352,11 @@ def commit_of(code: str) -> tuple[str, bool]:
     return commit, dirty is None
 
 
-def _edition(results: Mapping[str, Any]) -> str:
+def _edition(results: Results) -> str:
     return str(results["provenance"].get("edition", ""))
 
 
-def _at_run(entry: Mapping[str, Any], committed: Claim | None) -> _AtRun:
+def _at_run(entry: Entry, committed: Claim | None) -> _AtRun:
     """Return a claim at the time of a run, from its results or else from its commit."""
     if entry.get("statement") is not None:
         return _AtRun(entry["statement"], list(entry.get("earlier") or ()), committed)

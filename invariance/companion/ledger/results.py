@@ -13,6 +13,10 @@ from ..files import file_digest, read_json, read_yaml
 
 RESULTS_SCHEMA = 1
 
+#: The content of ``results.json``.
+Results = Mapping[str, Any]
+#: The recorded result of one claim, an entry of ``results.json``.
+Entry = Mapping[str, Any]
 #: Content of a file, or None, and the problems with it.
 Content = tuple[dict[str, Any] | None, list[str]]
 
@@ -60,7 +64,7 @@ def read_results(folder: Path, notebook: str | None = None) -> Content:
     return _read(folder / "results.json", "results", notebook)
 
 
-def files_of(results: Mapping[str, Any]) -> list[str]:
+def files_of(results: Results) -> list[str]:
     """Return the names of the files of all figures and tables."""
     names = [file for figure in results["figures"] for file in figure["files"]]
     names += [table["file"] for table in results["tables"]]

@@ -8,7 +8,7 @@ results under earlier protocols.
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from ..words import without_tex
 from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
 from .registration import Registrar, Registration, registration_sentence
-from .results import read_results
+from .results import Entry, Results, read_results
 from .settings import ANOTHER, UNREGISTERED, registered, standing
 from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, in_brief, judge_again
 
@@ -64,7 +64,7 @@ class Row:
     """
 
     claim: Claim
-    result: Mapping[str, Any] | None = None
+    result: Entry | None = None
     notebook: str = ""
     profile: str = ""
     digest: str | None = None
@@ -117,7 +117,7 @@ def published_results(paths: Paths) -> list[dict[str, Any]]:
     return published
 
 
-def rows_of(ledger: Ledger, results: Iterable[Mapping[str, Any]], paths: Paths) -> list[Row]:
+def rows_of(ledger: Ledger, results: Iterable[Results], paths: Paths) -> list[Row]:
     """Return a row for each claim, in the ledger's order.
 
     `results` are contents of ``results.json``. If several of them hold a claim, because it has
@@ -143,10 +143,10 @@ class _Candidate(NamedTuple):
     """A row and the results from which it comes."""
 
     row: Row
-    results: Mapping[str, Any]
+    results: Results
 
 
-def _judged(row: Row, entry: Mapping[str, Any]) -> Row | None:
+def _judged(row: Row, entry: Entry) -> Row | None:
     """Return a row that counts with its computed verdict, and any other row as it is.
 
     Return None if the recorded numbers cannot be judged.
@@ -266,7 +266,7 @@ def _papers_first(results: list[dict[str, Any]], rows: Sequence[Row]) -> list[di
     """Sort results by their folders, in the ledger's order; folders without claims come last."""
     keys = list(dict.fromkeys(row.claim.paper_key for row in rows))
 
-    def position(content: Mapping[str, Any]) -> int:
+    def position(content: Results) -> int:
         folder = content["notebook"].split("/")[0]
         if folder in keys:
             return keys.index(folder)

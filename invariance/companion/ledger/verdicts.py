@@ -16,6 +16,11 @@ from .claims import Claim
 
 VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
 
+#: The numbers recorded for a claim, or a part of them.
+Recorded = Mapping[str, Any]
+#: Mean, standard error and repetitions, by name.
+Scores = Mapping[str, Recorded]
+
 #: Verdicts on claims that are reproduced.
 KEPT = VERDICTS[:2]
 #: Verdicts on claims that were measured and are not reproduced.
@@ -37,7 +42,7 @@ class Verdict(NamedTuple):
         """Display nothing: ``Run.claim`` has displayed the verdict already."""
 
 
-def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
+def judge(claim: Claim, recorded: Recorded) -> Verdict:
     """Return the verdict on a claim of the ledger, from the recorded numbers alone.
 
     `recorded` holds the numbers that `invariance.companion.run.recording.record` returned.
@@ -58,7 +63,7 @@ def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
+def judge_again(claim: Claim, recorded: Recorded) -> Verdict | None:
     """Return the verdict on numbers read from disk, or None if they cannot be judged."""
     try:
         return judge(claim, recorded)
@@ -92,7 +97,7 @@ def combined(verdicts: Sequence[str]) -> str:
     return "better"
 
 
-def in_brief(entry: Mapping[str, Any]) -> str:
+def in_brief(entry: Recorded) -> str:
     """Return our result in a line; for an order, how many gaps hold, and the weakest one."""
     try:
         recorded = entry["recorded"]
@@ -111,7 +116,7 @@ def in_brief(entry: Mapping[str, Any]) -> str:
     return f"{text}; the weakest, as stated: {greater} {weakest['relation']} {smaller}"
 
 
-def _named_score(name: str, scores: Mapping[str, Mapping[str, Any]]) -> str:
+def _named_score(name: str, scores: Scores) -> str:
     mean = scores[name]["mean"]
     se = scores[name]["se"]
     if se <= TINY:
@@ -122,7 +127,7 @@ def _named_score(name: str, scores: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{name} ({score})"
 
 
-def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
+def beside(claim: Claim, recorded: Recorded) -> str:
     """Return the evidence for a verdict in a few words: margin, tightness, repetitions."""
     parts = []
     if claim.margin:
@@ -138,7 +143,7 @@ def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
     return "; ".join(parts)
 
 
-def _evidence(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
+def _evidence(claim: Claim, recorded: Recorded) -> list[str]:
     if claim.kind == "bound":
         return [_tightness(recorded)]
     if claim.kind == "rate":
@@ -156,7 +161,7 @@ def _evidence(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
     return [f"{repetitions} repetitions"]
 
 
-def _evidence_of_order(claim: Claim, recorded: Mapping[str, Any]) -> list[str]:
+def _evidence_of_order(claim: Claim, recorded: Recorded) -> list[str]:
     parts = [f"{len(recorded['pairs'])} gaps"]
     if claim.share:
         parts.append(f"{float(claim.share):.0%} of them claimed")
@@ -189,7 +194,7 @@ def _interval(mean: float, se: float, text: str) -> str:
     return f"[{mean - 2 * se:.{digits}f}, {mean + 2 * se:.{digits}f}]"
 
 
-def _has_error(se: float, recorded: Mapping[str, Any]) -> bool:
+def _has_error(se: float, recorded: Recorded) -> bool:
     """Return whether an error, even of zero, was measured or explained."""
     repetitions = recorded.get("repetitions") or 0
     return bool(se or recorded.get("exact") or repetitions > 1)
@@ -199,7 +204,7 @@ def _has_error(se: float, recorded: Mapping[str, Any]) -> bool:
 Parts = Iterator[Verdict]
 
 
-def _value(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _value(claim: Claim, recorded: Recorded) -> Parts:
     numbers = zip(
         recorded["value"], recorded["se"], claim.paper, claim.margins, claim.decimals, strict=True
     )
@@ -236,7 +241,7 @@ def _against_paper(
     return "short", "outside the margin, on the worse side"
 
 
-def _same(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _same(claim: Claim, recorded: Recorded) -> Parts:
     (value,) = recorded["value"]
     (se,) = recorded["se"]
     (margin,) = claim.margins
@@ -262,7 +267,7 @@ class _GapVerdict(NamedTuple):
     reason: str
 
 
-def _order(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _order(claim: Claim, recorded: Recorded) -> Parts:
     scores = recorded["scores"]
     pairs = recorded["pairs"]
     gaps = [_gap(pair, scores, recorded) for pair in pairs]
@@ -296,9 +301,7 @@ def _share_of_gaps(share: float, gaps: Sequence[_GapVerdict]) -> tuple[str, str]
     return verdict, f"{counts}, {share:.0%} are claimed"
 
 
-def _gap(
-    pair: Mapping[str, Any], scores: Mapping[str, Any], recorded: Mapping[str, Any]
-) -> _GapVerdict:
+def _gap(pair: Recorded, scores: Scores, recorded: Recorded) -> _GapVerdict:
     """Return the verdict on one gap of an order, and its reason."""
     gap = _without_rounding_error(pair, scores)
     relation = _relation_of_gap(gap, pair, scores, recorded)
@@ -314,7 +317,7 @@ def _gap(
     return _GapVerdict(verdicts.get(relation, "inconclusive"), reason)
 
 
-def _without_rounding_error(pair: Mapping[str, Any], scores: Mapping[str, Any]) -> float:
+def _without_rounding_error(pair: Recorded, scores: Scores) -> float:
     """Return a gap, or zero if the two scores are equal up to rounding."""
     greater = scores[pair["greater"]]["mean"]
     smaller = scores[pair["smaller"]]["mean"]
@@ -325,9 +328,9 @@ def _without_rounding_error(pair: Mapping[str, Any], scores: Mapping[str, Any]) 
 
 def _relation_of_gap(
     gap: float,
-    pair: Mapping[str, Any],
-    scores: Mapping[str, Any],
-    recorded: Mapping[str, Any],
+    pair: Recorded,
+    scores: Scores,
+    recorded: Recorded,
 ) -> str:
     se = pair["se"]
     repetitions = [scores[pair[end]]["repetitions"] for end in ("greater", "smaller")]
@@ -345,7 +348,7 @@ def _relation_of_gap(
     return "is under two standard errors"
 
 
-def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _bound(claim: Claim, recorded: Recorded) -> Parts:
     verdict, reason = _one_bound(recorded)
     reasons = [reason]
     sharper_verdicts = []
@@ -361,7 +364,7 @@ def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     yield Verdict(verdict, "; ".join(reasons), f"{violations}; {_tightness(recorded)}")
 
 
-def _one_bound(recorded: Mapping[str, Any]) -> tuple[str, str]:
+def _one_bound(recorded: Recorded) -> tuple[str, str]:
     """Return the verdict on one inequality, and its reason."""
     trials = recorded["trials"]
     violations = recorded["violations"]
@@ -380,7 +383,7 @@ def _one_bound(recorded: Mapping[str, Any]) -> tuple[str, str]:
     return "matched", f"{reason}, {biting} of them could have"
 
 
-def _tightness(recorded: Mapping[str, Any]) -> str:
+def _tightness(recorded: Recorded) -> str:
     smallest = recorded["tightness"]
     median = recorded["median_tightness"]
     if smallest is None:
@@ -388,7 +391,7 @@ def _tightness(recorded: Mapping[str, Any]) -> str:
     return f"bound / observed {number(smallest)} at the tightest, {number(median)} in the median"
 
 
-def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _rate(claim: Claim, recorded: Recorded) -> Parts:
     for name, fit in sorted(recorded["rates"].items()):
         slope = fit["slope"]
         expected = fit["expected"]
@@ -401,7 +404,7 @@ def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
         yield Verdict(verdict, reason, f"{label}{interval}")
 
 
-def _exponent(fit: Mapping[str, Any], upper_bound: bool) -> tuple[str, str]:
+def _exponent(fit: Recorded, upper_bound: bool) -> tuple[str, str]:
     """Return the verdict on a fitted exponent, and its relation to the stated one."""
     slope = fit["slope"]
     expected = fit["expected"]
@@ -417,7 +420,7 @@ def _exponent(fit: Mapping[str, Any], upper_bound: bool) -> tuple[str, str]:
     return "short", f"outside the interval and ± {WIDEST:g}"
 
 
-def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _identity(claim: Claim, recorded: Recorded) -> Parts:
     largest = recorded["largest"]
     tolerance = recorded["tolerance"]
     if largest > tolerance:
@@ -434,7 +437,7 @@ def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
     yield Verdict(verdict, reason, ours)
 
 
-_JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Parts]] = {
+_JUDGES: dict[str, Callable[[Claim, Recorded], Parts]] = {
     "value": _value,
     "order": _order,
     "bound": _bound,

@@ -15,8 +15,11 @@ from ...evaluation.rates import RateFit
 from ..errors import RecordError, hint
 from ..ledger.claims import KINDS, Claim
 
+#: The numbers recorded for a claim.
+Recorded = dict[str, Any]
 
-def record(claim: Claim, arguments: Mapping[str, Any]) -> dict[str, Any]:
+
+def record(claim: Claim, arguments: Mapping[str, Any]) -> Recorded:
     """Reduce the arguments of ``Run.claim``, except note and data, to numbers for JSON.
 
     Raises `RecordError`, which names the claim and the argument, for an argument that does not suit
@@ -66,7 +69,7 @@ def _value(
     repetitions: int | None = None,
     exact: str = "",
     spread: str = "",
-) -> dict[str, Any]:
+) -> Recorded:
     if (value is None) == (samples is None):
         raise RecordError("pass either value= (and se=) or samples=, not both")
     if samples is not None:
@@ -129,7 +132,7 @@ def _relations(order: str | Sequence[str]) -> list[_Relation]:
     return relations
 
 
-def _summary(name: str, score: Any) -> dict[str, Any]:
+def _summary(name: str, score: Any) -> Recorded:
     """Return mean, standard error and repetitions of samples, of a `Score` or of a number."""
     array = _numbers(f"scores[{name!r}]", score)
     if array.ndim == 0:
@@ -153,7 +156,7 @@ def _order(
     paired: bool = False,
     exact: str = "",
     level: float = 0.0,
-) -> dict[str, Any]:
+) -> Recorded:
     if order is None or not isinstance(scores, Mapping) or not scores:
         raise ValueError("no order, or no scores by name")
     summaries = {name: _summary(name, score) for name, score in scores.items()}
@@ -176,9 +179,9 @@ def _order(
 def _pair(
     relation: _Relation,
     scores: Mapping[str, Any],
-    summaries: Mapping[str, Mapping[str, Any]],
+    summaries: Mapping[str, Recorded],
     paired: bool,
-) -> dict[str, Any]:
+) -> Recorded:
     """Return one gap and its standard error."""
     greater = summaries[relation.greater]
     smaller = summaries[relation.smaller]
@@ -200,7 +203,7 @@ def _pair(
     }
 
 
-def _bound(claim: Claim, sharper: Any = (), **sides: Any) -> dict[str, Any]:
+def _bound(claim: Claim, sharper: Any = (), **sides: Any) -> Recorded:
     if isinstance(sharper, Mapping):
         sharper = [sharper]
     inequality = _inequality(**sides)
@@ -218,7 +221,7 @@ def _bound(claim: Claim, sharper: Any = (), **sides: Any) -> dict[str, Any]:
 
 def _inequality(
     lhs: Any = None, rhs: Any = None, allowed: float = 0.0, ceiling: Any = None, trials: Any = None
-) -> dict[str, Any]:
+) -> Recorded:
     """Return how often lhs <= rhs is violated, how tight it is, and how often it could fail.
 
     It could fail in a trial if the ceiling, the largest possible lhs, exceeds rhs.
@@ -265,7 +268,7 @@ def _joined(trials: Any) -> list[np.ndarray]:
 
 def _rate(
     claim: Claim, rates: Any = None, expected: Any = None, upper_bound: bool = False
-) -> dict[str, Any]:
+) -> Recorded:
     if isinstance(rates, RateFit):
         rates = {"": rates}
         expected = {"": expected}
@@ -293,7 +296,7 @@ def _rate(
 
 def _identity(
     claim: Claim, difference: Any = None, tolerance: Any = 0.0, scale: Any = 1.0
-) -> dict[str, Any]:
+) -> Recorded:
     largest_allowed = _number("tolerance", tolerance)
     sizes = _numbers("scale", scale)
     if difference is None or not largest_allowed > 0 or not (sizes > 0).all():
@@ -306,7 +309,7 @@ def _identity(
     }
 
 
-_RECORDERS: dict[str, Callable[..., dict[str, Any]]] = {
+_RECORDERS: dict[str, Callable[..., Recorded]] = {
     "value": _value,
     "same": _value,
     "order": _order,

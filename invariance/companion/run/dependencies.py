@@ -111,7 +111,7 @@ class Dependencies:
         self._route = [name]
         self._depth_in_packages = 0
 
-    def add(self, value: Any, step: str = "") -> None:
+    def add(self, value: object, step: str = "") -> None:
         """Follow an object. Messages call it `step`; the first one needs no step."""
         if not step:
             self._visit(value)
@@ -131,7 +131,7 @@ class Dependencies:
 
     # ---------------------------------------------------------------------------- the walk
 
-    def _visit(self, value: Any) -> None:
+    def _visit(self, value: object) -> None:
         kind = type(value)
         if kind in PLAIN_TYPES:
             self._note(kind.__name__, text_of(value))
@@ -178,7 +178,7 @@ class Dependencies:
             package, _, _ = module.partition(".")
             self._packages.add(package)
 
-    def _refuse(self, value: Any, reason: str) -> NoReturn:
+    def _refuse(self, value: object, reason: str) -> NoReturn:
         self._fail(f"({type(value).__name__}), {reason}")
 
     def _fail(self, reason: str) -> NoReturn:
@@ -254,7 +254,7 @@ class Dependencies:
             items = [self._digest_of_item(item) for item in value]
         self._note(type(value).__name__, *sorted(items), "end")
 
-    def _digest_of_item(self, item: Any) -> str:
+    def _digest_of_item(self, item: object) -> str:
         """Return the digest of an item of a set.
 
         Each item is followed from the same state, because the order of a set depends on addresses.
@@ -372,7 +372,7 @@ class Dependencies:
         for level, name, names in reads.imports:
             self._import("." * level + name, names, namespace.get("__package__"))
 
-    def _global(self, value: Any, name: str, chains: set[tuple[str, ...] | bool]) -> None:
+    def _global(self, value: object, name: str, chains: set[tuple[str, ...] | bool]) -> None:
         """Follow a global; if it is a module, only the attributes that are read."""
         if not isinstance(value, types.ModuleType) or True in chains:
             self.add(value, name)
@@ -400,7 +400,7 @@ class Dependencies:
                 return
         self.add(value, step)
 
-    def _is_followed_in_packages(self, value: Any) -> bool:
+    def _is_followed_in_packages(self, value: object) -> bool:
         """Return whether a member of an installed module is followed.
 
         The version of the package identifies its constants and instances, but not objects that the
@@ -537,7 +537,7 @@ class Dependencies:
 
     # ---------------------------------------------------------------------------- instances
 
-    def _instance(self, value: Any) -> None:
+    def _instance(self, value: object) -> None:
         if value is np.random.mtrand._rand and self._depth_in_packages:
             self._note("NumPy's generator")  # Every distribution of SciPy refers to it.
             return
@@ -553,7 +553,7 @@ class Dependencies:
         self._follow_pickle(value)
         self._depth_in_packages -= 1
 
-    def _users_instance(self, value: Any) -> None:
+    def _users_instance(self, value: object) -> None:
         """Follow an instance of a class of the user.
 
         Its content and its attributes are followed, and also what a base class from a package would
@@ -580,7 +580,7 @@ class Dependencies:
             base = hiding[0].__name__
             self._refuse(value, f"which hides the content of {base}: pass plain values")
 
-    def _refuse_changing(self, value: Any, users: bool) -> None:
+    def _refuse_changing(self, value: object, users: bool) -> None:
         """Refuse an object that its use changes."""
         if isinstance(value, _GENERATORS) or getattr(value, "changes_with_use", False) is True:
             self._refuse(value, "which changes with use: pass a seed, or plain values")

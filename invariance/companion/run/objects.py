@@ -15,9 +15,11 @@ PLAIN_TYPES = frozenset(
 
 #: Built-in types without content, or with a content that `content_of` returns.
 TYPES_WITH_KNOWN_CONTENT = frozenset(
-    (object, dict, list, tuple, set, frozenset, deque, int, float, complex, str, bytes, bytearray)
-    + (np.ndarray, type)
-)
+    (
+        object, dict, list, tuple, set, frozenset, deque, int, float, complex, str, bytes,
+        bytearray, np.ndarray, type,
+    )
+)  # fmt: skip
 
 #: Members of a class that do not change its behaviour.
 MEMBERS_WITHOUT_MEANING = frozenset(

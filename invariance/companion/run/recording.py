@@ -39,7 +39,7 @@ def record(claim: Claim, arguments: Mapping[str, Any]) -> Recorded:
         raise RecordError(message) from error
 
 
-def _numbers(name: str, value: Any) -> np.ndarray:
+def _numbers(name: str, value: object) -> np.ndarray:
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -57,7 +57,7 @@ def _numbers(name: str, value: Any) -> np.ndarray:
     return array
 
 
-def _number(name: str, value: Any) -> float:
+def _number(name: str, value: object) -> float:
     return float(_numbers(name, value))
 
 
@@ -132,7 +132,7 @@ def _relations(order: str | Sequence[str]) -> list[_Relation]:
     return relations
 
 
-def _summary(name: str, score: Any) -> Recorded:
+def _summary(name: str, score: object) -> Recorded:
     """Return mean, standard error and repetitions of samples, of a `Score` or of a number."""
     array = _numbers(f"scores[{name!r}]", score)
     if array.ndim == 0:

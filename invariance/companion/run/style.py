@@ -10,17 +10,19 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
-from numpy.typing import NDArray
+from matplotlib.typing import ColorType
 
 from ..errors import hint
 from ..ledger.claims import read_papers
 from ..paths import Paths
 
+RGB = tuple[float, float, float]
 #: Size in bytes above which pictures are reduced further.
 _LIGHT = 60_000
 # Compared with Pillow's defaults, twice as fast and a tenth larger.
@@ -75,7 +77,7 @@ def colour(method: str) -> str:
     return look(method).color
 
 
-def contrast(colour: Any, background: Any = "white") -> float:
+def contrast(colour: ColorType, background: ColorType = "white") -> float:
     """Return the contrast of two colours, 1 to 21, by WCAG 2; parts of a figure need 3.
 
     >>> round(contrast("black"), 1)
@@ -85,7 +87,7 @@ def contrast(colour: Any, background: Any = "white") -> float:
     return max(luminances) / min(luminances)
 
 
-def _luminance(colour: Any) -> float:
+def _luminance(colour: ColorType) -> float:
     """Return the relative luminance of a colour by WCAG 2, 0 to 1."""
     red, green, blue = (_linear(channel) for channel in to_rgb(colour))
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
@@ -108,22 +110,24 @@ def shades(method: str, count: int) -> list[str]:
     """
     if count < 1:
         raise ValueError(f"count={count}: expected at least one shade")
-    full = np.array(to_rgb(colour(method)))
+    full = to_rgb(colour(method))
     if count == 1:
-        return [to_hex(tuple(full))]
+        return [to_hex(full)]
     shares_of_white = [percent / 100 for percent in range(61)]
     readable = [share for share in shares_of_white if contrast(_mixed(full, share)) > 3.05]
     lightest = max(readable, default=0.0)
     steps = np.linspace(lightest, -0.45, count)
-    return [to_hex(tuple(_mixed(full, step))) for step in steps]
+    return [to_hex(_mixed(full, step)) for step in steps]
 
 
-def _mixed(colour: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+def _mixed(colour: RGB, share: float) -> RGB:
     """Mix a colour with a share of white, or with a share of black if it is negative."""
-    return (1 - abs(share)) * colour + max(share, 0.0)
+    white = max(share, 0.0)
+    red, green, blue = ((1 - abs(share)) * channel + white for channel in colour)
+    return red, green, blue
 
 
-def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
+def label_ends(axes: Axes, *, room: float = 0.0, apart: float = 0.055) -> None:
     """Write each line's label beside its end, in its colour, instead of a legend.
 
     The labels stand in one column to the right of all lines, at least `apart` from each other, as a
@@ -163,7 +167,7 @@ class _End(NamedTuple):
     color: Any
 
 
-def _make_room(axes: Any, room: float) -> None:
+def _make_room(axes: Axes, room: float) -> None:
     """Move the right limit by a share of the horizontal axis, on its scale."""
     scale = axes.xaxis.get_transform()
     low, high = scale.transform(axes.get_xlim())
@@ -171,7 +175,7 @@ def _make_room(axes: Any, room: float) -> None:
     axes.set_xlim(right=float(right[0]))
 
 
-def _ends(axes: Any) -> list[_End]:
+def _ends(axes: Axes) -> list[_End]:
     """Return the ends of all labelled lines, from the lowest to the highest."""
     handles, labels = axes.get_legend_handles_labels()
     to_shares = axes.transData + axes.transAxes.inverted()

@@ -7,7 +7,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .imports import watch
+from .run.imports import watch
 
 if TYPE_CHECKING:
     from ..evaluation.means import Score, mean_se

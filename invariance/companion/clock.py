@@ -1,13 +1,13 @@
-"""Time at work: a clock that leaves out pauses.
+"""Working time, measured by a clock that leaves out pauses: `WorkingClock`.
 
-What a run took is recorded in `volatile.wall_s` (and, for values found in the cache, the seconds
-that they took when they were computed), and how long an attempt took in `status.json`. Three sorts
-of pauses are no work and are not counted:
+The duration of a run is recorded in `volatile.wall_s` (and the seconds that its cached values took
+earlier in `volatile.cached_s`), the duration of an attempt in `status.json`. Three kinds of pauses
+do not count:
 
-- a process that is stopped, or a machine that is suspended, for more than `PATIENCE` seconds: the
-  clock has then not been looked at, and the process has used no processor time either;
+- the time in which the process is stopped, or the machine is suspended, for more than `PATIENCE`
+  seconds: the clock was not read, and the process used no processor time;
 - the time between two cells, in which a kernel waits for its reader;
-- the time between an attempt that was interrupted and the one that goes on from its cache.
+- the time between an interrupted attempt and the attempt that continues from its cache.
 """
 
 import threading
@@ -15,17 +15,17 @@ import time
 import weakref
 from collections.abc import Callable
 
-#: A gap between two looks at the clock is a pause if it is longer, as far as nothing was computed.
+#: A longer gap in seconds between two readings is a pause, unless processor time was used in it.
 PATIENCE = 10.0
 _TICK = 1.0
 
 
 class WorkingClock:
-    """Seconds since the clock was made, without pauses; each call is a look at it.
+    """A clock whose call returns the seconds since its creation, without pauses.
 
-    A gap between two looks that is longer than `patience` counts with `patience`, or with the
-    processor time that was used in it if that is more (a computation that lets no other thread
-    look). `now` and `processor` are the clocks that it is made of.
+    A gap between two readings that is longer than `patience` counts as `patience`, or as the
+    processor time used in it if this is longer, because a computation may block the thread that
+    reads the clock. `now` and `processor` return wall-clock time and processor time.
 
     >>> moments, used = iter([0.0, 4.0, 3604.0, 3700.0]), iter([0.0, 4.0, 4.5, 100.5])
     >>> clock = WorkingClock(now=lambda: next(moments), processor=lambda: next(used))
@@ -43,23 +43,24 @@ class WorkingClock:
         self._now = now
         self._processor = processor
         self._lock = threading.Lock()
-        self._worked = 0.0
+        self._total = 0.0
         self._counts = True
-        self._seen = now()
-        self._used = processor()
+        self._last_now = now()
+        self._last_processor = processor()
 
     def __call__(self) -> float:
         with self._lock:
-            seen = self._now()
-            used = self._processor()
-            gap = seen - self._seen
+            now = self._now()
+            processor = self._processor()
+            gap = now - self._last_now
             if gap > self._patience:
-                gap = max(self._patience, min(gap, used - self._used))
+                used = processor - self._last_processor
+                gap = max(self._patience, min(gap, used))
             if self._counts:
-                self._worked += gap
-            self._seen = seen
-            self._used = used
-            return self._worked
+                self._total += gap
+            self._last_now = now
+            self._last_processor = processor
+            return self._total
 
     def pause(self) -> None:
         """Count nothing until `resume`."""
@@ -67,25 +68,25 @@ class WorkingClock:
         self._counts = False
 
     def resume(self) -> None:
-        """Count from here on."""
+        """Count again from now on."""
         self()
         self._counts = True
 
     def keep_looking(self, every: float = _TICK) -> "WorkingClock":
-        """Look at the clock from a thread of its own for as long as somebody else holds it."""
+        """Read the clock regularly in a thread, as long as the clock is referenced elsewhere."""
         reference = weakref.ref(self)
 
-        def look() -> None:
+        def read_regularly() -> None:
             while (clock := reference()) is not None:
                 clock()
                 del clock
                 time.sleep(every)
 
-        threading.Thread(target=look, name="working clock", daemon=True).start()
+        threading.Thread(target=read_regularly, name="working clock", daemon=True).start()
         return self
 
     def follow_cells(self, shell: object) -> None:
-        """Count only while a cell of an IPython shell runs; one is running now."""
+        """Count only while an IPython shell runs a cell; it is running one now."""
         reference = weakref.ref(self)
         events = shell.events  # type: ignore[attr-defined]
 

@@ -1,11 +1,11 @@
-"""Exceptions of the companion: each message says what is wrong and what to do about it."""
+"""Exceptions of the companion. Each message names the problem and the remedy."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 class CompanionError(Exception):
-    """Base of everything that the companion raises on purpose."""
+    """Base class of the companion's exceptions."""
 
 
 class LedgerError(CompanionError, ValueError):
@@ -13,29 +13,29 @@ class LedgerError(CompanionError, ValueError):
 
 
 class RecordError(CompanionError, ValueError):
-    """A result handed to ``Run`` cannot be recorded: not finite, of the wrong kind, or twice."""
+    """A result passed to ``Run`` cannot be recorded: not finite, of the wrong kind, or repeated."""
 
 
 class NotebookError(CompanionError, ValueError):
-    """A notebook is unknown or does not follow the form that the runner needs."""
+    """A notebook is unknown, or does not have the form that the runner needs."""
 
 
 class OutputError(CompanionError, OSError):
     """Results cannot be written: the output folder is full, read-only or not a folder."""
 
 
-def hint(name: str, known: Iterable[str], what: str = "known names") -> str:
-    """Sentence that names the closest known spellings, or all of them when none is close.
+def hint(name: str, names: Iterable[str], kind: str = "known names") -> str:
+    """Return a sentence with the most similar names, or with all names if there is no similar one.
 
     >>> hint("sed", ["seed", "profile"])
     "Did you mean 'seed'?"
     >>> hint("zz", ["seed", "profile"], "parameters")
     'The parameters are: profile, seed.'
     """
-    known = sorted(known)
-    close = get_close_matches(name, known, n=3, cutoff=0.7)
-    if close:
-        return f"Did you mean {' or '.join(map(repr, close))}?"
-    if not known:
-        return f"There are no {what}."
-    return f"The {what} are: {', '.join(known)}."
+    candidates = sorted(names)
+    similar = get_close_matches(name, candidates, n=3, cutoff=0.7)
+    if similar:
+        return f"Did you mean {' or '.join(map(repr, similar))}?"
+    if not candidates:
+        return f"There are no {kind}."
+    return f"The {kind} are: {', '.join(candidates)}."

@@ -1,11 +1,10 @@
-"""Files and folders written whole or not at all, and digested; text and YAML read without trust."""
+"""Files and folders, written completely or not at all; texts, JSON and YAML, read with checks."""
 
 import hashlib
 import json
 import os
 import re
 import shutil
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from typing import IO, Any
 
 from .errors import CompanionError, LedgerError, OutputError
 
-# what a notebook imports works without these two: no locks, and a ledger that nobody can read
+# Notebooks run without these two modules, but without locks and without a readable ledger.
 try:
     import fcntl
 except ImportError:  # Windows, or Python in a browser
@@ -24,29 +23,31 @@ try:
 except ImportError:
     yaml = None
 
-#: What `read_yaml` makes of numbers and dates: values, or texts as they are printed (11.40 has two
-#: digits).
-AS_VALUES, AS_PRINTED = "values", "printed"
-# a terminal's escape sequences: texts up to their end (links, titles), then colours and the rest
+#: `read_yaml` converts numbers and dates to values.
+AS_VALUES = "values"
+#: `read_yaml` keeps numbers and dates as texts: 11.40 has two decimals.
+AS_PRINTED = "printed"
+# Escape sequences of terminals: texts up to their end (links, titles), then colours and the rest.
 _ESCAPES = re.compile(
     r"(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|\x1b[ -/]*[0-~]"
 )
-# libyaml builds a document by recursion, and ends the process where the stack is not enough
-_DEEPEST = 50
+# libyaml builds a document by recursion, and crashes the process if the stack is too small.
+_LARGEST_DEPTH = 50
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Errors of writing to `path` as `OutputError`."""
+    """Context manager that turns errors of writing to `path` into `OutputError`."""
     try:
         yield
     except OutputError:
         raise
     except OSError as error:
-        why = f"{error.strerror or error}. Earlier results are untouched; free some space, or"
-        raise OutputError(f"cannot write {path}: {why} choose another folder") from error
+        reason = error.strerror or error
+        remedy = "Earlier results are untouched; free some space, or choose another folder"
+        raise OutputError(f"cannot write {path}: {reason}. {remedy}") from error
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -55,7 +56,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
         try:
-            # "x" obeys the umask, as a file opened by its own name would
+            # Unlike a file of `tempfile`, this one has the permissions that the umask gives.
             with open(temporary, "xb") as stream:
                 stream.write(content)
             os.replace(temporary, path)
@@ -67,20 +68,25 @@ def write_bytes(path: Path, content: bytes) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write JSON with sorted keys; refuses NaN and infinity."""
     text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    # a path that the locale cannot read has lone surrogates, which JSON keeps as \udc80 to \udcff
+    # Paths with bytes that the locale cannot decode contain lone surrogates, \udc80 to \udcff.
     write_bytes(path, (text + "\n").encode("utf-8", "backslashreplace"))
 
 
 def read_json(path: Path, finite: bool = False) -> Any | None:
-    """Content of a JSON file, or None if it does not exist, is not JSON, or not `finite`."""
-    try:  # of NaN, int makes a ValueError
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=int if finite else None)
+    """Return the content of a JSON file, or None if it does not exist or is not JSON.
+
+    With `finite`, None is also returned if it contains NaN or infinity.
+    """
+    # `int` raises ValueError for the texts NaN and Infinity.
+    parse_constant = int if finite else None
+    try:
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=parse_constant)
     except (OSError, ValueError, RecursionError, MemoryError):
         return None
 
 
 def read_text(path: Path, fault: type[CompanionError] = LedgerError) -> str:
-    """The text of a file; `fault` if it cannot be read or is not UTF-8."""
+    """Return the text of a file; raises `fault` if it cannot be read or is not UTF-8."""
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
@@ -91,7 +97,7 @@ def read_text(path: Path, fault: type[CompanionError] = LedgerError) -> str:
 
 
 def without_escapes(text: str) -> str:
-    """What a terminal shows as plain text: no colours, no addresses of links, no titles.
+    """Return a text without a terminal's escape sequences: colours, links and titles.
 
     >>> without_escapes("\\x1b[31mred\\x1b[0m \\x1b]8;;https://a.b\\x1b\\\\word\\x1b]8;;\\x07")
     'red word'
@@ -100,7 +106,7 @@ def without_escapes(text: str) -> str:
 
 
 def file_digest(path: Path) -> str | None:
-    """SHA-256 of a file in hexadecimal, or None if it cannot be read."""
+    """Return the SHA-256 of a file in hexadecimal, or None if it cannot be read."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -109,94 +115,93 @@ def file_digest(path: Path) -> str | None:
 
 
 def can_read_yaml() -> bool:
-    """Whether PyYAML is there: where a notebook runs alone, such as in a browser, it may not be."""
+    """Return whether PyYAML is installed. In a browser, for example, it may be missing."""
     return yaml is not None
 
 
 def read_yaml(path: Path, scalars: str = AS_VALUES) -> Any:
-    """The content of a YAML file; see `read_text` for errors."""
+    """Return the content of a YAML file; see `read_text` for errors."""
     return parse_yaml(read_text(path), str(path), scalars)
 
 
-def parse_yaml(text: str, what: str, scalars: str = AS_VALUES) -> Any:
-    """The content of a YAML text; `what` names it in a message."""
+def parse_yaml(text: str, title: str, scalars: str = AS_VALUES) -> Any:
+    """Return the content of a YAML text, which messages call `title`."""
     if yaml is None:
-        raise LedgerError(f"{what} cannot be read without PyYAML: pip install pyyaml")
+        raise LedgerError(f"{title} cannot be read without PyYAML: pip install pyyaml")
     kind = "BaseLoader" if scalars == AS_PRINTED else "SafeLoader"
-    loader = getattr(yaml, f"C{kind}", None) or getattr(yaml, kind)  # libyaml's if it is there
-    depth = 0
+    loader = getattr(yaml, kind)
+    fast_loader = getattr(yaml, f"C{kind}", loader)  # Missing if PyYAML was built without libyaml.
     try:
-        for event in yaml.parse(text, Loader=loader):
-            depth += isinstance(event, yaml.CollectionStartEvent)
-            depth -= isinstance(event, yaml.CollectionEndEvent)
-            if depth > _DEEPEST:
-                raise ValueError(f"nested more than {_DEEPEST} deep: it is damaged")
-        return yaml.load(text, Loader=loader)
+        _check_depth(text, fast_loader)
+        return yaml.load(text, Loader=fast_loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise LedgerError(f"{what} is not YAML: {error}") from error
+        raise LedgerError(f"{title} is not YAML: {error}") from error
+
+
+def _check_depth(text: str, loader: Any) -> None:
+    depth = 0
+    for event in yaml.parse(text, Loader=loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        if depth > _LARGEST_DEPTH:
+            raise ValueError(f"nested more than {_LARGEST_DEPTH} deep: it is damaged")
 
 
 def locked(stream: IO[str], *, shared: bool = False, wait: bool = True) -> bool:
-    """Whether a lock on a file was to be had; no on a system or a file system without locks."""
+    """Lock a file, and return whether it is locked.
+
+    The answer is False if another process holds the lock and `wait` is False, and on a system or a
+    file system without locks.
+    """
     if fcntl is None:
         return False
-    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+    if not wait:
+        operation |= fcntl.LOCK_NB
     try:
-        fcntl.flock(stream, kind if wait else kind | fcntl.LOCK_NB)
+        fcntl.flock(stream, operation)
     except OSError:
         return False
     return True
 
 
 def ensure_writable(folder: Path) -> None:
-    """Make a folder and prove that a file can be written in it; `OutputError` if not."""
+    """Make a folder and write a file into it as a test; raises `OutputError` if this fails."""
     probe = folder / f".probe.{uuid.uuid4().hex}"
     write_bytes(probe, b"x" * 4096)
     probe.unlink()
 
 
-def _aside(final: Path) -> Path:
-    return final.with_name(f".{final.name}.previous")
-
-
-def repair_folder(final: Path) -> None:
-    """Finish a `replace_folder` that was cut short between its two renames."""
-    aside = _aside(final)
-    if aside.exists():
-        with writing(final):
-            if final.exists():
-                shutil.rmtree(aside)
-            else:
-                os.rename(aside, final)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step; whether the system and its file system could."""
-    import ctypes
-
-    try:
-        swap = ctypes.CDLL(None, use_errno=True).renameat2
-    except AttributeError:
-        return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return swap(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
-
-
 def replace_folder(new: Path, final: Path) -> None:
-    """Put folder `new` in the place of `final`, on the same file system, or raise `OutputError`.
+    """Move the folder `new` to `final`, on the same file system, or raise `OutputError`.
 
-    In one step where the system can swap folders. Elsewhere, if the process dies between two
-    steps, `repair_folder` restores the earlier folder.
+    The earlier folder is moved aside first and removed at the end. If the process is killed in
+    between, `repair_folder` restores it.
     """
     repair_folder(final)
     with writing(final):
         final.parent.mkdir(parents=True, exist_ok=True)
-        if sys.platform == "linux" and final.is_dir() and _exchange(new, final):
-            shutil.rmtree(new, ignore_errors=True)
-            return
         if final.exists():
-            os.rename(final, _aside(final))
+            os.rename(final, _previous(final))
         try:
             os.rename(new, final)
         finally:
             repair_folder(final)
+
+
+def repair_folder(final: Path) -> None:
+    """Finish or undo a `replace_folder` that was killed."""
+    previous = _previous(final)
+    if not previous.exists():
+        return
+    with writing(final):
+        if final.exists():
+            shutil.rmtree(previous)
+        else:
+            os.rename(previous, final)
+
+
+def _previous(final: Path) -> Path:
+    return final.with_name(f".{final.name}.previous")

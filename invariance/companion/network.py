@@ -1,8 +1,9 @@
-"""`ResidualNetwork`: a small network trained from scratch, which several notebooks compare with."""
+"""`ResidualNetwork`: a small network trained from scratch, for comparisons in notebooks."""
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from ..core.parameters import stores_parameters
 
 @stores_parameters
 class ResidualNetwork(ClassifierMixin, BaseEstimator):
-    """A convolutional network with residual blocks (He et al. 2016), cross-entropy, no copies.
+    """A convolutional network with residual blocks (He et al. 2016), without data augmentation.
 
-    A convolution of 5 x 5 pixels in steps of two and, for sides above 32, a maximum over 2 x 2;
-    one block of two convolutions for each width, in steps of two from the second on; a mean and a
-    linear layer; batch normalisation. Stochastic gradients with Nesterov momentum, one cycle of
-    rates up to ``learning_rate``. Needs PyTorch. ``shape`` is that of the flattened images, colours
-    last, ``widths`` are the blocks' channels.
+    The layers are a convolution of 5 x 5 pixels with stride two; for sides above 32, a maximum over
+    2 x 2 pixels; one block of two convolutions per width, with stride two from the second block on;
+    a mean and a linear layer. Batch normalization follows every convolution. The cross-entropy is
+    minimized by stochastic gradient descent with Nesterov momentum, with one cycle of learning
+    rates up to ``learning_rate``. Needs PyTorch.
+
+    ``shape`` is the shape of the images before flattening, colours last; ``widths`` are the numbers
+    of channels of the blocks.
 
     Examples
     --------
@@ -44,27 +48,33 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
         """Train from random weights."""
         torch = need("torch", "torch")
         self.classes_, labels = np.unique(y, return_inverse=True)
-        images, target = self._images(X), torch.from_numpy(labels)
+        images = self._images(X)
+        target = torch.from_numpy(labels)
+        n_batches = -(-len(images) // self.batch_size)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             self.network_ = _network(self.shape, self.widths, len(self.classes_))
-            batches, weights = -(-len(images) // self.batch_size), self.network_.parameters()
-            how = {"momentum": 0.9, "weight_decay": self.weight_decay, "nesterov": True}
-            descent = torch.optim.SGD(weights, lr=self.learning_rate, **how)
-            steps = self.epochs * batches
-            cycle = torch.optim.lr_scheduler.OneCycleLR(descent, self.learning_rate, steps)
+            optimizer = torch.optim.SGD(
+                self.network_.parameters(),
+                lr=self.learning_rate,
+                momentum=0.9,
+                weight_decay=self.weight_decay,
+                nesterov=True,
+            )
+            n_steps = self.epochs * n_batches
+            scheduler = torch.optim.lr_scheduler.OneCycleLR(optimizer, self.learning_rate, n_steps)
             for _ in range(self.epochs):
-                for rows in torch.randperm(len(images)).tensor_split(batches):
-                    descent.zero_grad()
+                for rows in torch.randperm(len(images)).tensor_split(n_batches):
+                    optimizer.zero_grad()
                     outputs = self.network_(images[rows])
                     torch.nn.functional.cross_entropy(outputs, target[rows]).backward()
-                    descent.step()
-                    cycle.step()
+                    optimizer.step()
+                    scheduler.step()
         self.network_.eval()
         return self
 
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """The most likely class of each image."""
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Return the most likely class of each image."""
         torch = need("torch", "torch")
         with torch.no_grad():
             scores = [self.network_(part) for part in self._images(X).split(500)]
@@ -72,32 +82,45 @@ class ResidualNetwork(ClassifierMixin, BaseEstimator):
 
     def _images(self, X: ArrayLike) -> Any:
         torch = need("torch", "torch")
-        images = np.asarray(X, dtype=np.float32).reshape(-1, *(*self.shape, 1)[:3])
+        height, width, n_colours = _with_colours(self.shape)
+        images = np.asarray(X, dtype=np.float32).reshape(-1, height, width, n_colours)
         return torch.from_numpy(images).permute(0, 3, 1, 2)
+
+
+def _with_colours(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    """Return height, width and number of colours; a shape without colours has one."""
+    height, width, n_colours = (*shape, 1)[:3]
+    return height, width, n_colours
 
 
 def _network(shape: tuple[int, ...], widths: tuple[int, ...], n_classes: int) -> Any:
     torch = need("torch", "torch")
     nn = torch.nn
 
-    def convolution(before: int, after: int, size: int, step: int) -> list[Any]:
-        kernel = nn.Conv2d(before, after, size, step, size // 2, bias=False)
-        return [kernel, nn.BatchNorm2d(after)]
+    def convolution(n_in: int, n_out: int, size: int, stride: int) -> list[Any]:
+        layer = nn.Conv2d(n_in, n_out, size, stride, size // 2, bias=False)
+        return [layer, nn.BatchNorm2d(n_out)]
 
     class Block(nn.Module):  # type: ignore[name-defined]
-        def __init__(self, before: int, after: int, step: int):
+        def __init__(self, n_in: int, n_out: int, stride: int):
             super().__init__()
-            first, second = convolution(before, after, 3, step), convolution(after, after, 3, 1)
-            self.change = nn.Sequential(*first, nn.ReLU(), *second)
-            same = step == 1 and before == after
-            self.kept = nn.Sequential(*([] if same else convolution(before, after, 1, step)))
+            first = convolution(n_in, n_out, 3, stride)
+            second = convolution(n_out, n_out, 3, 1)
+            self.residual = nn.Sequential(*first, nn.ReLU(), *second)
+            if stride == 1 and n_in == n_out:
+                self.shortcut = nn.Identity()
+            else:
+                self.shortcut = nn.Sequential(*convolution(n_in, n_out, 1, stride))
 
         def forward(self, x: Any) -> Any:
-            return torch.relu(self.change(x) + self.kept(x))
+            return torch.relu(self.residual(x) + self.shortcut(x))
 
-    layers = [*convolution((*shape, 1)[2], widths[0], 5, 2), nn.ReLU()]
-    layers += [nn.MaxPool2d(2)] if max(shape[:2]) > 32 else []
-    for i, width in enumerate(widths):
-        layers.append(Block(widths[max(i - 1, 0)], width, 1 if i == 0 else 2))
+    height, width, n_colours = _with_colours(shape)
+    layers = [*convolution(n_colours, widths[0], 5, 2), nn.ReLU()]
+    if max(height, width) > 32:
+        layers.append(nn.MaxPool2d(2))
+    layers.append(Block(widths[0], widths[0], 1))
+    for n_in, n_out in pairwise(widths):
+        layers.append(Block(n_in, n_out, 2))
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(widths[-1], n_classes)]
     return nn.Sequential(*layers).to(memory_format=torch.channels_last)

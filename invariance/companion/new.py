@@ -1,4 +1,4 @@
-"""Start a companion to a paper: `start_companion`."""
+"""The command ``invariance new``: `start_companion`."""
 
 import re
 from pathlib import Path
@@ -15,7 +15,7 @@ from .paths import Paths
 def start_companion(name: str, folder: Path) -> list[Path]:
     """Write the smallest companion to a paper into a new folder: one claim, one notebook, one test.
 
-    `name` is the paper's key, such as ``miller1999``. Returns what was written.
+    `name` is the paper's key, such as ``miller1999``. Returns the paths of the new files.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_-]*", name):
         form = "a small letter, then small letters, digits, _ or -"
@@ -26,7 +26,7 @@ def start_companion(name: str, folder: Path) -> list[Path]:
     written = []
     for path, text in texts.items():
         target = folder / Template(path).substitute(name=name)
-        # make's own variables, and formulas in the notebook, stay as they are
+        # Variables of make and formulas in the notebook contain dollars too, and stay unchanged.
         content = Template(text).safe_substitute(name=name)
         write_bytes(target, content.encode())
         written.append(target)

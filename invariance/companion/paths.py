@@ -1,13 +1,14 @@
-"""Where everything lies: one place for every path, all of them absolute.
+"""The paths of a project, all of them absolute: `Paths`.
 
-``build/<profile>/<paper>/<name>/`` is the output folder of one notebook: ``status.json`` says how
-the *latest* attempt ended; ``executed.ipynb``, ``results.json``, figures and tables are of the
-latest *successful* one, ``failed/`` of the latest one when it failed. Folders whose name starts
-with a dot are attempts under way; they become the output folder by one rename.
+``build/<profile>/<paper>/<name>/`` is the output folder of one notebook. ``status.json`` describes
+how the *latest* attempt ended; ``executed.ipynb``, ``results.json``, figures and tables come from
+the latest *successful* attempt, and ``failed/`` from the latest attempt if it failed. Folders whose
+name starts with a dot belong to running attempts, and are renamed to the output folder at the end.
 """
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,19 +18,23 @@ PROFILES = ("quick", "full")
 
 
 def _root_of_script() -> Path | None:
-    """The project of the notebook that is run as a script; None if no such script runs."""
+    """Return the project of the notebook that runs as a script, or None if no such script runs."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     if script is None:
         return None
     folders = Path(script).absolute().parents  # <root>/notebooks/<paper>/<name>.py
-    if len(folders) < 3 or folders[1].name != "notebooks":
+    if len(folders) < 3:
         return None
-    return folders[2] if (folders[1] / "claims.yml").is_file() else None
+    notebooks = folders[1]
+    root = folders[2]
+    if notebooks.name == "notebooks" and (notebooks / "claims.yml").is_file():
+        return root
+    return None
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Paths of a checkout of this project (or of any folder that holds ``notebooks/claims.yml``).
+    """The paths of a checkout, or of any folder with ``notebooks/claims.yml``.
 
     Examples
     --------
@@ -42,45 +47,76 @@ class Paths:
 
     @classmethod
     def find(cls, start: Path | str | None = None, *, alone: bool = False) -> "Paths":
-        """The project: ``INVARIANCE_ROOT``, or upwards from `start`, or around the package.
+        """Return the paths of the project, a folder with ``notebooks/claims.yml``.
 
-        A project is a folder with ``notebooks/claims.yml``. A notebook that runs as a script
-        belongs to the project that it lies in, whatever the working directory. Without a project,
-        `start` (default: the working directory) is taken for one without notebooks if `alone`, else
-        it is a `NotebookError`.
+        These folders are tried in turn: ``INVARIANCE_ROOT``; the project of the notebook that runs
+        as a script; `start` (default: the working directory) and its parents; the folders around
+        this package. The first two are skipped if `start` is passed.
+
+        If there is no project, `start` becomes a project without notebooks if `alone`. Otherwise a
+        `NotebookError` is raised.
         """
         if start is None:
-            if named := os.environ.get("INVARIANCE_ROOT"):
-                return cls(Path(named).absolute())
-            if root := _root_of_script():
-                return cls(root)
-        here = Path(start or Path.cwd()).absolute()
-        for folder in (here, *here.parents, *Path(__file__).resolve().parents):
+            root_by_environment = os.environ.get("INVARIANCE_ROOT")
+            if root_by_environment:
+                return cls(Path(root_by_environment).absolute())
+            root_of_script = _root_of_script()
+            if root_of_script is not None:
+                return cls(root_of_script)
+        first = Path(start or Path.cwd()).absolute()
+        for folder in (first, *first.parents, *Path(__file__).resolve().parents):
             if (folder / "notebooks" / "claims.yml").is_file():
                 return cls(folder)
         if alone:
-            return cls(here)
-        why = "notebooks do not come with the installed package"
+            return cls(first)
+        reason = "notebooks do not come with the installed package"
         remedy = "Change into a checkout, or name one in INVARIANCE_ROOT"
-        raise NotebookError(f"no notebooks/claims.yml in {here} or above it: {why}. {remedy}")
+        raise NotebookError(f"no notebooks/claims.yml in {first} or above it: {reason}. {remedy}")
 
-    # the claims (a project of one's own far from any checkout has none), the SHA-256 of their
-    # owner's edition, and what the pages say of the papers
-    notebooks = property(lambda self: self.root / "notebooks")
-    ledger = property(lambda self: self.root / "notebooks" / "claims.yml")
-    owners_digest = property(lambda self: self.root / "notebooks" / "claims.sha256")
-    papers = property(lambda self: self.root / "notebooks" / "papers.yml")
-    readme = property(lambda self: self.root / "README.md")
-    build = property(lambda self: self.root / "build")
-    figures = property(lambda self: self.root / "figures")
-    digests = property(lambda self: self.root / "figures" / "SHA256SUMS")
+    @property
+    def notebooks(self) -> Path:
+        """The folder of the notebooks."""
+        return self.root / "notebooks"
+
+    @property
+    def ledger(self) -> Path:
+        """The claims. A user's own project may have none."""
+        return self.notebooks / "claims.yml"
+
+    @property
+    def owners_digest(self) -> Path:
+        """The SHA-256 of the ledger owner's edition."""
+        return self.notebooks / "claims.sha256"
+
+    @property
+    def papers(self) -> Path:
+        """The texts of the pages about the papers, and the looks of methods."""
+        return self.notebooks / "papers.yml"
+
+    @property
+    def readme(self) -> Path:
+        return self.root / "README.md"
+
+    @property
+    def build(self) -> Path:
+        return self.root / "build"
+
+    @property
+    def figures(self) -> Path:
+        """The folder of the published results."""
+        return self.root / "figures"
+
+    @property
+    def digests(self) -> Path:
+        """The SHA-256 of all published files."""
+        return self.figures / "SHA256SUMS"
 
     def settings(self, notebook: str) -> Path:
-        """What a notebook chose before it measured; there is none where it chooses nothing."""
+        """The settings that a notebook chose before it measured, if it chooses any."""
         return self.notebooks / "settings" / f"{notebook}.yml"
 
     def choosing(self, notebook: str, profile: str) -> Path:
-        """Folder of the choosing stage of a notebook."""
+        """The folder of the choosing stage of a notebook."""
         return self.build / "choosing" / profile / notebook
 
     def source(self, notebook: str) -> Path:
@@ -88,39 +124,39 @@ class Paths:
         return self.notebooks / f"{notebook}.py"
 
     def output(self, notebook: str, profile: str) -> Path:
-        """Output folder of batch runs of a notebook."""
+        """The output folder of batch runs of a notebook."""
         return self.build / profile / notebook
 
     def interactive(self, notebook: str, profile: str) -> Path:
-        """Output folder of runs outside the runner; the report does not read it."""
+        """The output folder of runs outside the runner. The report does not read it."""
         return self.build / "interactive" / profile / notebook
 
     def published(self, notebook: str) -> Path:
-        """Folder of the committed results of the last full run."""
+        """The folder of the committed results of the last full run."""
         return self.figures / notebook
 
     def all_notebooks(self) -> list[str]:
-        """Names ``<paper>/<name>`` of every notebook, sorted."""
+        """Return the names ``<paper>/<name>`` of all notebooks, sorted."""
         return sorted(
             path.relative_to(self.notebooks).with_suffix("").as_posix()
             for path in self.notebooks.glob("*/*.py")
             if not path.name.startswith(("_", "."))
         )
 
-    def select(self, names: list[str] | tuple[str, ...]) -> list[str]:
-        """Expand papers and notebooks to notebook names; nothing selects all."""
-        known = self.all_notebooks()
-        if not known:
+    def select(self, names: Sequence[str]) -> list[str]:
+        """Return the notebooks with these names or in these papers; all if there are no names."""
+        notebooks = self.all_notebooks()
+        if not notebooks:
             raise NotebookError(f"no notebooks in {self.notebooks}: expected <paper>/<name>.py")
         if not names:
-            return known
-        chosen: list[str] = []
+            return notebooks
+        selected: list[str] = []
         for name in names:
             plain = name.removeprefix("notebooks/").removesuffix(".py").strip("/")
-            found = [n for n in known if n == plain or n.startswith(plain + "/")]
-            if not found:
-                papers = {n.split("/")[0] for n in known}
-                options = hint(plain, [*known, *papers], "papers and notebooks")
+            matching = [n for n in notebooks if n == plain or n.startswith(f"{plain}/")]
+            if not matching:
+                papers = {notebook.split("/")[0] for notebook in notebooks}
+                options = hint(plain, [*notebooks, *papers], "papers and notebooks")
                 raise NotebookError(f"unknown notebook or paper {name!r}. {options}")
-            chosen += [n for n in found if n not in chosen]
-        return chosen
+            selected += [notebook for notebook in matching if notebook not in selected]
+        return selected

@@ -1,7 +1,6 @@
-r"""Formulas as words and signs, for those who hear a text: `without_tex`.
+"""Formulas in Unicode instead of TeX, for texts that are read aloud or searched: `without_tex`.
 
-Titles and labels of figures hold formulas in TeX. Their alternative texts are read aloud, or
-searched, and hold none.
+Titles and labels of figures contain formulas in TeX. Alternative texts must not.
 """
 
 import re
@@ -22,8 +21,9 @@ _SIGNS = {
     "cdots": "...", "degree": "°", "oplus": "⊕", "otimes": "⊗", "cup": "∪", "cap": "∩",
     "subset": "⊂", "emptyset": "∅", "forall": "for all", "exists": "there is", "prime": "'",
     "ll": "≪", "gg": "≫", "mid": "|", "vert": "|", "Vert": "‖", "lVert": "‖", "rVert": "‖",
+    "|": "‖",
 }  # fmt: skip
-# what only says how something is set
+# Commands that only change the look of a formula.
 _LOOKS = {
     "left", "right", "big", "Big", "bigl", "bigr", "mathrm", "mathbf", "mathit", "mathcal",
     "mathbb", "mathsf", "mathtt", "text", "textbf", "textit", "operatorname", "displaystyle",
@@ -37,7 +37,7 @@ _GROUP = r"\{([^{}]*)\}"
 
 
 def without_tex(text: str) -> str:
-    r"""A text without dollars, backslashes and braces of TeX.
+    r"""Return a text without TeX's dollars, backslashes and braces.
 
     >>> without_tex(r"$\sqrt{N}$, $\log_{10} \delta$ against $n^{1/(1+\alpha)}$, $X_0$, $d^2$")
     '√N, log₁₀ δ against n^(1/(1+α)), X₀, d²'
@@ -45,40 +45,55 @@ def without_tex(text: str) -> str:
     'a/(b+c) ≤ Weyl; 10 % of ρ x'
     """
     parts = re.split(r"(?<!\\)\$", text)
-    # without a partner the last dollar opens no formula
-    formulas = range(1, len(parts) - 1 + len(parts) % 2, 2)
-    read = [_read(part, formula=i in formulas) for i, part in enumerate(parts)]
-    return "".join(read).replace("$", "")
+    last = len(parts) - 1
+    converted = []
+    for i, part in enumerate(parts):
+        # Every second part is a formula, but a last dollar without a partner does not open one.
+        is_formula = i % 2 == 1 and i < last
+        converted.append(_convert(part, is_formula))
+    return "".join(converted).replace("$", "")
 
 
-def _read(text: str, formula: bool) -> str:
-    if not formula and not re.search(r"\\|[_^]\{", text):
+# Escaped braces and dollars are replaced by control characters until the end.
+_PROTECTED = {"{": "\x02", "}": "\x03", "$": "\x04"}
+_RESTORED = {"\x02": "{", "\x03": "}", "\x04": ""}
+# This control character stands for the command of a fraction.
+_FRACTION = "\x01"
+
+
+def _convert(text: str, is_formula: bool) -> str:
+    if not is_formula and not re.search(r"\\|[_^]\{", text):
         return text
-    text = re.sub(r"\\([{}$%&#_])", lambda match: _KEPT.get(match[1], match[1]), text)
+    text = re.sub(r"\\([{}$%&#_])", _escaped, text)
     text = re.sub(r"\\([A-Za-z]+|.)\s*", _command, text, flags=re.DOTALL)
-    before = ""
-    while before != text:  # from the inside out
-        before = text
-        text = re.sub(rf"√\[[^\]]*\]|√\s*{_GROUP}", _root, text)
-        text = re.sub(rf"\x01\s*{_GROUP}\s*{_GROUP}", _fraction, text)
-        text = re.sub(rf"([_^]){_GROUP}", _script, text)
-        text = re.sub(rf"(?<![_^√\x01}}]){_GROUP}", r"\1", text)
-    if formula:
+    text = _without_groups(text)
+    if is_formula:
         text = re.sub(r"([_^])([0-9])", _script, text)
-    text = re.sub(r"[{}\x01\\]", "", text)
-    for sign, kept in _BACK.items():
-        text = text.replace(sign, kept)
+    text = re.sub(rf"[{{}}{_FRACTION}\\]", "", text)
+    for character, sign in _RESTORED.items():
+        text = text.replace(character, sign)
     return re.sub(r"  +", " ", text)
 
 
-# braces and dollars that are meant; until the end they are other signs
-_KEPT = {"{": "\x02", "}": "\x03", "$": "\x04"}
-_BACK = {"\x02": "{", "\x03": "}", "\x04": ""}
+def _without_groups(text: str) -> str:
+    """Convert everything that has an argument in braces, from the innermost one outwards."""
+    before = None
+    while before != text:
+        before = text
+        text = re.sub(rf"√\[[^\]]*\]|√\s*{_GROUP}", _root, text)
+        text = re.sub(rf"{_FRACTION}\s*{_GROUP}\s*{_GROUP}", _fraction, text)
+        text = re.sub(rf"([_^]){_GROUP}", _script, text)
+        text = re.sub(rf"(?<![_^√{_FRACTION}}}]){_GROUP}", r"\1", text)
+    return text
+
+
+def _escaped(match: re.Match[str]) -> str:
+    sign = match[1]
+    return _PROTECTED.get(sign, sign)
 
 
 def _command(match: re.Match[str]) -> str:
     name = match[1]
-    spaced = " " if match[0][-1].isspace() else ""
     if name in _SPACES:
         return _SPACES[name]
     if name in _LOOKS:
@@ -86,26 +101,38 @@ def _command(match: re.Match[str]) -> str:
     if name == "sqrt":
         return "√"
     if name in ("frac", "dfrac", "tfrac"):
-        return "\x01"
-    return _GREEK.get(name, _SIGNS.get(name, "‖" if name == "|" else name)) + spaced
+        return _FRACTION
+    sign = _GREEK.get(name) or _SIGNS.get(name) or name
+    if match[0][-1].isspace():
+        return f"{sign} "
+    return sign
 
 
 def _root(match: re.Match[str]) -> str:
-    inside = match[1]
-    if inside is None:
+    radicand = match[1]
+    if radicand is None:
         return "√"
-    return f"√{inside}" if re.fullmatch(r"\w+|\|\w+\|", inside) else f"√({inside})"
+    if re.fullmatch(r"\w+|\|\w+\|", radicand):
+        return f"√{radicand}"
+    return f"√({radicand})"
 
 
 def _fraction(match: re.Match[str]) -> str:
-    upper, lower = (p if re.fullmatch(r"[\w|]+", p) else f"({p})" for p in match.groups())
-    return f"{upper}/{lower}"
+    numerator, denominator = match.groups()
+    return f"{_in_parentheses(numerator)}/{_in_parentheses(denominator)}"
+
+
+def _in_parentheses(term: str) -> str:
+    return term if re.fullmatch(r"[\w|]+", term) else f"({term})"
 
 
 def _script(match: re.Match[str]) -> str:
-    """A subscript or superscript in Unicode's own signs, or with its sign and in parentheses."""
-    raised, inside = match[1] == "^", match[2]
-    plain = r"[0-9+−=()ni-]+" if raised else r"[0-9+−=()-]+"
-    if re.fullmatch(plain, inside):
-        return inside.translate(_RAISED if raised else _LOWERED)
-    return f"{match[1]}{inside}" if len(inside) == 1 else f"{match[1]}({inside})"
+    """Convert a subscript or superscript to Unicode's own signs, or keep its sign."""
+    sign, term = match.groups()
+    if sign == "^" and re.fullmatch(r"[0-9+−=()ni-]+", term):
+        return term.translate(_RAISED)
+    if sign == "_" and re.fullmatch(r"[0-9+−=()-]+", term):
+        return term.translate(_LOWERED)
+    if len(term) == 1:
+        return f"{sign}{term}"
+    return f"{sign}({term})"

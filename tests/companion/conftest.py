@@ -1,4 +1,4 @@
-"""A small project of its own: a ledger, tiny notebooks, and nothing of the real one."""
+"""A small project with a ledger and tiny notebooks, independent of the real one."""
 
 import fcntl
 import os
@@ -58,7 +58,7 @@ width: float = 1.5  # of the line
 
 
 class Project(Paths):
-    """Paths of a small project that notebooks can be written into."""
+    """The paths of a small project, into which notebooks can be written."""
 
     def write(self, name: str, *cells: str, parameters: str = PARAMETERS) -> str:
         path = self.source(name)
@@ -76,12 +76,12 @@ class Project(Paths):
         return read_status(self.output(name, profile), name)[0]
 
     def hidden(self) -> list[Path]:
-        """Attempts under way or left behind, and copies half published."""
+        """Return folders of running or abandoned attempts, and half-published copies."""
         left = [*self.build.glob(".runners/*"), *self.build.glob("*/*/.*")]
         return [path for path in [*left, *self.figures.glob("*/.*")] if path.is_dir()]
 
     def processes(self) -> list[psutil.Process]:
-        """Workers and kernels, which hold their job open, and whatever they have started."""
+        """Return workers and kernels, which hold their job open, and their child processes."""
         found = processes_of(self.root)
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
@@ -102,7 +102,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 @pytest.fixture
 def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the library, which can be edited; new processes import it."""
+    """A copy of the library that tests can edit and that new processes import."""
     library = Path(__file__).resolve().parents[2] / "invariance"
     folder = tmp_path / "copy"
     left_out = shutil.ignore_patterns("__pycache__")
@@ -113,10 +113,10 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Path]:
-    """A folder that the first of pytest's processes makes and the others wait for and share."""
+    """A folder that pytest's processes share: the first one makes it, and the others wait."""
     base = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent  # what this run's processes have in common
+        base = base.parent  # The folder that the processes of this test run share.
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
         folder, finished = base / name, base / f"{name}.made"

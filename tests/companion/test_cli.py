@@ -1,4 +1,4 @@
-"""The commands that start no kernel, and the consistency check behind ``invariance check``."""
+"""Commands without a kernel, and the consistency check of ``invariance check``."""
 
 import json
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ from .ledger.test_scoreboard import publish
 def invoke():
     def call(*arguments: str):
         result = CliRunner().invoke(main, arguments)
-        # an error on purpose ends with an exit status, anything else is a bug
+        # An intended error ends with an exit status; any other exception is a bug.
         assert result.exception is None or isinstance(result.exception, SystemExit), result.output
         return result
 
@@ -86,21 +86,21 @@ def test_check_finds_malformed_notebooks(project):
     text = project.source(project.write("p/other")).read_text("utf-8")
     project.source("p/misnamed").write_text(text.replace("kernelspec", "kernelspecs"), "utf-8")
     (project.notebooks / "p" / "kept.ipynb").write_text("{}", "utf-8")
-    found = "\n".join(consistency.problems(project))
-    assert "p/misnamed: the header needs a kernelspec" in found
-    assert "p/misnamed: calls Run with ['p/other']; expected one Run('p/misnamed'" in found
-    assert "kept.ipynb: notebooks are kept as text" in found
+    problems = "\n".join(consistency.problems(project))
+    assert "p/misnamed: the header needs a kernelspec" in problems
+    assert "p/misnamed: calls Run with ['p/other']; expected one Run('p/misnamed'" in problems
+    assert "kept.ipynb: notebooks are kept as text" in problems
 
 
-def test_check_says_what_run_is_to_be_given(project):
+def test_check_names_missing_arguments_of_run(project):
     name = project.write("p/a")
     text = project.source(name).read_text("utf-8")
     assert consistency.problems(project) == []
-    for given in ("", ", width=2.0"):
-        project.source(name).write_text(text.replace(", width=width", given), "utf-8")
-        (found,) = consistency.problems(project)
-        assert "p/a: Run is not given width" in found
-        assert 'run = Run("p/a", profile=profile, seed=seed, width=width)' in found
+    for argument in ("", ", width=2.0"):
+        project.source(name).write_text(text.replace(", width=width", argument), "utf-8")
+        (problems,) = consistency.problems(project)
+        assert "p/a: Run is called without width" in problems
+        assert 'run = Run("p/a", profile=profile, seed=seed, width=width)' in problems
 
 
 def test_check_recomputes_stored_verdicts(project, monkeypatch):
@@ -111,7 +111,8 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     run.claim("demo/number", value=98.0, exact="made up")
     run.table([{"x": 1}], "numbers")
     stored = folder / "results.json"
-    assert "demo/number is short, and no note says why" in "\n".join(consistency.problems(project))
+    problems = "\n".join(consistency.problems(project))
+    assert "demo/number is short, and no note explains it" in problems
     content = json.loads(stored.read_text("utf-8"))
     content["claims"]["demo/number"]["note"] = "half as many samples"
     stored.write_text(json.dumps(content), "utf-8")
@@ -127,9 +128,9 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     del content["claims"]["demo/number"]["recorded"]["se"]
     stored.write_text(json.dumps(content), "utf-8")
     (folder / "numbers.csv").unlink()
-    found = "\n".join(consistency.problems(project))
-    assert "the numbers of demo/number are not what its verdict needs" in found
-    assert "names the file numbers.csv, which is not there" in found
+    problems = "\n".join(consistency.problems(project))
+    assert "the numbers of demo/number do not suit its kind" in problems
+    assert "names the file numbers.csv, which is missing" in problems
 
     stored.write_text("{", "utf-8")
     assert "not readable as results" in "\n".join(consistency.problems(project))
@@ -138,11 +139,11 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     assert "there is no notebook p/a" in "\n".join(consistency.problems(project))
 
 
-def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
+def test_data_lists_and_downloads(project, invoke, monkeypatch):
     sets = {
         name: SimpleNamespace(name=name, description="small", files=[f"{name}.gz"],
-                              source="https://example.org", present=here, checksum_ok=here)
-        for name, here in {"digits": True, "letters": None}.items()
+                              source="https://example.org", present=known, checksum_ok=known)
+        for name, known in {"digits": True, "letters": None}.items()
     }  # fmt: skip
     monkeypatch.setattr(datasets, "available", lambda: list(sets.values()))
     monkeypatch.setattr(
@@ -158,7 +159,7 @@ def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
     sets["digits"].checksum_ok = False
     damaged = invoke("data")
     assert damaged.exit_code == 1 and "WRONG CHECKSUM" in damaged.output
-    sets["digits"].present = False  # one file damaged, another one missing
+    sets["digits"].present = False  # One file is damaged, another one missing.
     damaged = invoke("data")
     assert damaged.exit_code == 1 and "digits: damaged" in damaged.output
 
@@ -166,14 +167,14 @@ def test_data_tells_what_is_here_and_downloads(project, invoke, monkeypatch):
 def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, monkeypatch):
     monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
     monkeypatch.chdir(tmp_path)
-    # as installed: nothing around the package
+    # As after installation, without a project around the package.
     monkeypatch.setattr(paths, "__file__", str(tmp_path / "site/invariance/companion/paths.py"))
     for command in ("list", "check", "scoreboard", "run"):
         result = invoke(command)
         assert result.exit_code == 2
         assert "do not come with the installed package" in result.output
         assert "INVARIANCE_ROOT" in result.output
-    # a notebook runs anywhere; what it claims is judged where there is a ledger
+    # A notebook runs anywhere; its claims are judged if there is a ledger.
     run = Run("mine/first")
     assert run.folder == tmp_path / "build/interactive/quick/mine/first"
     assert run.claim("demo/number", value=1.0).verdict == "open"
@@ -182,15 +183,15 @@ def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, m
 @pytest.mark.notebooks
 def test_a_claim_is_shown_with_what_it_rests_on_and_measured_again(project, invoke):
     project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
-    said = invoke("claim", "demo/number").output
-    assert "demo/number, value, real data" in said and "98.90, higher is better" in said
-    assert "open" in said and "demo/a" in said and "one draw" in said
+    output = invoke("claim", "demo/number").output
+    assert "demo/number, value, real data" in output and "98.90, higher is better" in output
+    assert "open" in output and "demo/a" in output and "one draw" in output
     path = publish(project, "demo/a", "number")
     content = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps(content | {"volatile": {"wall_s": 90, "cached_s": 60}}), "utf-8")
-    said = invoke("claim", "demo/number").output
-    assert "98.90 ± 0.10 against 98.90: [98.70, 99.10] within the margin of 0.5" in said
-    assert "matched" in said and "2 min 30 s" in said
+    output = invoke("claim", "demo/number").output
+    assert "98.90 ± 0.10 against 98.90: [98.70, 99.10] within the margin of 0.5" in output
+    assert "matched" in output and "2 min 30 s" in output
     assert "Did you mean 'demo/number'" in invoke("claim", "demo/numbr").output
     assert "no notebook records" in invoke("claim", "demo/same").output
     result = invoke("claim", "demo/number", "--run", "--profile", "quick")

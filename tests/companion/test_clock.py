@@ -1,4 +1,4 @@
-"""The recorded time is time at work: what stands still, or waits for a reader, does not count."""
+"""The recorded time is working time: stopped processes and waiting kernels do not count."""
 
 import json
 import os
@@ -31,21 +31,21 @@ def test_a_process_that_was_stopped_does_not_count_it():
         os.kill(child.pid, signal.SIGSTOP)
         time.sleep(3)
         os.kill(child.pid, signal.SIGCONT)
-        told, _ = child.communicate("\n")
+        printed, _ = child.communicate("\n")
         passed = time.monotonic() - started
-    assert passed > 3 and float(told) < passed - 2
+    assert passed > 3 and float(printed) < passed - 2
 
 
 @pytest.mark.parametrize(
     ("looks", "expected"),
     [
-        # moment, processor seconds by then
-        ([(1, 0), (2, 0), (3, 0)], 3),  # waits for other processes
-        ([(5000, 0)], 10),  # stood still
-        ([(5000, 5000)], 5000),  # computed, and no thread could look
-        ([(5000, 9000)], 5000),  # the same on two cores
-        ([(5000, 600)], 600),  # part of the time
-        ([(3, 3), (5000, 3), (5001, 4)], 14),  # stood still in the middle
+        # Time and processor seconds.
+        ([(1, 0), (2, 0), (3, 0)], 3),  # Waits for other processes.
+        ([(5000, 0)], 10),  # Was stopped.
+        ([(5000, 5000)], 5000),  # A computation blocked the reading thread.
+        ([(5000, 9000)], 5000),  # The same on two cores.
+        ([(5000, 600)], 600),  # For a part of the time.
+        ([(3, 3), (5000, 3), (5001, 4)], 14),  # Was stopped in the middle.
     ],
 )
 def test_gaps_count_as_far_as_somebody_worked(looks, expected):
@@ -64,7 +64,7 @@ def test_gaps_count_as_far_as_somebody_worked(looks, expected):
 
 
 def test_the_time_between_cells_is_no_work(project):
-    """A reader goes away between two cells of a kernel."""
+    """The reader pauses between two cells of a kernel."""
     script = """
 import time
 from IPython.core.interactiveshell import InteractiveShell

@@ -1,4 +1,4 @@
-"""Files, imports and parameters: written whole, followed, read as they are meant."""
+"""Files are written completely, imports followed, and parameters read as intended."""
 
 import json
 import os
@@ -46,7 +46,7 @@ def test_the_old_folder_stays_when_the_new_one_cannot_come(tmp_path):
     (final / "old").touch()
     with pytest.raises(OutputError):
         replace_folder(tmp_path / "missing", final)
-    ensure_writable(final)  # leaves nothing
+    ensure_writable(final)  # No file is left behind.
     assert [path.name for path in final.iterdir()] == ["old"]
 
 
@@ -59,11 +59,11 @@ def test_imports_are_followed_through_the_package(tmp_path):
              "unused.py": "import pack.a"}  # fmt: skip
     for name, text in files.items():
         (package / name).write_text(text, "utf-8")
-    found = closure("def f():\n    from pack.a import thing", package)
-    assert list(found) == ["pack", "pack.a", "pack.b", "pack.d", "pack.sub", "pack.sub.c"]
+    modules = closure("def f():\n    from pack.a import thing", package)
+    assert list(modules) == ["pack", "pack.a", "pack.b", "pack.d", "pack.sub", "pack.sub.c"]
     inside = ["pack", "pack.d", "pack.sub", "pack.sub.c", "pack.sub.e"]
     assert list(closure("import pack.sub.e", package)) == inside
-    before = digest(found)
+    before = digest(modules)
     (package / "unused.py").write_text("changed", "utf-8")
     assert digest(closure("import pack.a", package)) == before
     (package / "d.py").write_text("x = 2", "utf-8")
@@ -90,15 +90,15 @@ match 1:
 def test_an_import_is_found_wherever_it_stands(tmp_path):
     for name in ("__init__", *"abcdefgh"):
         (tmp_path / f"{name}.py").touch()
-    found = closure(EVERYWHERE.replace("pack", tmp_path.name), tmp_path)
-    assert list(found) == [tmp_path.name, *(f"{tmp_path.name}.{name}" for name in "abcdefgh")]
+    files = closure(EVERYWHERE.replace("pack", tmp_path.name), tmp_path)
+    assert list(files) == [tmp_path.name, *(f"{tmp_path.name}.{name}" for name in "abcdefgh")]
 
 
 def test_the_closure_of_a_notebook_reaches_what_it_computes_with_and_nothing_of_the_runner():
-    """What runs notebooks can change without their results counting as old."""
-    found = closure("from invariance.companion import Run, fit_rate")
-    assert {"invariance.companion.run.run", "invariance.evaluation.rates"} <= set(found)
-    assert not {name for name in found if ".runner" in name or ".site" in name or ".cli" in name}
+    """Code that runs notebooks can change without making their results outdated."""
+    files = closure("from invariance.companion import Run, fit_rate")
+    assert {"invariance.companion.run.run", "invariance.evaluation.rates"} <= set(files)
+    assert not {name for name in files if ".runner" in name or ".site" in name or ".cli" in name}
 
 
 def test_a_name_that_a_package_finds_on_first_use_leads_to_its_module(tmp_path):
@@ -130,7 +130,7 @@ def test_the_project_is_found_from_anywhere_inside(project, monkeypatch):
     monkeypatch.delenv("INVARIANCE_ROOT")
     monkeypatch.chdir(project.notebooks / "p")
     assert Paths.find().root == project.root
-    # elsewhere: the checkout that the package lies in
+    # Elsewhere, the checkout around the package counts.
     assert (Paths.find(Path("/")).root / "notebooks" / "claims.yml").is_file()
 
 
@@ -175,7 +175,7 @@ def test_names_types_defaults_and_comments(project):
         ("int | None", "4", 4),
         ("list[str]", '["x"]', ["x"]),
         ("float", "-2E5", -2e5),
-        # what is not written as in Python is text
+        # Values that are no Python literals are texts.
         ("str | None", "1:30", "1:30"),
     ],
 )

@@ -1,4 +1,4 @@
-"""The companion knows no paper, no group, no kernel and no data set: these are the project's."""
+"""The companion contains no name of a paper, group, kernel or data set of the project."""
 
 import re
 from functools import cache
@@ -24,15 +24,16 @@ def _names() -> set[str]:
     return names | {*groups.__all__} | {*kernels.__all__}
 
 
-#: English as well, what a section of the site may be about, or of click and PyTorch.
+#: Names that are also English words, topics of the site, or names in click and PyTorch.
 WORDS = {"digits", "lines", "Group", "Linear", "Product", "base", "Kernel"}
 
 
 def test_no_file_names_one():
-    found = {}
+    names = {}
     for path in COMPANION.rglob("*"):
         if path.is_file() and path.suffix != ".pyc":
             words = {*re.findall(r"[\w-]+", path.read_text(encoding="utf-8", errors="replace"))}
             words |= {part for word in words for part in word.split("_")}
-            found[path.relative_to(COMPANION).as_posix()] = sorted(words & (_names() - WORDS))
-    assert len(found) > 50 and {name: some for name, some in found.items() if some} == {}
+            names[path.relative_to(COMPANION).as_posix()] = sorted(words & (_names() - WORDS))
+    assert len(names) > 50
+    assert {file: found_names for file, found_names in names.items() if found_names} == {}

@@ -1,4 +1,4 @@
-"""The residual network learns what moves, repeats itself, and keeps no state between fits."""
+"""The residual network learns shapes at any place, repeatably and without state between fits."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="needs the extra `torch`")
 
 
 def bars(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bars at random places, upright or lying: no pixel tells which, only neighbours do."""
+    """Return images of upright or lying bars at random places, and their labels."""
     rng = np.random.default_rng(seed)
     images, labels = np.zeros((n, 16, 16)), np.array(["lying", "upright"])[rng.integers(0, 2, n)]
     for image, label, place, start in zip(
@@ -22,7 +22,7 @@ def bars(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return images.reshape(n, -1), labels
 
 
-def test_it_learns_from_scratch_what_pixels_do_not_tell():
+def test_it_learns_from_scratch_what_single_pixels_do_not_show():
     X, y = bars(90, 0)
     Z, truth = bars(100, 1)
     network = ResidualNetwork((16, 16), (4, 8), epochs=15).fit(X, y)
@@ -35,7 +35,7 @@ def test_it_learns_from_scratch_what_pixels_do_not_tell():
 def test_the_same_seed_gives_the_same_network_whatever_was_drawn_before():
     import torch
 
-    X, y = bars(33, 0)  # two batches of sixteen and one image over
+    X, y = bars(33, 0)  # Two batches of 16 images, and one more image.
     network = ResidualNetwork((16, 16), (4, 8), epochs=2, batch_size=16)
     before = torch.get_rng_state()
     first = network.fit(X, y).network_(network._images(X)).detach().numpy()
@@ -43,14 +43,14 @@ def test_the_same_seed_gives_the_same_network_whatever_was_drawn_before():
     torch.rand(3)
     again = network.fit(X, y).network_(network._images(X)).detach().numpy()
     np.testing.assert_array_equal(first, again)
-    other = network.set_params(random_state=1).fit(X, y).network_(network._images(X))
-    assert not np.allclose(first, other.detach().numpy())
+    with_another_seed = network.set_params(random_state=1).fit(X, y).network_(network._images(X))
+    assert not np.allclose(first, with_another_seed.detach().numpy())
 
 
 def test_colours_come_last():
     rng = np.random.default_rng(0)
     images, y = rng.random((60, 8, 8, 3)), np.arange(60) % 2
-    images[..., 2] += y[:, None, None]  # one colour tells, in place of one row or column
+    images[..., 2] += y[:, None, None]  # One colour, not one row or column, depends on the label.
     X = images.reshape(60, -1)
     network = ResidualNetwork((8, 8, 3), (4,), epochs=10).fit(X[:30], y[:30])
     assert network.score(X[30:], y[30:]) > 0.9

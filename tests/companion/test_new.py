@@ -1,4 +1,4 @@
-"""``invariance new`` starts a companion to a paper, from text to site, that knows no other."""
+"""``invariance new`` starts an independent companion to a paper, from text to site."""
 
 import subprocess
 import sys
@@ -43,7 +43,7 @@ run.say("Heads are {share:.1%} of all coins.", share=heads.mean())
 
 @pytest.mark.notebooks
 def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
-    """As it is made, and with three claims: matched, violated, inconclusive."""
+    """Run the new companion as it is, and with claims matched, violated and inconclusive."""
     monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
     monkeypatch.delenv("INVARIANCE_RUN_DIR", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     invoke("new", "doe2031")
     monkeypatch.chdir(tmp_path / "doe2031")
     assert "agree" in invoke("check")
-    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]  # check, and a run
+    tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]  # A check and a run.
     assert subprocess.run(tests).returncode == 0
     added = {"claims.yml": CLAIMS, "papers.yml": PAPERS, "doe2031/first.py": CELLS}
     for name, text in added.items():
@@ -65,7 +65,7 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     assert "1 of 1 notebooks succeeded" in invoke("run", "--profile", "full")
     board = invoke("scoreboard")
     assert "**1 of the 3 claims is reproduced**" in board
-    assert "2 are not (1 violated, 1 inconclusive)" in board
+    assert "2 claims are not reproduced (1 violated, 1 inconclusive)" in board
     assert "agree" in invoke("check")
     invoke("report", "--profile", "quick", "--out", str(tmp_path / "site"))
     site = tmp_path / "site"

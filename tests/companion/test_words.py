@@ -1,4 +1,4 @@
-"""An alternative text holds no TeX, whatever a figure's titles and labels are written in."""
+"""Alternative texts contain no TeX, even if titles and labels of the figure do."""
 
 import json
 import re
@@ -22,9 +22,9 @@ def alternatives():
 
 
 def test_no_page_shows_tex_in_an_alternative_text():
-    given = dict(alternatives())
-    assert len(given) > 100
-    assert {name: alt for name, alt in given.items() if TEX.search(without_tex(alt))} == {}
+    texts = dict(alternatives())
+    assert len(texts) > 100
+    assert {name: alt for name, alt in texts.items() if TEX.search(without_tex(alt))} == {}
     page = (ROOT / "figures/README.md").read_text(encoding="utf-8")
     shown = re.findall(r"!\[(.*?)\]\([^)\s]+\.png\)", page)
     assert len(shown) > 100

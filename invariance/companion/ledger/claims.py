@@ -1,6 +1,6 @@
-"""The ledger: what the papers claim, one checkable claim an entry of ``notebooks/claims.yml``.
+"""The ledger of the papers' claims: one checkable claim per entry of ``notebooks/claims.yml``.
 
-What a project says of its papers, pages and methods stands beside it, in ``notebooks/papers.yml``.
+The texts about papers, pages and methods are in ``notebooks/papers.yml``.
 """
 
 import json
@@ -14,6 +14,7 @@ from ..errors import LedgerError, hint
 from ..files import AS_PRINTED, can_read_yaml, parse_yaml, read_text, read_yaml
 from ..paths import Paths
 
+#: The kinds of claims, each with the arguments of ``Run.claim`` that it needs.
 KINDS = {
     "value": "samples=array (axis 0 = repetitions), or value=..., se=... or exact='why'",
     "order": 'order="a >= b > c", scores={name: samples, Score(mean, se) or number}',
@@ -23,13 +24,17 @@ KINDS = {
     "same": "samples=differences (axis 0 = repetitions), or value=..., se=...",
 }
 
+#: The fields of a claim that the ledger's owner does not write.
 OURS = ("protocol", "history", "note")
 
 
 @dataclass(frozen=True)
 class Earlier:
-    """What a protocol gave that is no longer the registered one: what was different, the numbers as
-    text, the verdict by the rules of that time."""
+    """A result under an earlier protocol.
+
+    ``protocol`` describes the difference to the registered one, ``gave`` holds the numbers as text,
+    and ``verdict`` the verdict by the rules of that time.
+    """
 
     protocol: str
     gave: str
@@ -40,9 +45,9 @@ class Earlier:
 class Claim:
     """One checkable claim of a paper.
 
-    The head of ``notebooks/claims.yml`` says what its owner's fields mean; ``paper`` holds the
-    printed numbers, digit for digit. Ours are ``protocol`` (registered before the run that counts),
-    ``history`` (what earlier protocols gave) and ``note`` (a standing remark).
+    The head of ``notebooks/claims.yml`` explains the fields of the ledger's owner; ``paper`` holds
+    the printed numbers, digit for digit. Our fields are ``protocol`` (registered before the run
+    that counts), ``history`` (results under earlier protocols) and ``note`` (a standing remark).
     """
 
     id: str
@@ -62,8 +67,15 @@ class Claim:
     history: tuple[Earlier, ...] = ()
     note: str = ""
 
-    #: The paper that the claim belongs to.
-    paper_key = property(lambda self: self.id.split("/")[0])
+    @property
+    def paper_key(self) -> str:
+        """The key of the paper to which the claim belongs."""
+        return self.id.split("/")[0]
+
+    @property
+    def printed(self) -> str:
+        """The printed numbers as text: ``"10.82, 10.05"``, or empty."""
+        return ", ".join(self.paper)
 
     @cached_property
     def values(self) -> tuple[float, ...]:
@@ -72,19 +84,16 @@ class Claim:
 
     @cached_property
     def decimals(self) -> tuple[int, ...]:
-        """Digits printed after the decimal point, number by number."""
+        """The digits printed after the decimal point, for each number."""
         return tuple(len(text.partition(".")[2]) for text in self.paper)
 
     @cached_property
     def margins(self) -> tuple[float, ...]:
-        """The margin of each printed number, in its unit; one margin where none is printed."""
+        """The margin of each printed number, in its unit; one margin if no number is printed."""
         if self.margin.endswith("%"):
             share = float(self.margin.rstrip("% ")) / 100
             return tuple(share * abs(value) for value in self.values)
         return (float(self.margin or 0),) * max(1, len(self.paper))
-
-    #: What the paper prints, as text: ``"10.82, 10.05"``, or empty.
-    printed = property(lambda self: ", ".join(self.paper))
 
 
 class Ledger(dict[str, Claim]):
@@ -92,13 +101,13 @@ class Ledger(dict[str, Claim]):
 
     def __missing__(self, claim_id: str) -> Claim:
         paper = str(claim_id).split("/")[0]
-        near = [i for i in self if str(claim_id) in i or i.startswith(f"{paper}/")]
-        said = hint(str(claim_id), near or self, "ids")
-        raise LedgerError(f"claim {claim_id!r} is not in the ledger notebooks/claims.yml. {said}")
+        similar = [name for name in self if str(claim_id) in name or name.startswith(f"{paper}/")]
+        problem = f"claim {claim_id!r} is not in the ledger notebooks/claims.yml"
+        raise LedgerError(f"{problem}. {hint(str(claim_id), similar or self, 'ids')}")
 
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)"
-#: What a field is, as a pattern and in words; any text where nothing is said.
+#: The form of a field, as a pattern and in words. All other fields hold any text.
 _FORMS = {
     "id": ("[^/]+/[^/]+", "of the form <paper>/<claim>"),
     "kind": ("|".join(KINDS), f"one of {', '.join(KINDS)}"),
@@ -111,62 +120,85 @@ _FORMS = {
     "share": (r"0?\.\d*[1-9]\d*|1(\.0*)?", "above 0 and at most 1"),
 }
 _FIELDS = [field.name for field in fields(Claim)]
-_NEEDED = ("id", "kind", "source", "data")
-_NEEDED_BY = {"value": ("paper", "better", "margin"), "same": ("margin",)}
+_REQUIRED = ("id", "kind", "source", "data")
+_REQUIRED_BY_KIND = {"value": ("paper", "better", "margin"), "same": ("margin",)}
 
 
-def _fault(entry: dict[str, Any]) -> str | None:
-    """What is wrong with an entry's fields; None if nothing is."""
+def _problem_of(entry: dict[str, Any]) -> str | None:
+    """Return the first problem of an entry's fields, or None."""
     for name, value in entry.items():
         if name not in _FIELDS:
             return f"unknown field {name!r}. {hint(name, _FIELDS, 'fields')}"
-        pattern, words = _FORMS.get(name, ("(?s).*", "text"))
-        for text in _listed(value) if name == "paper" else [value] * (name != "history"):
-            if not isinstance(text, str) or not re.fullmatch(pattern, text):
-                return f"{name}: {text!r} is not {words}"
-    for name in (*_NEEDED, *_NEEDED_BY.get(entry.get("kind", ""), ())):
+        if name != "history":
+            problem = _problem_of_field(name, value)
+            if problem is not None:
+                return problem
+    kind = entry.get("kind", "")
+    for name in (*_REQUIRED, *_REQUIRED_BY_KIND.get(kind, ())):
         if not entry.get(name):
             return f"has no field {name!r}"
-    return "share: it is for orders" if "share" in entry and entry["kind"] != "order" else None
+    if "share" in entry and kind != "order":
+        return "share: it is for orders"
+    return None
 
 
-def _listed(printed: Any) -> list[Any]:
-    return printed if isinstance(printed, list) else [printed]
+def _problem_of_field(name: str, value: Any) -> str | None:
+    pattern, description = _FORMS.get(name, ("(?s).*", "text"))
+    texts = [value]
+    if name == "paper":
+        texts = _as_list(value)
+    for text in texts:
+        if not isinstance(text, str) or not re.fullmatch(pattern, text):
+            return f"{name}: {text!r} is not {description}"
+    return None
+
+
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
 
 
 def _claim(index: int, entry: Any) -> Claim:
-    name = entry.get("id", index + 1) if isinstance(entry, dict) else index + 1
-    where = f"claim {name!r} of the ledger"
-    fault = _fault(entry) if isinstance(entry, dict) else f"{entry!r} is no mapping of fields"
-    if fault:
-        raise LedgerError(f"{where}: {fault}")
-    given = entry | {name: _line(entry[name]) for name in ("protocol", "note") if name in entry}
-    given["paper"] = tuple(_listed(entry.get("paper", [])))
+    """Return the claim of an entry; a `LedgerError` names it by its id or its position."""
+    if not isinstance(entry, dict):
+        raise LedgerError(f"claim {index + 1} of the ledger: {entry!r} is no mapping of fields")
+    title = f"claim {entry.get('id', index + 1)!r} of the ledger"
+    problem = _problem_of(entry)
+    if problem is not None:
+        raise LedgerError(f"{title}: {problem}")
+    values = dict(entry)
+    for name in ("protocol", "note"):
+        if name in entry:
+            values[name] = _in_one_line(entry[name])
+    values["paper"] = tuple(_as_list(entry.get("paper", [])))
     try:
-        earlier = [{k: _line(v) for k, v in e.items()} for e in entry.get("history", [])]
-        given["history"] = tuple(Earlier(**e) for e in earlier)
+        values["history"] = tuple(_earlier(result) for result in entry.get("history", []))
     except (TypeError, AttributeError):
         expected = "expected a list of {protocol: ..., gave: ..., verdict: ...}"
-        raise LedgerError(f"{where}: history: {expected}") from None
-    return Claim(**given)
+        raise LedgerError(f"{title}: history: {expected}") from None
+    return Claim(**values)
 
 
-def _line(text: str) -> str:
+def _earlier(result: dict[str, str]) -> Earlier:
+    return Earlier(**{name: _in_one_line(text) for name, text in result.items()})
+
+
+def _in_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 def load_ledger(path: Path | str) -> Ledger:
-    """Read the ledger, a YAML file; a `LedgerError` names the claim and the field that is wrong."""
+    """Read the ledger, a YAML file; a `LedgerError` names the claim and the malformed field."""
     return parse_ledger(read_text(Path(path)), str(path))
 
 
-def parse_ledger(text: str, where: str) -> Ledger:
-    """The ledger in a YAML text; `where` says in messages what the text is."""
-    content = parse_yaml(text, where, AS_PRINTED)
+def parse_ledger(text: str, title: str) -> Ledger:
+    """Return the ledger in a YAML text, which messages call `title`."""
+    content = parse_yaml(text, title, AS_PRINTED)
     if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
-        raise LedgerError(f"the ledger {where} must hold one list named 'claims'")
+        raise LedgerError(f"the ledger {title} must hold one list named 'claims'")
     ledger = Ledger()
-    for claim in map(_claim, range(len(content["claims"])), content["claims"]):
+    for index, entry in enumerate(content["claims"]):
+        claim = _claim(index, entry)
         if claim.id in ledger:
             raise LedgerError(f"claim {claim.id!r} stands twice in the ledger: keep one")
         ledger[claim.id] = claim
@@ -174,16 +206,19 @@ def parse_ledger(text: str, where: str) -> Ledger:
 
 
 def paper_label(key: str) -> str:
-    """A paper's key as a reader writes it.
+    """Return a paper's key as a reader writes it.
 
     >>> paper_label("miller1999")
     'Miller 1999'
     """
     match = re.fullmatch(r"([a-z]+)(\d{4})[a-z]?", key)
-    return f"{match[1].capitalize()} {match[2]}" if match else key.capitalize()
+    if match is None:
+        return key.capitalize()
+    author, year = match.groups()
+    return f"{author.capitalize()} {year}"
 
 
-#: The keys and what is taken where one is missing: texts in Markdown, and what they are about.
+#: The keys of ``papers.yml`` with their default values. Texts are Markdown.
 _DEFAULTS: dict[str, Any] = {
     "name": "companion", "title": "Results", "text": "", "idea": "", "after": "",
     "repository": "", "doors": [], "papers": {}, "sections": {}, "pages": {}, "reference": [],
@@ -192,38 +227,55 @@ _DEFAULTS: dict[str, Any] = {
 }  # fmt: skip
 
 
+def read_papers(paths: Paths) -> dict[str, Any]:
+    """Return the content of ``papers.yml``, with defaults; `LedgerError` if it is malformed."""
+    content: Any = None
+    if paths.papers.exists():
+        if can_read_yaml():
+            content = read_yaml(paths.papers)
+        else:
+            content = _looks(read_text(paths.papers))
+    if content is None:
+        content = {}
+    if not isinstance(content, dict):
+        content = {"the whole": content}
+    for key, value in content.items():
+        problem = _problem_of_key(key, value)
+        if problem is not None:
+            raise LedgerError(f"{paths.papers}: {problem}")
+    return _DEFAULTS | content
+
+
+def _problem_of_key(key: Any, value: Any) -> str | None:
+    if key not in _DEFAULTS:
+        return f"unknown key {key!r}. {hint(str(key), _DEFAULTS, 'keys')}"
+    if not isinstance(value, type(_DEFAULTS[key])):
+        return f"{key}: {value!r:.60} is of the wrong kind"
+    if key in ("papers", "sections"):
+        for name, entry in value.items():
+            if not isinstance(entry, dict):
+                return f"{key}: {name}: {entry!r:.60} is no mapping"
+    return None
+
+
 def _looks(text: str) -> dict[str, dict[str, Any]]:
-    """What figures need of the project's own words, read without PyYAML: one method per line.
+    """Return the colours and markers in ``papers.yml``, read without PyYAML: one method per line.
 
     >>> _looks('methods:\\n  # ours\\n  haar: ["#d55e00", "D"]\\naliases:\\n  mean: haar  # too\\n')
     {'methods': {'haar': ['#d55e00', 'D']}, 'aliases': {'mean': 'haar'}}
     """
-    found: dict[str, dict[str, Any]] = {}
+    looks: dict[str, dict[str, Any]] = {}
     for key in ("methods", "aliases"):
         section = re.search(rf"(?m)^{key}:.*\n((?:(?: .*)?\n)*)", f"{text}\n")
-        lines = re.findall(r"(?m)^  ([^\s#][^:]*): (.+?)(?: +#.*)?$", section[1] if section else "")
-        found[key] = {
-            name.strip("'\""): json.loads(said) if said.startswith("[") else said.strip("'\"")
-            for name, said in lines
-        }
-    return found
+        lines = section[1] if section else ""
+        entries = re.findall(r"(?m)^  ([^\s#][^:]*): (.+?)(?: +#.*)?$", lines)
+        looks[key] = {_unquoted(name): _scalar_or_list(value) for name, value in entries}
+    return looks
 
 
-def read_papers(paths: Paths) -> dict[str, Any]:
-    """The project's own words, plain ones where it has none; `LedgerError` for malformed ones."""
-    content: Any = {}
-    if paths.papers.exists():
-        content = read_yaml(paths.papers) if can_read_yaml() else _looks(read_text(paths.papers))
-    where = f"{paths.papers}"
-    if not isinstance(content, dict):
-        content = {} if content is None else {"the whole": content}
-    for key, value in content.items():
-        if key not in _DEFAULTS:
-            raise LedgerError(f"{where}: unknown key {key!r}. {hint(str(key), _DEFAULTS, 'keys')}")
-        if not isinstance(value, type(_DEFAULTS[key])):
-            raise LedgerError(f"{where}: {key}: {value!r:.60} is of the wrong kind")
-    for key in ("papers", "sections"):
-        for name, entry in content.get(key, {}).items():
-            if not isinstance(entry, dict):
-                raise LedgerError(f"{where}: {key}: {name}: {entry!r:.60} is no mapping")
-    return _DEFAULTS | content
+def _scalar_or_list(text: str) -> Any:
+    return json.loads(text) if text.startswith("[") else _unquoted(text)
+
+
+def _unquoted(text: str) -> str:
+    return text.strip("'\"")

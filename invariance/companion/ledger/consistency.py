@@ -1,37 +1,37 @@
-"""Do ledger, notebooks, results and scoreboard agree? `problems` lists where they do not.
+"""Agreement of ledger, notebooks, results and scoreboard: `problems` lists all disagreements.
 
-Results are not typed into prose, either (`typed_results`). A number in a text cell states a result
-when it has a decimal point or an exponent, or is followed by a percent sign or "±". It may stand
-there if the notebook's code has it (a setting), if the ledger prints it (the paper's), or if
-published results hold it, rounded as it is typed: the notebook's own, or those of a notebook that
-the cell names. Anything else is to be printed by the run.
+A result typed into prose is a problem too (`typed_results`). A number in a text cell states a
+result if it has a decimal point or an exponent, or if a percent sign or "±" follows. It is allowed
+if it occurs in the notebook's code (a setting), in the ledger (the paper's number), or, rounded as
+typed, in published results of this notebook or of one that the cell names. The run must print all
+other numbers.
 """
 
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..errors import CompanionError, NotebookError, hint
 from ..files import read_json, read_text
 from ..paths import PROFILES, Paths
 from ..source import calls_of, chooses, notebook_code, read_notebook, read_parameters, reads
-from .claims import Claim, load_ledger
+from .claims import Claim, Ledger, load_ledger
+from .drawing import text_constant
 from .guard import alterations, departures
 from .pictures import older_pictures
-from .results import altered, files_of, read_results, read_status
+from .results import Entry, Results, altered, files_of, read_results, read_status
 from .scoreboard import Row, all_rows, faults, scoreboard
 from .settings import read_settings, registered, standing
 from .verdicts import KEPT, VERDICTS, judge_again
 
 _NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(e[-+−]?\d+)?(?![\w]*\d)")
 _UNIT = re.compile(r"\s*(?:%|per cent\b|±)")
-# formulas, code, addresses and places in a paper state no results
-_APART = re.compile(
+# Formulas, code, addresses and places in a paper state no results.
+_NO_PROSE = re.compile(
     r"\$\$.*?\$\$|\$[^$]*\$|```.*?```|`[^`]*`|\]\([^)]*\)|\w+://\S+"
     r"|\b(?:sections?|lemmas?|theorems?|remarks?|examples?|propositions?|appendix)\s[\d.]+",
     re.DOTALL | re.IGNORECASE,
@@ -39,178 +39,185 @@ _APART = re.compile(
 
 
 def problems(paths: Paths, edition: Path | None = None) -> list[str]:
-    """Every inconsistency, one sentence each; empty when all is well.
+    """Return one sentence for each inconsistency.
 
-    `edition` is the file of the ledger's owner, if it is at hand.
-
-    They are about the form of the notebooks, the ledger, settings, stored results that are altered,
-    incomplete or short of the paper without a reason, and the scoreboard.
+    The checks cover the form of the notebooks, the ledger, the settings, the scoreboard, and stored
+    results that are altered, incomplete, or short of the paper without a reason. `edition` is the
+    file of the ledger's owner, if it is available.
     """
-    found: list[str] = []
-    owners = partial(departures, edition=edition)
-    for check in (alterations, owners, _notebooks, _settings, _records, _scoreboard):
+    checks: list[Callable[[Paths], Iterable[str]]] = [
+        alterations,
+        partial(departures, edition=edition),
+        _notebook_problems,
+        _settings_problems,
+        _results_problems,
+        _scoreboard_problems,
+    ]
+    sentences: list[str] = []
+    for check in checks:
         try:
-            found += check(paths)
+            sentences += check(paths)
         except CompanionError as error:
-            found.append(str(error))
-    return list(dict.fromkeys(text.replace(f"{paths.root}/", "") for text in found))
+            sentences.append(str(error))
+    relative = [sentence.replace(f"{paths.root}/", "") for sentence in sentences]
+    return list(dict.fromkeys(relative))
 
 
-def _notebooks(paths: Paths) -> Iterator[str]:
-    said = [t for claim in load_ledger(paths.ledger).values() for t in (claim.printed, claim.says)]
+# ---------------------------------------------------------------------------------- notebooks
+
+
+def _notebook_problems(paths: Paths) -> Iterator[str]:
+    printed = []
+    for claim in load_ledger(paths.ledger).values():
+        printed += [claim.printed, claim.says]
     for notebook in paths.all_notebooks():
         try:
-            yield from _form(paths, notebook)
+            yield from _form_problems(paths, notebook)
         except NotebookError as error:
             yield f"{notebook}: {error}"
-        for typed in typed_results(paths, notebook, said):
-            what = "a result is typed into its text, and the published run has no such number"
-            yield f"{notebook}: {what}: {typed}. Print it: run.say('{{best:.2f}} %', best=...)"
+        for typed in typed_results(paths, notebook, printed):
+            problem = "a result is typed into its text, and the published run has no such number"
+            remedy = "Print it: run.say('{best:.2f} %', best=...)"
+            yield f"{notebook}: {problem}: {typed}. {remedy}"
     for path in sorted(paths.notebooks.rglob("*.ipynb")):
         if ".ipynb_checkpoints" not in path.parts:
             remedy = "convert it with 'jupytext --to py:percent' and remove it"
             yield f"{path}: notebooks are kept as text without outputs; {remedy}"
 
 
-def _form(paths: Paths, notebook: str) -> Iterator[str]:
+def _form_problems(paths: Paths, notebook: str) -> Iterator[str]:
     source = paths.source(notebook)
     parameters = read_parameters(source)
-    reads(paths, notebook)
+    reads(paths, notebook)  # Raises NotebookError for an unknown notebook.
+    kernel = read_notebook(source).metadata.get("kernelspec", {})
+    if kernel.get("name") != "python3" or not {"display_name", "language"} <= kernel.keys():
+        form = "the header needs a kernelspec with name python3, display_name and language"
+        yield f"{notebook}: {form}: 'jupytext --set-kernel python3' writes it"
     calls = [call for name, call in calls_of(source) if name == "Run"]
-    header = read_notebook(source).metadata.get("kernelspec", {})
-    if header.get("name") != "python3" or not {"display_name", "language"} <= {*header}:
-        what = "the header needs a kernelspec with name python3, display_name and language"
-        yield f"{notebook}: {what}: 'jupytext --set-kernel python3' writes it"
+    if not calls:
+        return
     names = [_first_text(call) for call in calls]
-    if names and names != [notebook]:
+    if names != [notebook]:
         yield f"{notebook}: calls Run with {names}; expected one Run({notebook!r}, ...)"
-    elif names:
-        given = {k.arg for k in calls[0].keywords if getattr(k.value, "id", None) == k.arg}
-        if missing := ", ".join(name for name in parameters if name not in given):
-            listed = ", ".join(f"{name}={name}" for name in parameters)
-            line = f'    run = Run("{notebook}", {listed})'
-            yield f"{notebook}: Run is not given {missing}; write\n{line}"
+        return
+    passed = {
+        keyword.arg
+        for keyword in calls[0].keywords
+        if getattr(keyword.value, "id", None) == keyword.arg
+    }
+    missing = [name for name in parameters if name not in passed]
+    if missing:
+        arguments = ", ".join(f"{name}={name}" for name in parameters)
+        line = f'    run = Run("{notebook}", {arguments})'
+        yield f"{notebook}: Run is called without {', '.join(missing)}; write\n{line}"
 
 
 def _first_text(call: ast.Call) -> str | None:
-    first = getattr(call.args[0], "value", None) if call.args else None
-    return first if isinstance(first, str) else None
+    """Return the first argument of a call, if it is a text."""
+    if not call.args:
+        return None
+    return text_constant(call.args[0])
 
 
 def _recorders(paths: Paths) -> dict[str, set[str]]:
-    """Notebooks by the claims that their code names."""
+    """Return, for each claim, the notebooks whose code names it."""
     recorders: dict[str, set[str]] = {}
     for notebook in paths.all_notebooks():
-        with suppress(NotebookError):  # said by `_form`
+        with suppress(NotebookError):  # `_form_problems` reports it.
             for name, call in calls_of(paths.source(notebook)):
-                if name == "run.claim" and (text := _first_text(call)):
-                    recorders.setdefault(text, set()).add(notebook)
+                claim_id = _first_text(call)
+                if name == "run.claim" and claim_id:
+                    recorders.setdefault(claim_id, set()).add(notebook)
     return recorders
 
 
-def _records(paths: Paths) -> Iterator[str]:
-    """What notebooks record, or have recorded, for claims."""
+# ------------------------------------------------------------------------------------ results
+
+
+def _results_problems(paths: Paths) -> Iterator[str]:
     ledger = load_ledger(paths.ledger)
     recorders = _recorders(paths)
-    stored = [*paths.figures.glob("*/*/results.json")]
-    stored += [p for profile in PROFILES for p in (paths.build / profile).glob("*/*/results.json")]
-    for path in sorted(stored):
-        folder, notebook = path.parent, f"{path.parts[-3]}/{path.parts[-2]}"
-        results, wrong = (None, []) if folder.name.startswith(".") else read_results(folder)
-        yield from wrong
+    for path in _stored_results(paths):
+        folder = path.parent
+        if folder.name.startswith("."):
+            continue
+        results, reading_problems = read_results(folder)
+        yield from reading_problems
         if results is None:
             continue
+        notebook = f"{path.parts[-3]}/{path.parts[-2]}"
         if results["notebook"] != notebook or not paths.source(notebook).is_file():
             yield f"{path}: there is no notebook {results['notebook']}; remove the folder"
             continue
-        for file in files_of(results):
-            if not (folder / file).is_file():
-                yield f"{path}: names the file {file}, which is not there"
-        if said := altered(folder, read_status(folder, notebook)[0]):
-            yield f"{folder}: {said}; run the notebook again"
+        yield from _folder_problems(folder, results)
         for claim_id, entry in results["claims"].items():
-            # a claim may have moved since to another notebook, or its protocol may have changed:
-            # the old result counts no more, and was judged by the rules of its time
-            if claim_id in ledger and results["profile"] == "full":
-                digest = registered(ledger[claim_id], paths, notebook)
-                if standing(entry, digest) != entry["verdict"]:
-                    continue
-            recorders.setdefault(claim_id, set()).add(notebook)
-            if claim_id in ledger and (said := _fault(entry, ledger[claim_id], results)):
-                yield f"{path}: {said}"
-    for claim_id, names in sorted(recorders.items()):
+            if claim_id not in ledger:
+                recorders.setdefault(claim_id, set()).add(notebook)
+                continue
+            claim = ledger[claim_id]
+            if _counts(claim, entry, results, paths):
+                recorders.setdefault(claim_id, set()).add(notebook)
+                for problem in _problems_of_result(entry, claim, results):
+                    yield f"{path}: {problem}"
+    yield from _recorder_problems(recorders, ledger)
+
+
+def _stored_results(paths: Paths) -> list[Path]:
+    stored = list(paths.figures.glob("*/*/results.json"))
+    for profile in PROFILES:
+        stored += (paths.build / profile).glob("*/*/results.json")
+    return sorted(stored)
+
+
+def _folder_problems(folder: Path, results: Results) -> Iterator[str]:
+    for file in files_of(results):
+        if not (folder / file).is_file():
+            yield f"{folder / 'results.json'}: names the file {file}, which is missing"
+    status, _ = read_status(folder, results["notebook"])
+    change = altered(folder, status)
+    if change is not None:
+        yield f"{folder}: {change}; run the notebook again"
+
+
+def _counts(claim: Claim, entry: Entry, results: Results, paths: Paths) -> bool:
+    """Return whether a result still counts.
+
+    Since the run, a claim may have moved to another notebook, or its protocol may have changed. The
+    old result was judged by the rules of its time.
+    """
+    if results["profile"] != "full":
+        return True
+    digest = registered(claim, paths, results["notebook"])
+    return standing(entry, digest) == entry["verdict"]
+
+
+def _recorder_problems(recorders: Mapping[str, set[str]], ledger: Ledger) -> Iterator[str]:
+    for claim_id, notebooks in sorted(recorders.items()):
         if claim_id not in ledger:
-            close = [i for i in ledger if i.startswith(claim_id.split("/")[0] + "/")]
-            listed = ", ".join(sorted(names))
-            yield f"{listed}: claim {claim_id!r} is not in the ledger. {hint(claim_id, close)}"
-        if len(names) > 1:
-            yield f"claim {claim_id!r} is recorded by {' and by '.join(sorted(names))}"
+            paper = claim_id.split("/")[0]
+            similar = [name for name in ledger if name.startswith(f"{paper}/")]
+            problem = f"claim {claim_id!r} is not in the ledger. {hint(claim_id, similar)}"
+            yield f"{', '.join(sorted(notebooks))}: {problem}"
+        if len(notebooks) > 1:
+            yield f"claim {claim_id!r} is recorded by {' and by '.join(sorted(notebooks))}"
 
 
-def _fault(entry: Mapping[str, Any], claim: Claim, results: Mapping[str, Any]) -> str | None:
-    """What is wrong with a result that counts; None if nothing is."""
+def _problems_of_result(entry: Entry, claim: Claim, results: Results) -> Iterator[str]:
+    """Yield the problem of a result that counts, if it has one."""
     if entry["kind"] != claim.kind:
-        return f"{claim.id} is of kind {claim.kind} in the ledger"
+        yield f"{claim.id} is of kind {claim.kind} in the ledger"
+        return
     verdict = judge_again(claim, entry["recorded"])
     if verdict is None:
-        return f"the numbers of {claim.id} are not what its verdict needs; run the notebook again"
-    if verdict.verdict in KEPT or results["profile"] == "quick" or entry["note"] or claim.note:
-        return None
-    remedy = "pass the measured reason as note= to run.claim, or write a note into the ledger"
-    return f"{claim.id} is {verdict.verdict}, and no note says why; {remedy}"
+        yield f"the numbers of {claim.id} do not suit its kind; run the notebook again"
+        return
+    has_note = entry["note"] or claim.note
+    if results["profile"] == "full" and verdict.verdict not in KEPT and not has_note:
+        remedy = "pass the measured reason as note= to run.claim, or write a note into the ledger"
+        yield f"{claim.id} is {verdict.verdict}, and no note explains it; {remedy}"
 
 
-def _scoreboard(paths: Paths) -> Iterator[str]:
-    """A project without a README has no scoreboard to keep."""
-    rows = all_rows(paths)
-    yield from faults(rows)
-    for path, text in scoreboard(paths, rows).items() if paths.readme.is_file() else ():
-        written = read_text(path) if path.is_file() else ""
-        if written != text and not _says_more_than_can_be_shown_here(written, text, rows):
-            what = "the scoreboard differs from what the ledger and the committed results give"
-            yield f"{path}: {what}; 'invariance scoreboard' writes it"
-
-
-_SHOWN = re.compile(r"^Registered before .*shown for (\d+) of (\d+) results?\..*$", re.MULTILINE)
-
-
-def _says_more_than_can_be_shown_here(written: str, here: str, rows: Sequence[Row]) -> bool:
-    """Whether a page differs only in what a copy with the project's whole history can show."""
-    theirs, ours = _SHOWN.search(written), _SHOWN.search(here)
-    if not (theirs and ours) or _SHOWN.sub("", written) != _SHOWN.sub("", here):
-        return False
-    shown, total = map(int, ours.groups())
-    more = sum(bool(row.registration and row.registration.elsewhere) for row in rows)
-    return int(theirs[2]) == total and shown <= int(theirs[1]) <= shown + more
-
-
-def remarks(paths: Paths) -> list[str]:
-    """What is to be known and is no inconsistency, one sentence each.
-
-    Published pictures that their notebook would draw otherwise today: the results beside them
-    stand, until the next full run. And what cannot be checked here.
-    """
-    remedy = "'invariance run --profile full' draws it again"
-    said = [
-        f"{figure}: the published picture is older than the code that draws it; {remedy}"
-        for figure in older_pictures(paths)
-    ]
-    return said + _not_shown_here(paths)
-
-
-def _not_shown_here(paths: Paths) -> list[str]:
-    with suppress(CompanionError):  # `problems` has said so
-        rows = [row for row in all_rows(paths) if row.registration and row.verdict in VERDICTS]
-        if away := sum(row.registration.elsewhere for row in rows if row.registration):
-            number = sum(row.registration.shown for row in rows if row.registration)
-            what = f"That claims were registered before their runs is shown here for {number} of"
-            remedy = "a full clone of the repository shows the rest"
-            return [f"{what} {len(rows)} results; {away} name a commit that is not here: {remedy}"]
-    return []
-
-
-def _settings(paths: Paths) -> Iterator[str]:
-    """Settings are of a notebook that chooses, and are what it chose."""
+def _settings_problems(paths: Paths) -> Iterator[str]:
     for path in sorted((paths.notebooks / "settings").glob("*/*")):
         source = paths.source(f"{path.parent.name}/{path.stem}")
         try:
@@ -222,54 +229,150 @@ def _settings(paths: Paths) -> Iterator[str]:
             yield str(error)
 
 
-def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[str]:
-    """Numbers in a notebook's text cells that state a result and stand nowhere else, in context.
+# --------------------------------------------------------------------------------- scoreboard
 
-    `printed` is what the papers print, as the ledger has it.
+
+def _scoreboard_problems(paths: Paths) -> Iterator[str]:
+    rows = all_rows(paths)
+    yield from faults(rows)
+    if not paths.readme.is_file():
+        return
+    for path, text in scoreboard(paths, rows).items():
+        written = ""
+        if path.is_file():
+            written = read_text(path)
+        if written != text and not _differs_by_history_only(written, text, rows):
+            problem = "the scoreboard differs from the ledger and the committed results"
+            yield f"{path}: {problem}; 'invariance scoreboard' writes it"
+
+
+# The keys of results.json that hold no results.
+_NO_RESULTS = ("volatile", "provenance")
+_SHOWN = re.compile(r"^Registered before .*shown for (\d+) of (\d+) results?\..*$", re.MULTILINE)
+
+
+def _differs_by_history_only(written: str, text: str, rows: Sequence[Row]) -> bool:
+    """Return whether a page differs only because this copy lacks a part of the history.
+
+    The page was then written in a copy that can show more registrations.
+    """
+    written_counts = _SHOWN.search(written)
+    counts = _SHOWN.search(text)
+    if written_counts is None or counts is None:
+        return False
+    if _SHOWN.sub("", written) != _SHOWN.sub("", text):
+        return False
+    n_shown, n_results = map(int, counts.groups())
+    n_shown_there, n_results_there = map(int, written_counts.groups())
+    n_elsewhere = sum(bool(row.registration and row.registration.elsewhere) for row in rows)
+    return n_results_there == n_results and n_shown <= n_shown_there <= n_shown + n_elsewhere
+
+
+def remarks(paths: Paths) -> list[str]:
+    """Return one sentence for each fact worth reporting that is no inconsistency.
+
+    These are published pictures that their notebook would now draw differently (the results beside
+    them stand until the next full run), and registrations that cannot be checked in this copy.
+    """
+    remedy = "'invariance run --profile full' draws it again"
+    sentences = []
+    for figure in older_pictures(paths):
+        problem = "the published picture is older than the code that draws it"
+        sentences.append(f"{figure}: {problem}; {remedy}")
+    with suppress(CompanionError):  # `problems` has reported it.
+        sentences += _missing_history(paths)
+    return sentences
+
+
+def _missing_history(paths: Paths) -> list[str]:
+    registrations = [
+        row.registration
+        for row in all_rows(paths)
+        if row.registration is not None and row.verdict in VERDICTS
+    ]
+    n_elsewhere = sum(registration.elsewhere for registration in registrations)
+    if n_elsewhere == 0:
+        return []
+    n_shown = sum(registration.shown for registration in registrations)
+    shown = f"{n_shown} of {len(registrations)} results"
+    fact = f"That claims were registered before their runs is shown here for {shown}"
+    reason = f"{n_elsewhere} name a commit that is missing in this copy"
+    return [f"{fact}; {reason}: a full clone of the repository shows the rest"]
+
+
+# ------------------------------------------------------------------------------ typed results
+
+
+def typed_results(paths: Paths, notebook: str, printed: Iterable[str]) -> list[str]:
+    """Return the numbers in a notebook's text cells that state an unknown result, in context.
+
+    `printed` holds the texts of the ledger with the papers' numbers.
     """
     source = paths.source(notebook)
     try:
-        cells = [c.source for c in read_notebook(source).cells if c.cell_type == "markdown"]
+        cells = read_notebook(source).cells
         code = notebook_code(source).replace("_", "")
     except NotebookError:
-        return []  # `invariance check` has reported it
-    known = {m[1].replace(",", "") for text in (code, *printed) for m in _NUMBER.finditer(text)}
-    others = set(paths.all_notebooks())
-    found = []
-    for cell in cells:
-        named = [notebook, *others.intersection(re.findall(r"\w+/\w+", cell))]
-        measured: list[float] | None = None
-        text = " ".join(_APART.sub(" ", cell).split())
-        for match in _NUMBER.finditer(text):
-            number = match[1].replace(",", "")
-            states = "." in number or match[2] or _UNIT.match(text, match.end())
-            if not states or (number in known and not match[2]):
-                continue
-            if measured is None:
-                measured = [x for name in named for x in _published(paths.published(name))]
-            if not _holds(measured, number, (match[2] or "").replace("−", "-")):
-                around = text[max(0, match.start() - 40) : match.end() + 20]
-                found.append(f"{match[0]} in '... {around} ...'")
-    return found
+        return []  # `invariance check` has reported it.
+    prose = [cell.source for cell in cells if cell.cell_type == "markdown"]
+    allowed = {
+        match[1].replace(",", "") for text in (code, *printed) for match in _NUMBER.finditer(text)
+    }
+    notebooks = set(paths.all_notebooks())
+    typed = []
+    for cell in prose:
+        mentioned = notebooks.intersection(re.findall(r"\w+/\w+", cell))
+        text = " ".join(_NO_PROSE.sub(" ", cell).split())
+        stated = [match for match in _NUMBER.finditer(text) if _states_result(match, allowed)]
+        if not stated:
+            continue
+        measured: list[float] = []
+        for name in (notebook, *mentioned):
+            measured += _published_numbers(paths.published(name))
+        for match in stated:
+            if not _is_measured(match, measured):
+                start = max(0, match.start() - 40)
+                context = text[start : match.end() + 20]
+                typed.append(f"{match[0]} in '... {context} ...'")
+    return typed
 
 
-def _holds(measured: list[float], number: str, exponent: str) -> bool:
-    """Whether a measured number, or a hundred times it, rounds to what is typed."""
-    unit = float(f"1{exponent}") if exponent else 1.0
-    step = unit * 10.0 ** -len(number.partition(".")[2])
-    typed = float(number) * unit
-    return any(abs(abs(m) * scale - typed) <= 0.51 * step for m in measured for scale in (1, 100))
+def _states_result(match: re.Match[str], allowed: set[str]) -> bool:
+    """Return whether a number in a text states a result that is not in `allowed`."""
+    number = match[1].replace(",", "")
+    exponent = match[2]
+    has_form = "." in number or exponent or _UNIT.match(match.string, match.end())
+    is_allowed = number in allowed and not exponent
+    return bool(has_form) and not is_allowed
 
 
-def _published(folder: Path) -> Iterator[float]:
-    """Every number of the published results: recorded ones, tables, captions and notes."""
+def _is_measured(match: re.Match[str], measured: list[float]) -> bool:
+    """Return whether a measured number, or a hundred times it, rounds to a typed number."""
+    number = match[1].replace(",", "")
+    exponent = (match[2] or "").replace("−", "-")
+    _, _, decimals = number.partition(".")
+    scale = float(f"1{exponent or 'e0'}")
+    tolerance = 0.51 * scale * 10.0 ** -len(decimals)
+    typed = float(number) * scale
+    for value in measured:
+        fraction_error = abs(abs(value) - typed)
+        percent_error = abs(100 * abs(value) - typed)
+        if min(fraction_error, percent_error) <= tolerance:
+            return True
+    return False
+
+
+def _published_numbers(folder: Path) -> Iterator[float]:
+    """Yield every number of the published results: recorded numbers, tables, captions and notes."""
     content = read_json(folder / "results.json")
     if not isinstance(content, dict):
         return
-    apart = ("volatile", "provenance")
-    texts = [json.dumps({k: v for k, v in content.items() if k not in apart}, ensure_ascii=False)]
+    results = {key: value for key, value in content.items() if key not in _NO_RESULTS}
+    texts = [json.dumps(results, ensure_ascii=False)]
     for path in sorted(folder.glob("*.csv")):
-        texts.append(re.sub('[",]', " , ", path.read_text(encoding="utf-8", errors="replace")))
+        table = path.read_text(encoding="utf-8", errors="replace")
+        texts.append(re.sub('[",]', " , ", table))
     for text in texts:
-        for found in _NUMBER.finditer(text):
-            yield float(found[1].replace(",", "") + (found[2] or "").replace("−", "-"))
+        for match in _NUMBER.finditer(text):
+            exponent = (match[2] or "").replace("−", "-")
+            yield float(match[1].replace(",", "") + exponent)

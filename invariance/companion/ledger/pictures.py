@@ -1,76 +1,82 @@
 """Published pictures that are older than the code that draws them: `older_pictures`."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-from ..drawing import Drawings
 from ..errors import NotebookError
 from ..files import read_text
 from ..paths import Paths
-from ..repository import Repository
+from .drawing import Drawings
 from .registration import commit_of
-from .results import read_results
+from .repository import Repository
+from .results import Results, read_results
 
 
 def older_pictures(paths: Paths) -> list[str]:
-    """Published figures that their notebook would draw otherwise today: ``paper/name: figure``.
+    """Return the published figures that their notebook would now draw differently.
 
-    A figure is compared with the digest that its run recorded (`invariance.companion.drawing`), and
-    without one with the notebook of the commit that the results name. Figures without either are
-    left out.
+    Each one is named as ``paper/name: figure``. A figure is compared with the digest that its run
+    recorded (`drawing`) or, without one, with the notebook in the commit that the results
+    name. Figures with neither are left out.
     """
     repository = Repository(paths)
-    found = []
+    names = []
     for path in sorted(paths.figures.glob("[!.]*/[!.]*/results.json")):
         notebook = f"{path.parts[-3]}/{path.parts[-2]}"
         results, _ = read_results(path.parent, notebook)
         if results is not None and paths.source(notebook).is_file():
-            found += [f"{notebook}: {name}" for name in _older(paths, repository, results)]
-    return found
+            for figure in _older_figures(paths, repository, results):
+                names.append(f"{notebook}: {figure}")
+    return names
 
 
-def _older(paths: Paths, repository: Repository, results: Mapping[str, Any]) -> Iterator[str]:
+def _older_figures(paths: Paths, repository: Repository, results: Results) -> Iterator[str]:
     source = paths.source(results["notebook"])
-    then = _then(paths, repository, results)
-    if then is None and all(figure["drawn"] is None for figure in results["figures"]):
+    texts_at_run = _texts_at_run(paths, repository, results)
+    if texts_at_run is None and all(figure["drawn"] is None for figure in results["figures"]):
         return
     try:
-        now = Drawings(*_texts(source))
-        earlier = Drawings(*then) if then else None
+        drawings = Drawings(*_texts(source))
+        drawings_at_run = None
+        if texts_at_run is not None:
+            drawings_at_run = Drawings(*texts_at_run)
     except NotebookError:
-        return  # `invariance check` has reported it
+        return  # `invariance check` has reported it.
     for figure in results["figures"]:
-        before = figure["drawn"]
-        if before is None and earlier is not None:
-            before = earlier.digest(figure["name"])
-        if before is not None and before != now.digest(figure["name"]):
-            yield figure["name"]
+        name = figure["name"]
+        digest_at_run = figure["drawn"]
+        if digest_at_run is None and drawings_at_run is not None:
+            digest_at_run = drawings_at_run.digest(name)
+        if digest_at_run is not None and digest_at_run != drawings.digest(name):
+            yield name
 
 
 def _texts(source: Path) -> tuple[str, dict[str, str]]:
-    """A notebook's text, and the sources of the modules beside it."""
-    beside = sorted(source.parent.glob("_*.py"))
-    texts = {path.name: read_text(path, NotebookError) for path in beside}
+    """Return a notebook's text and the sources of the modules beside it."""
+    helpers = sorted(source.parent.glob("_*.py"))
+    texts = {path.name: read_text(path, NotebookError) for path in helpers}
     return read_text(source, NotebookError), texts
 
 
-def _then(
-    paths: Paths, repository: Repository, results: Mapping[str, Any]
+def _texts_at_run(
+    paths: Paths, repository: Repository, results: Results
 ) -> tuple[str, dict[str, str]] | None:
-    """The same of the commit of a run, if it is needed, known, and may be another."""
+    """Return the same texts from the commit of a run.
+
+    Return None if they are not needed, not available, or not changed since.
+    """
     source = paths.source(results["notebook"])
     commit, clean = commit_of(results["provenance"]["code"])
-    recorded = all(figure["drawn"] is not None for figure in results["figures"])
-    if recorded or not commit or not clean or repository.unknown(commit):
+    has_digests = all(figure["drawn"] is not None for figure in results["figures"])
+    if has_digests or not commit or not clean or repository.unknown(commit):
         return None
-    changed = repository.changed_since(commit, paths.notebooks)
     folder = source.parent
+    changed = repository.changed_since(commit, paths.notebooks)
     if not any(path == source or path.match(f"{folder}/_*.py") for path in changed):
         return None
     try:
-        modules = [p for p in repository.files(commit, folder) if p.match("_*.py")]
-        texts = {path.name: repository.text(commit, path) for path in modules}
+        helpers = [path for path in repository.files(commit, folder) if path.match("_*.py")]
+        texts = {path.name: repository.text(commit, path) for path in helpers}
         return repository.text(commit, source), texts
     except LookupError:
         return None

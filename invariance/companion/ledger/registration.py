@@ -1,50 +1,53 @@
-"""Was a claim registered before its run? `Registrar` says so only if that is shown.
+"""Registration of claims before their runs, checked by `Registrar`.
 
 A *registered* claim has a statement and a protocol that were committed before the run that counts.
 
-- **Statement**: the fields of a claim's line that say what is claimed and when it counts as
-  reproduced (`STATEMENT`): kind, source, words, printed numbers, unit, margin and the like. How a
-  claim is counted apart (its data, its limits) is no part of it.
+- **Statement**: the fields of a claim that define it and its reproduction (`STATEMENT`): kind,
+  source, words, printed numbers, unit, margin and the like. Fields that only classify a claim (its
+  data, its limits) do not belong to it.
 - **Protocol**: the claim's protocol and the chosen settings of its notebook.
 
 A full run records a digest of both, the verdicts in the claim's history, the edition of the
 ledger's owner, and the commit of the code. The rules:
 
-1. *Shown* means: the commit that the results name is in this history, nothing was uncommitted at
-   the run, and statement and protocol are the same in that commit, in the results and in the ledger
-   as it is now. Whatever else is the case is counted, with its reason, as not shown.
-2. A statement or a protocol that is another than at the run needs a new entry at the end of the
-   claim's `history`: one change, one entry. Without it the change is an error.
-   The same holds for a result and the one that it replaced, as far as that one was committed.
+1. Registration is *shown* if the commit that the results name is in this history, if nothing was
+   uncommitted at the run, and if statement and protocol are the same in that commit, in the results
+   and in the present ledger. All other cases are counted as not shown, with the reason.
+2. If a statement or a protocol differs from that at the run, the claim's `history` needs a new
+   entry at its end: one change, one entry. A change without an entry is an error. The same holds
+   for a result and the committed result that it replaced.
 3. Entries of a history are never removed, and their verdicts never change.
-4. The ledger's owner is whoever decides what has to be reproduced, and may be somebody else than
-   those who reproduce it. If a project has an owner's edition (``notebooks/claims.sha256``), the
-   statements are the owner's: they change with a new edition and no other way (`guard.departures`),
-   without an entry in the history. The results then stand, are judged by the new statement, and are
-   counted as not shown until they are run again. The protocol is ours, and rule 2 holds for it.
+4. The ledger's owner decides what has to be reproduced, and may be someone other than those who
+   reproduce it. If a project has an owner's edition (``notebooks/claims.sha256``), the statements
+   change only with a new edition (`guard.departures`), and without an entry in the history. The
+   results then stand, are judged by the new statement, and are counted as not shown until they are
+   run again. The protocol is ours, and rule 2 applies to it.
 5. Results that differ from the commit that they name, or from ``SHA256SUMS``, are an error.
 
-Results that were recorded before statements had a digest are compared with the ledger of the commit
-that they name. Changed and changed back is no change. A claim under a new name is a new claim.
+Results recorded before statements had a digest are compared with the ledger of the commit that they
+name. A change that was undone is no change. A claim under a new name is a new claim.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from ..errors import CompanionError, LedgerError
 from ..files import file_digest, read_text
 from ..paths import Paths
-from ..repository import NO_REPOSITORY, SHALLOW, Repository
 from .claims import Claim, Ledger, parse_ledger
 from .guard import departures, recorded_digests
-from .results import read_results
+from .repository import NO_REPOSITORY, SHALLOW, Repository
+from .results import Entry, Results, read_results
 from .settings import parse_settings, protocol_digest, registered, settings_digest
 
-#: The fields of a claim that say what is claimed, and when it counts as reproduced.
+#: The fields of a claim that define it and its reproduction.
 STATEMENT = ("kind", "source", "says", "paper", "unit", "better", "margin", "share", "count")
 
 NO_COMMIT = "no commit named by the run"
@@ -60,7 +63,8 @@ NEW_EDITION = "statement changed by the ledger's owner since the run"
 class Registration:
     """Whether a result's claim is shown to have been registered before its run.
 
-    `gap` is the reason why not, `fault` an error in one sentence; both are empty if it is shown.
+    `gap` is the reason if it is not shown; `fault` is an error, in one sentence. Both are empty if
+    it is shown.
     """
 
     gap: str = ""
@@ -68,11 +72,11 @@ class Registration:
 
     @property
     def shown(self) -> bool:
-        return not (self.gap or self.fault)
+        return not self.gap and not self.fault
 
     @property
     def said(self) -> str:
-        """The same in a few words."""
+        """The result in a few words."""
         if self.shown:
             return "registered before the run"
         return f"not shown to be registered before the run: {self.fault or self.gap}"
@@ -84,51 +88,59 @@ class Registration:
 
 
 def statement_digest(claim: Claim) -> str:
-    """Sixteen digits of what a claim states.
+    """Return 16 digits that identify a claim's statement.
 
     >>> statement_digest(Claim("p/c", "order", "f1", "full", says="a beats b"))
     '145de288c70d1b4d'
     """
-    stated = {name: value for name in STATEMENT if (value := getattr(claim, name))}
-    return hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()[:16]
+    statement = {name: getattr(claim, name) for name in STATEMENT if getattr(claim, name)}
+    text = json.dumps(statement, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def owners_edition(paths: Paths) -> str:
-    """SHA-256 of the edition of the ledger's owner, as the project names it; empty without one."""
+    """Return the SHA-256 of the ledger owner's edition, or "" if there is no edition."""
     if not paths.owners_digest.is_file():
         return ""
-    return read_text(paths.owners_digest).partition(" ")[0].strip()
+    digest, _, _ = read_text(paths.owners_digest).partition(" ")
+    return digest.strip()
 
 
 @dataclass(frozen=True)
 class _AtRun:
-    """What a run was promised: digests, verdicts in the history, and the claim itself if known."""
+    """A claim at the time of a run: its statement's digest, and the verdicts in its history.
 
-    statement: str
-    earlier: list[str]
+    `statement` is None if nothing is known of that time, `claim` if only digests are known.
+    """
+
+    statement: str | None
+    history: list[str]
     claim: Claim | None
 
 
 class _Commit:
-    """Ledger and settings of one commit of the project's repository."""
+    """The ledger and the settings in one commit of the project's repository."""
 
     def __init__(self, paths: Paths, repository: Repository, commit: str) -> None:
         self._paths = paths
         self._repository = repository
         self._commit = commit
-        self._protocol_settings: dict[str, str] = {}
+        self._settings: dict[str, str] = {}
+        self.ledger = self._read_ledger()
+
+    def _read_ledger(self) -> Ledger | None:
         try:
-            self.ledger: Ledger | None = parse_ledger(
-                repository.text(commit, paths.ledger), "the ledger"
+            return parse_ledger(
+                self._repository.text(self._commit, self._paths.ledger), "the ledger"
             )
         except (CompanionError, LookupError):
-            self.ledger = None
+            return None
 
     def settings(self, notebook: str) -> str:
-        """Digest of what a notebook had chosen by then."""
-        if notebook not in self._protocol_settings:
-            self._protocol_settings[notebook] = self._settings_digest(notebook)
-        return self._protocol_settings[notebook]
+        """Return the digest of the settings that a notebook had chosen by then."""
+        if notebook not in self._settings:
+            self._settings[notebook] = self._settings_digest(notebook)
+        return self._settings[notebook]
 
     def _settings_digest(self, notebook: str) -> str:
         try:
@@ -142,243 +154,282 @@ class _Commit:
 
 
 class Registrar:
-    """Looks up, for results of a project, whether their claims were registered before the run."""
+    """Finds out whether claims were registered before the runs of their results."""
 
     def __init__(self, paths: Paths) -> None:
         self.repository = Repository(paths)
         self._paths = paths
         self._commits: dict[str, _Commit] = {}
-        self._former: dict[tuple[str, str], Any] = {}
-        self._edition_holds: bool | None = None
-        self._recorded: dict[str, str] | None = None
-        self._files: dict[str, tuple[str, str]] = {}
+        self._earlier_results: dict[tuple[str, str], Any] = {}
+        self._files: dict[str, Registration] = {}
 
-    def _look_into(self, commit: str) -> _Commit:
+    def of(self, claim: Claim, entry: Entry, results: Results) -> Registration:
+        """Return the registration of a claim of `results`, whose entry there is `entry`."""
+        notebook = results["notebook"]
+        file = self._registration_of_file(notebook)
+        if file.fault:
+            return file
+        commit, clean = commit_of(results["provenance"]["code"])
+        committed, gap_of_commit = self._claim_in_commit(claim.id, commit, clean)
+        contradicts = gap_of_commit == NOT_IN_COMMIT or (
+            committed is not None and self._contradicts(entry, committed, results)
+        )
+        if contradicts:
+            problem = f"{notebook} records another statement or protocol for it than {commit}"
+            remedy = "the commit that it names: run the notebook again"
+            return Registration(fault=f"{claim.id}: {problem}, {remedy}")
+        changes = self._changes_since(claim, entry, notebook, _at_run(entry, committed))
+        fault = changes.fault
+        if not fault and commit and not self.repository.unknown(commit):
+            fault = self._undeclared_replacement(claim, entry, results, commit)
+        return Registration(gap=file.gap or changes.gap or gap_of_commit, fault=fault)
+
+    def undeclared(self, claim: Claim, entry: Entry, results: Results) -> str:
+        """Return a sentence about a change since `results` without an entry in the history."""
+        commit, clean = commit_of(results["provenance"]["code"])
+        committed, _ = self._claim_in_commit(claim.id, commit, clean)
+        at_run = _at_run(entry, committed)
+        return self._changes_since(claim, entry, results["notebook"], at_run).fault
+
+    # ------------------------------------------------------------------- the file of results
+
+    def _registration_of_file(self, notebook: str) -> Registration:
+        """Return the gap or the fault of a notebook's published file, whatever it holds."""
+        if notebook not in self._files:
+            path = self._paths.published(notebook) / "results.json"
+            self._files[notebook] = self._compare_with_record(path)
+        return self._files[notebook]
+
+    def _compare_with_record(self, path: Path) -> Registration:
+        name = path.relative_to(self._paths.root).as_posix()
+        if name not in self._recorded:
+            return Registration(gap=UNRECORDED)
+        if file_digest(path) != self._recorded[name]:
+            remedy = "Restore it, or run the notebook again"
+            return Registration(fault=f"{name}: is not what was recorded. {remedy}")
+        return Registration()
+
+    @cached_property
+    def _recorded(self) -> dict[str, str]:
+        try:
+            return recorded_digests(self._paths)
+        except LedgerError:
+            return {}
+
+    # ------------------------------------------------------------------ the commit of the run
+
+    def _commit(self, commit: str) -> _Commit:
         if commit not in self._commits:
             self._commits[commit] = _Commit(self._paths, self.repository, commit)
         return self._commits[commit]
 
-    # -- one result ----------------------------------------------------------------------------
-
-    def of(
-        self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any]
-    ) -> Registration:
-        """Registration of a claim of `results`, whose entry there is `entry`."""
-        notebook = results["notebook"]
-        gap, fault = self._file(notebook)
-        if fault:
-            return Registration(fault=fault)
-        commit, clean = commit_of(results["provenance"]["code"])
-        committed, why = self._committed(claim.id, commit, clean)
-        if why == NOT_IN_COMMIT or (committed and self._contradicts(entry, committed, results)):
-            what = f"{claim.id}: {notebook} records another statement or protocol for it than"
-            fault = f"{what} {commit}, the commit that it names: run the notebook again"
-            return Registration(fault=fault)
-        fault, changed = self._changes(claim, entry, notebook, _at_run(entry, committed))
-        if commit and not self.repository.unknown(commit):
-            fault = fault or self._replaced(claim, entry, results, commit)
-        return Registration(gap=gap or changed or why, fault=fault)
-
-    def _replaced(
-        self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any], commit: str
-    ) -> str:
-        """What changed since the results that `results` replaced, if no history tells of it."""
-        notebook = results["notebook"]
-        former = self._published(commit, notebook)
-        try:
-            before = former["claims"][claim.id]
-            made_by, _ = commit_of(former["provenance"]["code"])
-            same_edition = former["provenance"].get("edition", "") == _edition(results)
-            promised = [before.get("statement"), before.get("protocol"), before["verdict"]]
-            earlier = before.get("earlier")
-        except (LookupError, TypeError, AttributeError):
-            return ""  # none were published, or they are of another form
-        statement, protocol, verdict = promised
-        another_statement = same_edition and None not in (statement, entry.get("statement"))
-        another_statement = another_statement and statement != entry.get("statement")
-        if protocol in (None, entry.get("protocol")) and not another_statement:
-            return ""
-        if earlier is None:  # recorded before histories were
-            committed, _ = self._committed(claim.id, made_by, clean=True)
-            earlier = committed.history if committed else ()
-        if len(claim.history) > len(earlier):
-            return ""
-        what = f"its {'statement' if another_statement else 'protocol'} changed between two runs of"
-        gave = f"the one before, published by {commit}, gave {verdict!r}"
-        return f"{claim.id}: {what} {notebook}; {gave}. Add that at the end of its history"
-
-    def _published(self, commit: str, notebook: str) -> Any:
-        """The results of a notebook that were published last when a commit was made."""
-        if (commit, notebook) not in self._former:
-            try:
-                path = self._paths.published(notebook) / "results.json"
-                content = json.loads(self.repository.last_text(commit, path))
-            except (LookupError, ValueError, RecursionError):
-                content = None
-            self._former[commit, notebook] = content
-        return self._former[commit, notebook]
-
-    def undeclared(self, claim: Claim, entry: Mapping[str, Any], results: Mapping[str, Any]) -> str:
-        """The change since `results` that the claim's history does not tell of, in a sentence."""
-        commit, clean = commit_of(results["provenance"]["code"])
-        committed, _ = self._committed(claim.id, commit, clean)
-        return self._changes(claim, entry, results["notebook"], _at_run(entry, committed))[0]
-
-    def _contradicts(
-        self, entry: Mapping[str, Any], committed: Claim, results: Mapping[str, Any]
-    ) -> bool:
-        """Whether results of a clean checkout differ from the ledger of its commit."""
-        statement = entry.get("statement")
-        if statement is not None and statement != statement_digest(committed):
-            return True
-        commit, _ = commit_of(results["provenance"]["code"])
-        settings = self._look_into(commit).settings(results["notebook"])
-        return entry.get("protocol") not in (None, protocol_digest(committed, settings))
-
-    def _file(self, notebook: str) -> tuple[str, str]:
-        """Why the published results of a notebook show nothing, and what is wrong with them."""
-        if notebook not in self._files:
-            self._files[notebook] = self._look_at_file(notebook)
-        return self._files[notebook]
-
-    def _look_at_file(self, notebook: str) -> tuple[str, str]:
-        path = self._paths.published(notebook) / "results.json"
-        if self._recorded is None:
-            try:
-                self._recorded = recorded_digests(self._paths)
-            except LedgerError:
-                self._recorded = {}
-        name = path.relative_to(self._paths.root).as_posix()
-        if name not in self._recorded:
-            return UNRECORDED, ""
-        if file_digest(path) != self._recorded[name]:
-            return "", f"{name}: is not what was recorded. Restore it, or run the notebook again"
-        return "", ""
-
-    def _committed(self, claim_id: str, commit: str, clean: bool) -> tuple[Claim | None, str]:
-        """The claim as it was in the commit of a run, or why that is not known."""
+    def _claim_in_commit(self, claim_id: str, commit: str, clean: bool) -> tuple[Claim | None, str]:
+        """Return a claim as it was in the commit of a run, or None and the reason."""
         if not commit:
             return None, NO_COMMIT
         if not clean:
             return None, UNCOMMITTED
-        if why := self.repository.unknown(commit):
-            return None, why
-        ledger = self._look_into(commit).ledger
+        reason = self.repository.unknown(commit)
+        if reason:
+            return None, reason
+        ledger = self._commit(commit).ledger
         if ledger is None:
             return None, NO_LEDGER
-        return (ledger[claim_id], "") if claim_id in ledger else (None, NOT_IN_COMMIT)
+        if claim_id not in ledger:
+            return None, NOT_IN_COMMIT
+        return ledger[claim_id], ""
 
-    def _changes(
-        self,
-        claim: Claim,
-        entry: Mapping[str, Any],
-        notebook: str,
-        at_run: _AtRun | None,
-    ) -> tuple[str, str]:
-        """What is wrong with the changes since a run, and why they leave nothing to be shown."""
-        now = registered(claim, self._paths, notebook)
-        known = not claim.protocol or now is not None  # else `check` says what ails the settings
-        another_protocol = known and entry.get("protocol") not in (None, now)
-        another_statement = at_run is not None and at_run.statement != statement_digest(claim)
+    def _contradicts(self, entry: Entry, committed: Claim, results: Results) -> bool:
+        """Return whether results of a clean checkout differ from the ledger of its commit."""
+        statement = entry.get("statement")
+        if statement is not None and statement != statement_digest(committed):
+            return True
+        commit, _ = commit_of(results["provenance"]["code"])
+        settings = self._commit(commit).settings(results["notebook"])
+        return entry.get("protocol") not in (None, protocol_digest(committed, settings))
+
+    # -------------------------------------------------------------------- changes since the run
+
+    def _changes_since(
+        self, claim: Claim, entry: Entry, notebook: str, at_run: _AtRun
+    ) -> Registration:
+        """Return the gap or the fault that the changes since a run cause."""
         history = [earlier.verdict for earlier in claim.history]
-        before = at_run.earlier if at_run else []
-        if history[: len(before)] != before:
-            what = "an entry that was there at the run is gone, or its verdict is another"
-            return f"{claim.id}: history: {what}. Entries are added at the end, and stay", ""
-        owners = another_statement and self._is_the_owners()
-        ours = another_protocol or (another_statement and not owners)
-        declared = len(history) > len(before)
-        if ours and not declared:
-            was = at_run.claim if at_run else None
-            changed = _named(claim, was, another_protocol, another_statement and not owners)
-            remedy = "Add what it was, and what it gave, at the end of its history, or restore it"
-            return f"{claim.id}: its {changed} since the run of {notebook}. {remedy}", ""
-        if owners:
-            return "", NEW_EDITION
-        return "", DECLARED if another_statement else ""
+        if history[: len(at_run.history)] != at_run.history:
+            problem = "an entry of the run's time is missing, or its verdict has changed"
+            remedy = "Entries are added at the end, and stay"
+            return Registration(fault=f"{claim.id}: history: {problem}. {remedy}")
 
-    def _is_the_owners(self) -> bool:
-        """Whether the ledger is, but for our fields, its owner's edition."""
-        if self._edition_holds is None:
-            named = bool(owners_edition(self._paths))
-            self._edition_holds = named and not departures(self._paths)
-        return self._edition_holds
+        another_protocol = self._has_another_protocol(claim, entry, notebook)
+        another_statement = at_run.statement not in (None, statement_digest(claim))
+        by_owner = another_statement and self._edition_holds
+        ours = another_protocol or (another_statement and not by_owner)
+        is_declared = len(history) > len(at_run.history)
+        if ours and not is_declared:
+            statement_is_ours = another_statement and not by_owner
+            change = _change_in_words(claim, at_run.claim, another_protocol, statement_is_ours)
+            remedy = "Add what it was, and what it gave, at the end of its history, or restore it"
+            sentence = f"{claim.id}: its {change} since the run of {notebook}. {remedy}"
+            return Registration(fault=sentence)
+        if by_owner:
+            return Registration(gap=NEW_EDITION)
+        if another_statement:
+            return Registration(gap=DECLARED)
+        return Registration()
+
+    def _has_another_protocol(self, claim: Claim, entry: Entry, notebook: str) -> bool:
+        digest = registered(claim, self._paths, notebook)
+        if claim.protocol and digest is None:
+            return False  # The settings cannot be read; `invariance check` reports it.
+        return entry.get("protocol") not in (None, digest)
+
+    @cached_property
+    def _edition_holds(self) -> bool:
+        """Whether the ledger is the owner's edition, apart from our fields."""
+        return bool(owners_edition(self._paths)) and not departures(self._paths)
+
+    # --------------------------------------------------------------- results that were replaced
+
+    def _undeclared_replacement(
+        self, claim: Claim, entry: Entry, results: Results, commit: str
+    ) -> str:
+        """Return a sentence about a change since the replaced results without a history entry."""
+        notebook = results["notebook"]
+        replaced = self._published_in(commit, notebook)
+        try:
+            replaced_entry = replaced["claims"][claim.id]
+            replaced_commit, _ = commit_of(replaced["provenance"]["code"])
+            same_edition = _edition(replaced) == _edition(results)
+            statement = replaced_entry.get("statement")
+            protocol = replaced_entry.get("protocol")
+            verdict = replaced_entry["verdict"]
+            history = replaced_entry.get("earlier")
+        except (LookupError, TypeError, AttributeError):
+            return ""  # None were published, or they have another form.
+        new_statement = entry.get("statement")
+        has_statements = statement is not None and new_statement is not None
+        another_statement = same_edition and has_statements and statement != new_statement
+        another_protocol = protocol not in (None, entry.get("protocol"))
+        if not another_protocol and not another_statement:
+            return ""
+        if history is None:  # The results are older than the records of histories.
+            committed, _ = self._claim_in_commit(claim.id, replaced_commit, clean=True)
+            history = []
+            if committed is not None:
+                history = committed.history
+        if len(claim.history) > len(history):
+            return ""
+        subject = "protocol"
+        if another_statement:
+            subject = "statement"
+        change = f"its {subject} changed between two runs of {notebook}"
+        result = f"the one before, published by {commit}, gave {verdict!r}"
+        return f"{claim.id}: {change}; {result}. Add that at the end of its history"
+
+    def _published_in(self, commit: str, notebook: str) -> Any:
+        """Return the results of a notebook that were published when a commit was made, or None."""
+        key = commit, notebook
+        if key not in self._earlier_results:
+            path = self._paths.published(notebook) / "results.json"
+            try:
+                content = json.loads(self.repository.last_text(commit, path))
+            except (LookupError, ValueError, RecursionError):
+                content = None
+            self._earlier_results[key] = content
+        return self._earlier_results[key]
 
 
 def commit_of(code: str) -> tuple[str, bool]:
-    """The commit in a code's version, and whether nothing else was uncommitted then.
+    """Return the commit in a code's version, and whether all changes were committed.
 
     >>> commit_of("0.1.0+g1234abcd99-dirty"), commit_of("0.1.0")
     (('1234abcd99', False), ('', True))
     """
     match = re.search(r"\+g([0-9a-f]{7,40})(-dirty)?$", code)
-    return (match[1], match[2] is None) if match else ("", True)
+    if match is None:
+        return "", True
+    commit, dirty = match.groups()
+    return commit, dirty is None
 
 
-def _edition(results: Mapping[str, Any]) -> str:
+def _edition(results: Results) -> str:
     return str(results["provenance"].get("edition", ""))
 
 
-def _at_run(entry: Mapping[str, Any], committed: Claim | None) -> _AtRun | None:
-    """What is known of a claim as it was at a run, from its results or else from its commit."""
+def _at_run(entry: Entry, committed: Claim | None) -> _AtRun:
+    """Return a claim at the time of a run, from its results or else from its commit."""
     if entry.get("statement") is not None:
         return _AtRun(entry["statement"], list(entry.get("earlier") or ()), committed)
     if committed is None:
-        return None
-    earlier = [one.verdict for one in committed.history]
-    return _AtRun(statement_digest(committed), earlier, committed)
+        return _AtRun(statement=None, history=[], claim=None)
+    history = [earlier.verdict for earlier in committed.history]
+    return _AtRun(statement_digest(committed), history, committed)
 
 
-def _named(claim: Claim, before: Claim | None, protocol: bool, statement: bool) -> str:
-    """What of a claim has changed, with values if they are known: the middle of a sentence."""
+def _change_in_words(
+    claim: Claim, claim_at_run: Claim | None, another_protocol: bool, another_statement: bool
+) -> str:
+    """Describe the changes of a claim, with values if they are known; the middle of a sentence."""
     parts = []
-    if statement and before is None:
+    if another_statement and claim_at_run is None:
         parts.append("statement (words, printed numbers, margin or the like)")
-    elif statement and before is not None:
-        names = [n for n in STATEMENT if getattr(claim, n) != getattr(before, n)]
-        values = [f"{n} from {_shown(before, n)} to {_shown(claim, n)}" for n in names]
-        parts.append(f"statement ({', '.join(values)})")
-    if protocol:
-        same_text = before is not None and before.protocol == claim.protocol
-        parts.append("protocol (the settings of its notebook)" if same_text else "protocol")
+    elif another_statement and claim_at_run is not None:
+        changes = []
+        for name in STATEMENT:
+            if getattr(claim, name) != getattr(claim_at_run, name):
+                before = _short_text(claim_at_run, name)
+                changes.append(f"{name} from {before} to {_short_text(claim, name)}")
+        parts.append(f"statement ({', '.join(changes)})")
+    if another_protocol:
+        if claim_at_run is not None and claim_at_run.protocol == claim.protocol:
+            parts.append("protocol (the settings of its notebook)")
+        else:
+            parts.append("protocol")
     return f"{' and its '.join(parts)} changed"
 
 
-def _shown(claim: Claim, name: str) -> str:
+def _short_text(claim: Claim, name: str) -> str:
     value = getattr(claim, name)
-    text = ", ".join(value) if isinstance(value, tuple) else value
-    return f"{text:.60}" if text else "none"
+    if isinstance(value, tuple):
+        value = ", ".join(value)
+    if not value:
+        return "none"
+    return f"{value:.60}"
 
 
 def undeclared(paths: Paths, notebook: str, ledger: Ledger, registrar: Registrar) -> list[str]:
-    """Changes of a notebook's claims since its published full run that no history tells of."""
+    """Return one sentence for each claim that changed since a full run without a history entry."""
     results, _ = read_results(paths.published(notebook), notebook)
     if results is None or results["profile"] != "full":
         return []
-    recorded = results["claims"].items()
-    told = [registrar.undeclared(ledger[n], entry, results) for n, entry in recorded if n in ledger]
-    return list(filter(None, told))
+    sentences = []
+    for claim_id, entry in results["claims"].items():
+        if claim_id in ledger:
+            sentences.append(registrar.undeclared(ledger[claim_id], entry, results))
+    return [sentence for sentence in sentences if sentence]
 
 
 def registration_sentence(registrations: Sequence[Registration]) -> str:
-    """For how many results that count registration is shown, and why not for the others.
+    """Return a sentence about the results with shown registration, and the other ones' reasons.
 
     >>> registration_sentence([Registration(), Registration(NO_COMMIT)])
     'Registered before the run, statement and protocol: shown for 1 of 2 results. Not shown:
     no commit named by the run (1).'
     """
     total = len(registrations)
-    if not total:
+    if total == 0:
         return ""
-    number = sum(one.shown for one in registrations)
-    said = f"Registered before the run, statement and protocol: shown for {number} of {total} "
-    said += "result." if total == 1 else "results."
-    if number == total:
-        return said
-    gaps: dict[str, int] = {}
-    for one in registrations:
-        if not one.shown:
-            reason = "an error that 'invariance check' names" if one.fault else one.gap
-            gaps[reason] = gaps.get(reason, 0) + 1
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(gaps.items()))
-    return f"{said} Not shown: {reasons}."
+    n_shown = sum(registration.shown for registration in registrations)
+    unit = "result" if total == 1 else "results"
+    sentence = "Registered before the run, statement and protocol: "
+    sentence += f"shown for {n_shown} of {total} {unit}."
+    if n_shown == total:
+        return sentence
+    counts: Counter[str] = Counter()
+    for registration in registrations:
+        if registration.fault:
+            counts["an error that 'invariance check' names"] += 1
+        elif registration.gap:
+            counts[registration.gap] += 1
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in sorted(counts.items()))
+    return f"{sentence} Not shown: {reasons}."

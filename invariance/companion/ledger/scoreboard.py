@@ -1,17 +1,18 @@
-"""What counts for each claim (`Row`), and what it comes to: README's table, pages beside figures.
+"""The counting results of all claims (`Row`), and the pages about them.
 
-A verdict that counts is computed here from the recorded numbers, whatever the results say of it.
-The table stands between two marker lines. ``figures/README.md`` shows the figures, ``FAILURES.md``
-what is not reproduced, and why, ``PROTOCOLS.md`` what earlier protocols gave.
+Verdicts are computed again from the recorded numbers; the verdicts stored in the results are not
+trusted. The table of README stands between two marker lines. ``figures/README.md`` shows the
+figures, ``FAILURES.md`` the claims that are not reproduced and the reasons, ``PROTOCOLS.md`` the
+results under earlier protocols.
 """
 
 import html
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import CompanionError
 from ..files import read_text, write_bytes
@@ -21,29 +22,49 @@ from ..words import without_tex
 from .claims import Claim, Ledger, load_ledger, paper_label
 from .guard import record_digests
 from .registration import Registrar, Registration, registration_sentence
-from .results import read_results
+from .results import Entry, Results, read_results
 from .settings import ANOTHER, UNREGISTERED, registered, standing
 from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, in_brief, judge_again
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/results.json -->"
 END = "<!-- end of scoreboard -->"
+#: In place of the verdict on a claim that no full run has recorded.
+OPEN = "open"
 _UNCOUNTED = (ANOTHER, UNREGISTERED)
 _PAGES = ("README.md", "FAILURES.md", "PROTOCOLS.md")
 
 
-OPEN = "open"  # no full run has recorded the claim
+class ScoreboardError(CompanionError, ValueError):
+    """The scoreboard has no place in README, or a claim changed without a history entry."""
+
+
+# ------------------------------------------------------------------------------ rows of claims
 
 
 @dataclass(frozen=True)
 class Row:
-    """A claim, its entry of ``results.json``, notebook and profile, the protocol that counts.
+    """A claim and the result that counts for it.
 
-    `registration` says whether the claim is shown to have been registered before the run; None if
-    no full run has recorded it.
+    Attributes
+    ----------
+    claim : Claim
+        The claim of the ledger.
+    result : mapping or None
+        Its entry of ``results.json``.
+    notebook, profile : str
+        The notebook and the profile of the run.
+    digest : str or None
+        The digest of the registered protocol.
+    registration : Registration or None
+        Whether the claim is shown to have been registered before the run; None if no full run has
+        recorded it.
     """
 
     claim: Claim
-    result: Mapping[str, Any] | None = None
+    result: Entry | None = None
     notebook: str = ""
     profile: str = ""
     digest: str | None = None
@@ -51,239 +72,361 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """What counts: the verdict of a full run by the registered protocol."""
+        """The verdict of a full run under the registered protocol, or the reason it is missing."""
         if self.result is None or self.profile != "full":
             return OPEN
         return standing(self.result, self.digest)
 
     @property
     def ours(self) -> str:
-        """What was measured, in a line; nothing where no run has recorded the claim."""
+        """Our result in a line; empty if no run has recorded the claim."""
         return in_brief(self.result or {})
 
     @property
     def beside(self) -> str:
         """Margin, tightness and repetitions, as text."""
-        return beside(self.claim, self.result["recorded"]) if self.result else ""
+        if self.result is None:
+            return ""
+        return beside(self.claim, self.result["recorded"])
 
     @property
     def words(self) -> str:
-        """The verdict in words: the ledger's standing remark, and what the run noted."""
-        return " ".join(filter(None, (self.claim.note, (self.result or {}).get("note"))))
+        """The ledger's standing remark and the note of the run."""
+        note = (self.result or {}).get("note")
+        return " ".join(text for text in (self.claim.note, note) if text)
 
-    #: ``"Miller 1999, theorem 2"``.
-    where = property(lambda self: f"{paper_label(self.claim.paper_key)}, {self.claim.source}")
+    @property
+    def where(self) -> str:
+        """The place in the paper: ``"Miller 1999, theorem 2"``."""
+        return f"{paper_label(self.claim.paper_key)}, {self.claim.source}"
 
 
 def published_results(paths: Paths) -> list[dict[str, Any]]:
-    """The committed results of full runs that can be read; `invariance check` lists the others."""
-    found = []
-    for path in sorted(paths.figures.glob("*/*/results.json")):
-        if not path.parent.name.startswith("."):  # being published
-            content, _ = read_results(path.parent, f"{path.parts[-3]}/{path.parts[-2]}")
-            if content is not None and content["profile"] == "full":
-                found.append(content)
-    return found
+    """Return the committed results of full runs that can be read.
 
-
-def rows_of(ledger: Ledger, results: Iterable[Mapping[str, Any]], paths: Paths) -> list[Row]:
-    """A row for each claim, in the ledger's order, from contents of ``results.json``.
-
-    One that counts stands before one that does not: a claim may have moved to another notebook.
+    `invariance check` lists the other ones.
     """
-    found: dict[str, list[tuple[Row, Mapping[str, Any]]]]
-    found = {name: [(Row(claim), {})] for name, claim in ledger.items()}
+    published = []
+    for path in sorted(paths.figures.glob("*/*/results.json")):
+        if path.parent.name.startswith("."):
+            continue  # The folder is just being published.
+        notebook = f"{path.parts[-3]}/{path.parts[-2]}"
+        results, _ = read_results(path.parent, notebook)
+        if results is not None and results["profile"] == "full":
+            published.append(results)
+    return published
+
+
+def rows_of(ledger: Ledger, results: Iterable[Results], paths: Paths) -> list[Row]:
+    """Return a row for each claim, in the ledger's order.
+
+    `results` are contents of ``results.json``. If several of them hold a claim, because it has
+    moved to another notebook, a result that counts is preferred.
+    """
+    candidates: dict[str, list[_Candidate]] = {
+        name: [_Candidate(Row(claim), {})] for name, claim in ledger.items()
+    }
     for content in results:
-        notebook, profile = content["notebook"], content["profile"]
+        notebook = content["notebook"]
         for name, entry in content["claims"].items():
-            if name in ledger:
-                digest = registered(ledger[name], paths, notebook)
-                row = Row(ledger[name], entry, notebook, profile, digest)
-                found[name] += [(judged, content) for judged in _judged(row, entry)]
+            if name not in ledger:
+                continue
+            digest = registered(ledger[name], paths, notebook)
+            row = _judged(Row(ledger[name], entry, notebook, content["profile"], digest), entry)
+            if row is not None:
+                candidates[name].append(_Candidate(row, content))
     registrar = Registrar(paths)
-    chosen = []
-    for candidates in found.values():
-        row, content = sorted(candidates, key=lambda pair: pair[0].verdict in VERDICTS)[-1]
-        if row.result is not None and row.profile == "full":
-            row = replace(row, registration=registrar.of(row.claim, row.result, content))
-        chosen.append(row)
-    return chosen
+    return [_chosen(of_claim, registrar) for of_claim in candidates.values()]
 
 
-def _judged(row: Row, entry: Mapping[str, Any]) -> list[Row]:
-    """The row with its verdict by the rule, or that of its time; none where numbers are missing."""
+class _Candidate(NamedTuple):
+    """A row and the results from which it comes."""
+
+    row: Row
+    results: Results
+
+
+def _judged(row: Row, entry: Entry) -> Row | None:
+    """Return a row that counts with its computed verdict, and any other row as it is.
+
+    Return None if the recorded numbers cannot be judged.
+    """
     if row.profile != "full" or row.verdict != entry["verdict"]:
-        return [row]
-    same = entry["kind"] == row.claim.kind
-    verdict = judge_again(row.claim, entry["recorded"]) if same else None
+        return row
+    if entry["kind"] != row.claim.kind:
+        return None
+    verdict = judge_again(row.claim, entry["recorded"])
     if verdict is None:
-        return []
-    return [Row(row.claim, {**entry, **verdict._asdict()}, row.notebook, row.profile, row.digest)]
+        return None
+    return replace(row, result={**entry, **verdict._asdict()})
 
 
-class ScoreboardError(CompanionError, ValueError):
-    """The scoreboard cannot be written: no place for it, or a claim changed without a word."""
+def _chosen(candidates: Sequence[_Candidate], registrar: Registrar) -> Row:
+    """Return the last row that counts, or else the last one, with its registration."""
+    counting = [candidate for candidate in candidates if candidate.row.verdict in VERDICTS]
+    row, results = (counting or candidates)[-1]
+    if row.result is None or row.profile != "full":
+        return row
+    return replace(row, registration=registrar.of(row.claim, row.result, results))
 
 
 def all_rows(paths: Paths) -> list[Row]:
-    """A row for each claim of the ledger, from the published results."""
+    """Return a row for each claim of the ledger, from the published results."""
     return rows_of(load_ledger(paths.ledger), published_results(paths), paths)
 
 
+def faults(rows: Iterable[Row]) -> list[str]:
+    """Return changes of claims without a history entry, and results that contradict a commit."""
+    sentences = [row.registration.fault for row in rows if row.registration is not None]
+    return list(dict.fromkeys(sentence for sentence in sentences if sentence))
+
+
+# --------------------------------------------------------------------------------- the pages
+
+
 def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, str]:
-    """``README.md`` with the table in its place, and the pages beside figures, by path.
+    """Return the texts of ``README.md``, with the table, and of the other pages, by path.
 
-    A `LedgerError` or a `ScoreboardError` if something cannot be read, or there is no place.
+    Raises `LedgerError` or `ScoreboardError` if something cannot be read, or if README has no place
+    for the table.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    results = published_results(paths)
-    rows = all_rows(paths) if rows is None else rows
-    columns = {"reproduced": KEPT, "not reproduced": FAILED, "not measured": (OPEN,)}
-    columns |= {"not counted": _UNCOUNTED} if _of(rows, _UNCOUNTED) else {}
-    papers: dict[str, list[Row]] = {}
-    for row in rows:
-        key = row.claim.paper_key
-        papers.setdefault(f"[{paper_label(key)}](notebooks/{key})", []).append(row)
-    homes = [*dict.fromkeys(row.claim.paper_key for row in rows)]  # papers first
-    results.sort(key=lambda r: [*homes, home := r["notebook"].split("/")[0]].index(home))
-    jinja = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined,
-    )  # fmt: skip
-    jinja.filters |= {"at_fault": at_fault, "clipped": clipped, "of": _of, "plain": _plain,
-                      "said": lambda text: f" ({_plain(text)})" * bool(text),
-                      "sentence": sentence, "counted": counted,
-                      "registration": registration,
-                      "without_rounding": without_rounding, "without_tex": without_tex}  # fmt: skip
-    jinja.globals |= {"rows": rows, "columns": columns, "papers": papers | {"all": rows},
-                      "kept": KEPT, "failed": FAILED, "uncounted": _UNCOUNTED, "results": results,
-                      "title": partial(_title, paths)}  # fmt: skip
+    if rows is None:
+        rows = all_rows(paths)
+    environment = _template_environment(paths, rows)
 
     def text(name: str) -> str:
-        return jinja.get_template(name).render().rstrip() + "\n"
+        return environment.get_template(name).render().rstrip() + "\n"
 
-    written = {paths.figures / name: text(name) for name in _PAGES}
+    written = {}
     if paths.readme.is_file():
-        board = with_scoreboard(read_text(paths.readme), text("scoreboard.md").rstrip())
-        written = {paths.readme: board} | written
+        board = text("scoreboard.md").rstrip()
+        written[paths.readme] = with_scoreboard(read_text(paths.readme), board)
+    for name in _PAGES:
+        written[paths.figures / name] = text(name)
     return written
 
 
-def write_scoreboard(paths: Paths) -> str:
-    """Write what `scoreboard` returns, and record it and the ledger; the table.
+def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    A `ScoreboardError` if a claim has changed since its run and its history does not say so.
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+    )
+    environment.filters |= {
+        "at_fault": at_fault,
+        "clipped": clipped,
+        "counted": counted,
+        "in_parentheses": _in_parentheses,
+        "plain": _plain,
+        "registration": registration,
+        "sentence": sentence,
+        "with_verdicts": _with_verdicts,
+        "without_rounding": without_rounding,
+        "without_tex": without_tex,
+    }
+    environment.globals |= {
+        "columns": _columns(rows),
+        "papers": _by_paper(rows),
+        "results": _papers_first(published_results(paths), rows),
+        "rows": rows,
+        "title": partial(_title, paths),
+        "reproduced": KEPT,
+        "not_reproduced": FAILED,
+        "uncounted": _UNCOUNTED,
+    }
+    return environment
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, Sequence[str]]:
+    """Return the verdicts that each column of the table counts."""
+    columns: dict[str, Sequence[str]] = {
+        "reproduced": KEPT,
+        "not reproduced": FAILED,
+        "not measured": (OPEN,),
+    }
+    if _with_verdicts(rows, _UNCOUNTED):
+        columns["not counted"] = _UNCOUNTED
+    return columns
+
+
+def _by_paper(rows: Sequence[Row]) -> dict[str, Sequence[Row]]:
+    """Return the rows of each line of the table, by its label."""
+    papers: dict[str, list[Row]] = {}
+    for row in rows:
+        key = row.claim.paper_key
+        label = f"[{paper_label(key)}](notebooks/{key})"
+        papers.setdefault(label, []).append(row)
+    return {**papers, "all": rows}
+
+
+def _papers_first(results: list[dict[str, Any]], rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Sort results by their folders, in the ledger's order; folders without claims come last."""
+    keys = list(dict.fromkeys(row.claim.paper_key for row in rows))
+
+    def position(content: Results) -> int:
+        folder = content["notebook"].split("/")[0]
+        if folder in keys:
+            return keys.index(folder)
+        return len(keys)
+
+    return sorted(results, key=position)
+
+
+def write_scoreboard(paths: Paths) -> str:
+    """Write the pages of `scoreboard`, record them and the ledger, and return the table.
+
+    Raises `ScoreboardError` if a claim has changed since its run without a history entry.
     """
     rows = all_rows(paths)
-    if found := faults(rows):
-        raise ScoreboardError("\n".join(found))
+    sentences = faults(rows)
+    if sentences:
+        raise ScoreboardError("\n".join(sentences))
     written = scoreboard(paths, rows)
     for path, text in written.items():
         write_bytes(path, text.encode())
     record_digests(paths, *written, paths.ledger, paths.papers, paths.owners_digest)
-    readme = written.get(paths.readme, "")
-    return readme.partition(BEGIN)[2].partition(END)[0].strip()
+    _, _, rest = written.get(paths.readme, "").partition(BEGIN)
+    table, _, _ = rest.partition(END)
+    return table.strip()
+
+
+def with_scoreboard(readme: str, board: str) -> str:
+    """Return the text of ``README.md`` with `board` between the two marker lines.
+
+    >>> with_scoreboard(f"before\\n{BEGIN}\\nold\\n{END}\\nafter", "new").splitlines()[2]
+    'new'
+    """
+    if (
+        readme.count(BEGIN) != 1
+        or readme.count(END) != 1
+        or readme.index(BEGIN) > readme.index(END)
+    ):
+        lines = f"the lines\n{BEGIN}\n{END}\nonce, at the place where it belongs"
+        raise ScoreboardError(f"README.md has no place for the scoreboard: write {lines}")
+    before, _, rest = readme.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{board}\n{END}{after}"
+
+
+# --------------------------------------------------------------------------- texts of the pages
 
 
 def _title(paths: Paths, notebook: str) -> str:
+    """Return the first heading of a notebook, or its name."""
     source = paths.source(notebook)
-    found = re.search(r"^# # (.+)", read_text(source), re.MULTILINE) if source.is_file() else None
-    return found[1] if found else notebook
+    if not source.is_file():
+        return notebook
+    heading = re.search(r"^# # (.+)", read_text(source), re.MULTILINE)
+    if heading is None:
+        return notebook
+    return heading[1]
 
 
-def _of(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:
+def _with_verdicts(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:
     return [row for row in rows if row.verdict in verdicts]
 
 
 def _plain(text: str) -> str:
+    """Return a text in one line, escaped for HTML."""
     return html.escape(" ".join(text.split()), quote=False)
 
 
-def _sort(claim: Claim) -> tuple[str, str]:
-    """The sort of a claim, for one claim and for several, in words."""
-    if claim.program:
-        own = "the authors' own program"
-        return f"number that repeats {own}", f"numbers that repeat {own}"
-    if claim.kind == "value":
-        return "other printed number", "other printed numbers"
-    about = "of theory, on generated data" if claim.data == "generated" else "about real data"
-    return f"statement {about}", f"statements {about}"
+def _in_parentheses(text: str) -> str:
+    return f" ({_plain(text)})" if text else ""
 
 
 def sentence(rows: Sequence[Row]) -> str:
-    """How many claims are reproduced, and what sort of claims they are: a paragraph of Markdown."""
+    """Return a paragraph of Markdown: how many claims of each sort are reproduced."""
     if not rows:
         return "The ledger holds no claims yet."
-    kept = _of(rows, KEPT)
-    parts: dict[tuple[str, str], list[Row]] = {}
+    reproduced = _with_verdicts(rows, KEPT)
+    sorts: dict[tuple[str, str], list[Row]] = {}
     for row in rows:
-        parts.setdefault(_sort(row.claim), []).append(row)
-    # statements before numbers, other numbers last
-    order = sorted(parts, key=lambda sort: [word in sort[1] for word in ("numb", "other", "real")])
-    listed = []
-    for sort in order:
-        total = len(parts[sort])
-        listed.append(f"{len(_of(parts[sort], KEPT))} of {total} {sort[total != 1]}")
-    every = "The one claim" if len(rows) == 1 else f"{len(kept)} of the {len(rows)} claims"
-    verb = "are" if len(kept) != 1 and len(rows) != 1 else "is"
-    verb += " not" if len(rows) == 1 and not kept else ""
-    said = f"**{every} {verb} reproduced** (as printed or better) at full scale: "
-    said += f"{'; '.join(listed)}."
-    if not kept:
-        return said
-    weak = sum(bool(row.claim.limits) for row in kept)
-    changed = sum(any(e.verdict in FAILED for e in row.claim.history) for row in kept)
-    rest = "rests" if changed == 1 else "rest"
+        sorts.setdefault(_sort_of(row.claim), []).append(row)
+    parts = []
+    for singular, plural in sorted(sorts, key=_order_of_sort):
+        of_sort = sorts[singular, plural]
+        n_reproduced = len(_with_verdicts(of_sort, KEPT))
+        parts.append(f"{n_reproduced} of {counted(len(of_sort), singular, plural)}")
+    head = _claims_reproduced(len(reproduced), len(rows))
+    text = f"**{head}** (as printed or better) at full scale: {'; '.join(parts)}."
+    if not reproduced:
+        return text
+    n_weak = sum(bool(row.claim.limits) for row in reproduced)
+    n_changed = sum(_was_unfavourable(row.claim) for row in reproduced)
+    weak = counted(n_weak, "is", "are")
+    changed = counted(n_changed, "rests", "rest")
     return (
-        f"{said} Of the {len(kept)} reproduced, {counted(weak, 'is', 'are')} weakly tested and "
-        f"{changed} {rest} on a protocol that was changed after an unfavourable result."
+        f"{text} Of the {len(reproduced)} reproduced, {weak} weakly tested and {changed} on a "
+        "protocol that was changed after an unfavourable result."
     )
 
 
+def _claims_reproduced(n_reproduced: int, n_claims: int) -> str:
+    if n_claims == 1 and n_reproduced == 1:
+        return "The one claim is reproduced"
+    if n_claims == 1:
+        return "The one claim is not reproduced"
+    if n_reproduced == 1:
+        return f"1 of the {n_claims} claims is reproduced"
+    return f"{n_reproduced} of the {n_claims} claims are reproduced"
+
+
+def _was_unfavourable(claim: Claim) -> bool:
+    return any(earlier.verdict in FAILED for earlier in claim.history)
+
+
+def _sort_of(claim: Claim) -> tuple[str, str]:
+    """Return the sort of a claim in words, in the singular and in the plural."""
+    if claim.program:
+        program = "the authors' own program"
+        return f"number that repeats {program}", f"numbers that repeat {program}"
+    if claim.kind == "value":
+        return "other printed number", "other printed numbers"
+    if claim.data == "generated":
+        topic = "of theory, on generated data"
+    else:
+        topic = "about real data"
+    return f"statement {topic}", f"statements {topic}"
+
+
+def _order_of_sort(sort: tuple[str, str]) -> list[bool]:
+    """Sort key: statements before numbers, theory before real data, other numbers last."""
+    _, plural = sort
+    return [word in plural for word in ("numb", "other", "real")]
+
+
 def counted(number: int, one: str, several: str) -> str:
-    """A number with the word that goes with it.
+    """Return a number with the word that belongs to it.
 
     >>> counted(1, "is", "are"), counted(0, "is", "are")
     ('1 is', '0 are')
     """
-    return f"{number} {one if number == 1 else several}"
+    word = one if number == 1 else several
+    return f"{number} {word}"
 
 
 def registration(rows: Iterable[Row]) -> str:
-    """For how many of the results that count it is shown that they were registered before."""
-    measured = [row.registration for row in rows if row.verdict in VERDICTS]
-    return registration_sentence([one for one in measured if one is not None])
-
-
-def faults(rows: Iterable[Row]) -> list[str]:
-    """Changes of claims that no history tells of, and results that contradict their commit."""
-    found = [row.registration.fault for row in rows if row.registration]
-    return list(dict.fromkeys(filter(None, found)))
+    """Return a sentence about the results that count and were registered before their runs."""
+    registrations = [
+        row.registration for row in rows if row.verdict in VERDICTS and row.registration is not None
+    ]
+    return registration_sentence(registrations)
 
 
 def clipped(text: str, most: int = 400) -> str:
-    """The first things of a list, as far as there is room.
+    """Return the first parts of a list, at most `most` characters.
 
     >>> clipped("one: 1; two: 2; three: 3", 16), clipped("a long sentence", 8)
     ('one: 1; two: 2; ...', 'a long ...')
     """
     if len(text) <= most:
         return text
-    ends = [m.end() for between in (";", ",", r"\s") for m in re.finditer(between, text[:most])]
-    best = max((end for end in ends if text[end - 1] in ";,"), default=max(ends, default=most))
-    return f"{text[:best].rstrip()} ..."
-
-
-def with_scoreboard(readme: str, board: str) -> str:
-    """The text of ``README.md`` with `board` between the two marker lines.
-
-    >>> with_scoreboard(f"before\\n{BEGIN}\\nold\\n{END}\\nafter", "new").splitlines()[2]
-    'new'
-    """
-    before, begin, rest = readme.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end) or BEGIN in rest or END in before + after:
-        lines = f"the lines\n{BEGIN}\n{END}\nonce, where it shall stand"
-        raise ScoreboardError(f"README.md has no place for the scoreboard: write {lines}")
-    return f"{before}{begin}\n{board}\n{end}{after}"
+    head = text[:most]
+    end_of_part = max(head.rfind(";"), head.rfind(",")) + 1
+    spaces = [match.end() for match in re.finditer(r"\s", head)]
+    end = end_of_part or max(spaces, default=most)
+    return f"{text[:end].rstrip()} ..."

@@ -1,7 +1,7 @@
-"""What a notebook chose before it measured: ``notebooks/settings/<paper>/<name>.yml``.
+"""Settings that a notebook chose before it measured: ``notebooks/settings/<paper>/<name>.yml``.
 
-`invariance choose` writes these files; a full run reads them. What was chosen, from which grid and
-how is part of the protocol of every claim of the notebook.
+`invariance choose` writes these files; a full run reads them. The choices, their grids and their
+scores' descriptions are part of the protocol of every claim of the notebook.
 """
 
 import hashlib
@@ -19,18 +19,23 @@ from ..files import parse_yaml, read_text, write_bytes
 from ..paths import Paths
 from .claims import Claim
 
-#: `invariance choose` runs with it, and no run that counts does.
+#: The seed of `invariance choose`, which no run that counts may use.
 CHOOSING_SEED = 0
-#: What a result is whose protocol is not the registered one, or that has none.
-ANOTHER, UNREGISTERED = "another protocol", "not registered"
-#: Names, in a choosing stage, the file that it is to write.
+#: In place of the verdict on a result under another protocol than the registered one.
+ANOTHER = "another protocol"
+#: In place of the verdict on a result without a protocol.
+UNREGISTERED = "not registered"
+#: Environment variable with the file that a choosing stage writes.
 STAGE = "INVARIANCE_CHOOSING"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One setting: what was chosen, from which grid, by which score on which training data,
-    whether higher is better, and the score of each entry with its standard error, if it has one."""
+    """One chosen setting, with its grid and its scores.
+
+    ``by`` describes the score and the training data; ``higher`` is True if a higher score is
+    better; ``scores`` and ``se`` hold the score of each entry and its standard error, if known.
+    """
 
     chosen: Any
     grid: list[Any]
@@ -41,64 +46,80 @@ class Choice:
 
 
 def best_of(scores: Sequence[float], higher: bool) -> int:
-    """Index of the best score; the first of equal ones. Scores that are not finite never win.
+    """Return the index of the best finite score, and the first index of equal scores.
 
     >>> best_of([0.7, 0.9, float("nan"), 0.9], higher=True)
     1
     """
-    signed = [(s if higher else -s) if isfinite(s) else float("-inf") for s in scores]
-    return max(range(len(signed)), key=signed.__getitem__)
+    sign = 1 if higher else -1
+    comparable = [sign * score if isfinite(score) else float("-inf") for score in scores]
+    return comparable.index(max(comparable))
 
 
 def read_settings(path: Path) -> dict[str, Choice] | None:
-    """Choices by name; None without a file. A `LedgerError` where no choice is its scores' best."""
+    """Return the choices by name, or None if there is no file.
+
+    Raises `LedgerError` for a malformed file, and if a choice is not the best of its scores.
+    """
     if not os.path.lexists(path):
         return None
-    again = "'invariance choose' writes it again"
+    remedy = "'invariance choose' writes it again"
     try:
-        found = parse_settings(read_text(path))
-        worse = [n for n, c in found.items() if c.grid[best_of(c.scores, c.higher)] != c.chosen]
+        choices = dict(parse_settings(read_text(path)))
+        best = {name: c.grid[best_of(c.scores, c.higher)] for name, c in choices.items()}
     except (ValueError, TypeError, LookupError, AttributeError, OverflowError) as error:
-        said = f"({type(error).__name__}: {error})"
-        raise LedgerError(f"{path} is not readable as settings {said}; {again}") from error
-    for name in worse:
-        what = f"{name!r} is {found[name].chosen!r}, which is not the best of its scores"
-        raise LedgerError(f"{path}: {what}; {again}")
-    return dict(found)
+        problem = f"({type(error).__name__}: {error})"
+        raise LedgerError(f"{path} is not readable as settings {problem}; {remedy}") from error
+    for name, choice in choices.items():
+        if choice.chosen != best[name]:
+            problem = f"{name!r} is {choice.chosen!r}, which is not the best of its scores"
+            raise LedgerError(f"{path}: {problem}; {remedy}")
+    return choices
 
 
-@lru_cache(128)  # each claim of a notebook asks for the same text, and YAML is slow
+@lru_cache(128)  # Each claim of a notebook needs the same text, and parsing YAML is slow.
 def parse_settings(text: str) -> Mapping[str, Choice]:
-    """Choices in a YAML text; errors of many kinds if it has another form."""
+    """Return the choices in a YAML text. Malformed texts raise errors of several types."""
     content = parse_yaml(text, "the file")
-    json.dumps(content)  # a TypeError for what is no number, text, list or mapping
-    found = {str(name): Choice(**fields) for name, fields in content["choices"].items()}
-    if odd := [n for n, c in found.items() if len(c.grid) != len(c.scores)]:
-        raise ValueError(f"{odd[0]!r} has another number of scores than entries in its grid")
-    return found
+    json.dumps(content)  # Raises TypeError unless all values are numbers, texts, lists or mappings.
+    choices = {}
+    for name, fields in content["choices"].items():
+        choice = Choice(**fields)
+        if len(choice.grid) != len(choice.scores):
+            raise ValueError(f"{name!r} has another number of scores than entries in its grid")
+        choices[str(name)] = choice
+    return choices
 
 
 def settings_digest(choices: Mapping[str, Choice] | None) -> str:
-    """SHA-256 of what was chosen, from what and by what; the scores' last digits play no part."""
+    """Return the SHA-256 of the choices and their grids, without the scores' numbers."""
     if choices is None:
         return ""
-    plain = {name: [c.chosen, c.grid, c.by, c.higher] for name, c in choices.items()}
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
+    entries = {}
+    for name, choice in choices.items():
+        entries[name] = [choice.chosen, choice.grid, choice.by, choice.higher]
+    text = json.dumps(entries, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_settings(path: Path, notebook: str, choices: Mapping[str, Choice]) -> None:
     """Write choices in the order in which they were made."""
     import yaml
 
-    made = {name: asdict(choice) for name, choice in choices.items()}
-    content = {"notebook": notebook, "seed": CHOOSING_SEED, "choices": made}
+    content = {
+        "notebook": notebook,
+        "seed": CHOOSING_SEED,
+        "choices": {name: asdict(choice) for name, choice in choices.items()},
+    }
     text = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
     head = f"# Written by `invariance choose {notebook}`, read by `invariance run`; not by hand.\n"
     write_bytes(path, (head + text).encode())
 
 
 def protocol_digest(claim: Claim, settings: str = "") -> str | None:
-    """Sixteen digits of a claim's protocol and of its notebook's settings; None without a protocol.
+    """Return 16 digits that identify a claim's protocol and its notebook's settings, or None.
+
+    A claim without a protocol has no digest.
 
     >>> protocol_digest(Claim("p/c", "order", "f1", "full", protocol="100 draws, seed 1"))
     '9dcfb7dc2dbf8c5e'
@@ -110,16 +131,21 @@ def protocol_digest(claim: Claim, settings: str = "") -> str | None:
 
 
 def registered(claim: Claim, paths: Paths, notebook: str) -> str | None:
-    """The digest that a result of this notebook must carry to count."""
+    """Return the digest that a result of this notebook must have in order to count."""
     try:
         settings = settings_digest(read_settings(paths.settings(notebook)))
     except LedgerError:
-        return None  # `invariance check` says what is wrong with the settings
+        return None  # `invariance check` reports the problem of the settings.
     return protocol_digest(claim, settings)
 
 
 def standing(entry: Mapping[str, Any], digest: str | None) -> str:
-    """The verdict of a claim of ``results.json``, or why it does not count."""
+    """Return the verdict of a claim of ``results.json``, or why it does not count.
+
+    `digest` identifies the registered protocol; see `registered`.
+    """
     if entry.get("protocol") is None or digest is None:
         return UNREGISTERED
-    return str(entry["verdict"]) if entry["protocol"] == digest else ANOTHER
+    if entry["protocol"] != digest:
+        return ANOTHER
+    return str(entry["verdict"])

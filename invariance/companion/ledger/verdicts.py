@@ -1,8 +1,9 @@
-"""From the numbers that a notebook records to a verdict: one pure function, `judge`.
+"""Verdicts on claims, computed from recorded numbers by one pure function: `judge`.
 
-The rules are those of the head of ``notebooks/claims.yml``, kind by kind. An interval is the mean
-with two standard errors on either side. A number without a standard error is inconclusive, unless
-the notebook says why it is exact. Of several numbers, gaps or fits the worst decides (`combined`).
+The rules for each kind of claim stand at the head of ``notebooks/claims.yml``. An interval is the
+mean with two standard errors on either side. A number without a standard error is inconclusive,
+unless the notebook explains why it is exact. If a claim has several numbers, gaps or fits, the
+worst one decides (`combined`).
 """
 
 import re
@@ -15,45 +16,55 @@ from .claims import Claim
 
 VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
 
-#: A claim is reproduced, or it is measured and not reproduced.
-KEPT, FAILED = VERDICTS[:2], VERDICTS[2:]
-#: A fitted exponent's interval and its distance from the stated one, at most.
+#: The numbers recorded for a claim, or a part of them.
+Recorded = Mapping[str, Any]
+#: Mean, standard error and repetitions, by name.
+Scores = Mapping[str, Recorded]
+
+#: Verdicts on claims that are reproduced.
+KEPT = VERDICTS[:2]
+#: Verdicts on claims that were measured and are not reproduced.
+FAILED = VERDICTS[2:]
+#: Largest half-width of a fitted exponent's interval, and largest distance from the stated one.
 WIDEST = 0.1
-#: A difference above this, relative to the numbers compared, is more than rounding.
+#: A difference above this, relative to the compared numbers, is more than rounding.
 ROUNDING = 1e-6
 
 
 class Verdict(NamedTuple):
-    """Outcome for one claim: the verdict, why, and our result as text."""
+    """The verdict on one claim, its reason, and our result as text."""
 
     verdict: str
     reason: str
     ours: str
 
     def _ipython_display_(self) -> None:
-        """Nothing: ``Run.claim`` has shown it, and a cell that ends with it must not again."""
+        """Display nothing: ``Run.claim`` has displayed the verdict already."""
 
 
-def judge(claim: Claim, recorded: Mapping[str, Any]) -> Verdict:
-    """Verdict on a claim of the ledger from the recorded numbers alone.
+def judge(claim: Claim, recorded: Recorded) -> Verdict:
+    """Return the verdict on a claim of the ledger, from the recorded numbers alone.
 
-    `recorded` is what `invariance.companion.run.recording.record` made of the notebook's numbers.
+    `recorded` holds the numbers that `invariance.companion.run.recording.record` returned.
 
     >>> claim = Claim("p/c", "value", "t", "full", paper=("98.97",), better="higher", margin="0.5")
     >>> judge(claim, {"value": [98.8], "se": [0.1], "repetitions": 20})
     Verdict(verdict='matched', reason='98.80 ± 0.10 against 98.97: [98.60, 99.00] within the margin
     of 0.5', ours='98.80 ± 0.10')
     """
-    verdicts, reasons, ours = zip(*_JUDGES[claim.kind](claim, recorded), strict=True)
-    return Verdict(combined(verdicts), "; ".join(reasons), ", ".join(ours))
+    parts = list(_JUDGES[claim.kind](claim, recorded))
+    verdict = combined([part.verdict for part in parts])
+    reason = "; ".join(part.reason for part in parts)
+    ours = ", ".join(part.ours for part in parts)
+    return Verdict(verdict, reason, ours)
 
 
-#: What comes of numbers that are not what was expected.
+#: Errors of reading recorded numbers that have another form than expected.
 UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
-    """Verdict on numbers read from disk; None if they are not what `judge` needs."""
+def judge_again(claim: Claim, recorded: Recorded) -> Verdict | None:
+    """Return the verdict on numbers read from disk, or None if they cannot be judged."""
     try:
         return judge(claim, recorded)
     except UNREADABLE:
@@ -61,18 +72,19 @@ def judge_again(claim: Claim, recorded: Mapping[str, Any]) -> Verdict | None:
 
 
 def at_fault(reason: str) -> str:
-    """The parts of a reason without those that hold.
+    """Return the parts of a reason that do not hold, or all parts if each one holds.
 
     >>> at_fault("a > b holds: gap 3, standard error 1; b > c is reversed: gap -4, paired ...")
     'b > c is reversed: gap -4, paired ...'
     """
     holds = r" (holds: |within |inside the interval|a faster decay|undercuts)|, on the better side"
     parts = reason.split("; ")
-    return "; ".join([part for part in parts if not re.search(holds, part)] or parts)
+    failing = [part for part in parts if not re.search(holds, part)]
+    return "; ".join(failing or parts)
 
 
 def combined(verdicts: Sequence[str]) -> str:
-    """One verdict of several rows, gaps or fits: the worst; ``better`` only if all are.
+    """Return the worst of several verdicts; ``better`` only if all are better.
 
     >>> combined(["better", "matched"]), combined(["better", "inconclusive", "short"])
     ('matched', 'short')
@@ -80,231 +92,352 @@ def combined(verdicts: Sequence[str]) -> str:
     for worst in ("violated", "short", "differs", "inconclusive", "vacuous"):
         if worst in verdicts:
             return worst
-    return "better" if all(v == "better" for v in verdicts) else "matched"
+    if "matched" in verdicts:
+        return "matched"
+    return "better"
 
 
-def in_brief(entry: Mapping[str, Any]) -> str:
-    """Our result in a line: of an order how many of its gaps hold, and the weakest."""
+def in_brief(entry: Recorded) -> str:
+    """Return our result in a line; for an order, how many gaps hold, and the weakest one."""
     try:
-        pairs, scores = (entry["recorded"][key] for key in ("pairs", "scores"))
-        found = [_gap(pair, scores, entry["recorded"])[0] for pair in pairs]
+        recorded = entry["recorded"]
+        pairs = recorded["pairs"]
+        scores = recorded["scores"]
+        verdicts = [_gap(pair, scores, recorded).verdict for pair in pairs]
         weakest = min(pairs, key=lambda pair: pair["gap"] / (pair["se"] or 1e-9))
-        # an error of rounding is none
-        text = {n: _with_se(s["mean"], s["se"] * (s["se"] > TINY)) for n, s in scores.items()}
-        text = {name: without_rounding(score) for name, score in text.items()}
-        text |= {name: f"{name} ({score})" for name, score in text.items() if name != score}
-        ends = (text[weakest["greater"]], text[weakest["smaller"]])
+        greater = _named_score(weakest["greater"], scores)
+        smaller = _named_score(weakest["smaller"], scores)
     except UNREADABLE:
         return entry.get("ours", "")
-    said = f"{found.count('matched')} of {len(pairs)} gaps hold"
-    said += f", {n} reversed" if (n := found.count("violated")) else ""
-    return f"{said}; the weakest, as stated: " + f" {weakest['relation']} ".join(ends)
+    text = f"{verdicts.count('matched')} of {len(pairs)} gaps hold"
+    n_reversed = verdicts.count("violated")
+    if n_reversed:
+        text += f", {n_reversed} reversed"
+    return f"{text}; the weakest, as stated: {greater} {weakest['relation']} {smaller}"
 
 
-def beside(claim: Claim, recorded: Mapping[str, Any]) -> str:
-    """What a verdict rests on, in a few words: margin, tightness, repetitions."""
-    said = [f"margin {claim.margin}"] if claim.margin else []
+def _named_score(name: str, scores: Scores) -> str:
+    mean = scores[name]["mean"]
+    se = scores[name]["se"]
+    if se <= TINY:
+        se = 0.0  # An error of the size of rounding is not shown.
+    score = without_rounding(_with_se(mean, se))
+    if score == name:
+        return score
+    return f"{name} ({score})"
+
+
+def beside(claim: Claim, recorded: Recorded) -> str:
+    """Return the evidence for a verdict in a few words: margin, tightness, repetitions."""
+    parts = []
+    if claim.margin:
+        parts.append(f"margin {claim.margin}")
     try:
-        match claim.kind:
-            case "bound":
-                said.append(_tightness(recorded))
-            case "rate":
-                widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
-                said.append(f"95 % interval within ± {max(widths):.2f}")
-            case "identity":
-                tolerance, count = recorded["tolerance"], recorded["count"]
-                said.append(f"tolerance {tolerance:.0e}; {count} comparisons")
-            case "order":
-                counts = [score["repetitions"] for score in recorded["scores"].values()]
-                least = min(filter(None, counts), default=0)
-                said += [f"{len(recorded['pairs'])} gaps"]
-                said += [f"{float(claim.share):.0%} of them claimed"] if claim.share else []
-                said += [f"{least} repetitions" if least else "no repetitions counted"]
-            case _ if times := recorded.get("repetitions"):
-                said.append(f"{times} repetition{'s' * (times > 1)}")
+        parts += _evidence(claim, recorded)
     except UNREADABLE:
-        return ""  # read from disk, and not what `judge` needs
-    said += [f"spread over {recorded['spread']}"] if recorded.get("spread") else []
-    said += [f"exact: {recorded['exact']}"] if recorded.get("exact") else []
-    return "; ".join(said)
+        return ""
+    if recorded.get("spread"):
+        parts.append(f"spread over {recorded['spread']}")
+    if recorded.get("exact"):
+        parts.append(f"exact: {recorded['exact']}")
+    return "; ".join(parts)
+
+
+def _evidence(claim: Claim, recorded: Recorded) -> list[str]:
+    if claim.kind == "bound":
+        return [_tightness(recorded)]
+    if claim.kind == "rate":
+        widths = [(fit["high"] - fit["low"]) / 2 for fit in recorded["rates"].values()]
+        return [f"95 % interval within ± {max(widths):.2f}"]
+    if claim.kind == "identity":
+        return [f"tolerance {recorded['tolerance']:.0e}; {recorded['count']} comparisons"]
+    if claim.kind == "order":
+        return _evidence_of_order(claim, recorded)
+    repetitions = recorded.get("repetitions")
+    if not repetitions:
+        return []
+    if repetitions == 1:
+        return ["1 repetition"]
+    return [f"{repetitions} repetitions"]
+
+
+def _evidence_of_order(claim: Claim, recorded: Recorded) -> list[str]:
+    parts = [f"{len(recorded['pairs'])} gaps"]
+    if claim.share:
+        parts.append(f"{float(claim.share):.0%} of them claimed")
+    counts = [score["repetitions"] for score in recorded["scores"].values()]
+    smallest = min((count for count in counts if count), default=0)
+    if smallest:
+        parts.append(f"{smallest} repetitions")
+    else:
+        parts.append("no repetitions counted")
+    return parts
 
 
 def _with_se(value: float, se: float, decimals: int = 0) -> str:
     if se > 0:
         return with_error(value, se, decimals)
-    if decimals or float(value).is_integer():
-        # a deterministic result shows one digit more than the paper when it has one
-        more = f"{value:.{decimals + 1}f}"
-        return more[:-1].rstrip(".") if more.endswith("0") else more
-    return f"{value:.4g}"
+    if not decimals and not float(value).is_integer():
+        return f"{value:.4g}"
+    # A deterministic result shows one digit more than the paper, unless this digit is zero.
+    text = f"{value:.{decimals + 1}f}"
+    if text.endswith("0"):
+        return text[:-1].rstrip(".")
+    return text
 
 
 def _interval(mean: float, se: float, text: str) -> str:
-    """Two standard errors around a mean, with as many digits as it has as text."""
-    digits = len(text.partition(" ")[0].partition(".")[2])
+    """Return the mean with two standard errors, with as many digits as `text` shows."""
+    value, _, _ = text.partition(" ")
+    _, _, decimals = value.partition(".")
+    digits = len(decimals)
     return f"[{mean - 2 * se:.{digits}f}, {mean + 2 * se:.{digits}f}]"
 
 
-def _has_error(se: float, recorded: Mapping[str, Any]) -> bool:
-    """Whether an error, even of zero, was measured or explained."""
-    return bool(se or recorded.get("exact") or (recorded.get("repetitions") or 0) > 1)
+def _has_error(se: float, recorded: Recorded) -> bool:
+    """Return whether an error, even of zero, was measured or explained."""
+    repetitions = recorded.get("repetitions") or 0
+    return bool(se or recorded.get("exact") or repetitions > 1)
 
 
-#: Verdict, reason and our result as text: of each number, gap or fit, or of the whole.
-Parts = Iterator[tuple[str, str, str]]
+#: Verdicts on the numbers, gaps or fits of a claim.
+Parts = Iterator[Verdict]
 
 
-def _value(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
-    rows = zip(
+def _value(claim: Claim, recorded: Recorded) -> Parts:
+    numbers = zip(
         recorded["value"], recorded["se"], claim.paper, claim.margins, claim.decimals, strict=True
     )
-    for value, se, printed, margin, decimals in rows:
-        verdict, relation = _against(claim, value - float(printed), 2 * se, margin, abs(value))
-        if not _has_error(se, recorded):
-            verdict, relation = "inconclusive", "has no standard error"
+    for value, se, printed, margin, decimals in numbers:
         text = _with_se(value, se, decimals)
-        where = _interval(value, se, text) if se else text
-        yield verdict, f"{text} against {printed}: {where} {relation} of {margin:.4g}", text
+        if _has_error(se, recorded):
+            difference_to_paper = value - float(printed)
+            verdict, relation = _against_paper(claim, difference_to_paper, se, margin, abs(value))
+        else:
+            verdict = "inconclusive"
+            relation = "has no standard error"
+        interval = text
+        if se:
+            interval = _interval(value, se, text)
+        reason = f"{text} against {printed}: {interval} {relation} of {margin:.4g}"
+        yield Verdict(verdict, reason, text)
 
 
-def _against(
-    claim: Claim, difference: float, reach: float, margin: float, size: float
+def _against_paper(
+    claim: Claim, difference_to_paper: float, se: float, margin: float, size: float
 ) -> tuple[str, str]:
-    """Verdict on an interval around a difference from the paper, and in words."""
-    # differences of decimal fractions carry rounding: 89.25 - 89.23 is 0.02 and a little
-    most = margin * (1 + 1e-9) + 1e-12 * size
-    if abs(difference) + reach <= most:
+    """Return the verdict on a difference from the paper, and its relation to the margin."""
+    # Differences of decimal fractions carry rounding: 89.25 - 89.23 is slightly more than 0.02.
+    limit = margin * (1 + 1e-9) + 1e-12 * size
+    distance = abs(difference_to_paper)
+    if distance + 2 * se <= limit:
         return "matched", "within the margin"
-    if abs(difference) - reach <= most:
+    if distance - 2 * se <= limit:
         return "inconclusive", "lies partly in the margin"
     if claim.better == "neither":
         return "differs", "outside the margin"
-    if (difference > 0) == (claim.better == "higher"):
+    if (difference_to_paper > 0) == (claim.better == "higher"):
         return "better", "outside the margin, on the better side"
     return "short", "outside the margin, on the worse side"
 
 
-def _same(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
-    (value,), (se,), (margin,) = recorded["value"], recorded["se"], claim.margins
+def _same(claim: Claim, recorded: Recorded) -> Parts:
+    (value,) = recorded["value"]
+    (se,) = recorded["se"]
+    (margin,) = claim.margins
     if not _has_error(se, recorded):
-        verdict, relation = "inconclusive", "has no standard error; the margin is"
+        verdict = "inconclusive"
+        relation = "has no standard error; the margin is"
     elif abs(value) + 2 * se <= margin * (1 + 1e-9):
-        verdict, relation = "matched", "within the margin of"
+        verdict = "matched"
+        relation = "within the margin of"
     elif abs(value) - 2 * se > margin:
-        verdict, relation = "violated", "outside the margin of"
+        verdict = "violated"
+        relation = "outside the margin of"
     else:
-        verdict, relation = "inconclusive", "straddles the margin of"
+        verdict = "inconclusive"
+        relation = "straddles the margin of"
     text = without_rounding(_with_se(value, se))
     reason = f"difference {text}: {_interval(value, se, text)} {relation} {margin:.4g}"
-    yield verdict, reason, text
+    yield Verdict(verdict, reason, text)
 
 
-def _order(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
-    scores, pairs = recorded["scores"], recorded["pairs"]
+class _GapVerdict(NamedTuple):
+    verdict: str
+    reason: str
+
+
+def _order(claim: Claim, recorded: Recorded) -> Parts:
+    scores = recorded["scores"]
+    pairs = recorded["pairs"]
     gaps = [_gap(pair, scores, recorded) for pair in pairs]
-    verdicts, reasons = [verdict for verdict, _ in gaps], [reason for _, reason in gaps]
-    verdict = combined(verdicts)
-    if claim.share:  # that share of the gaps is claimed to hold
-        holding, reversed_ = verdicts.count("matched"), verdicts.count("violated")
-        asked = float(claim.share) * len(gaps) - 1e-9
-        could = "violated" if len(gaps) - reversed_ < asked else "inconclusive"
-        verdict = "matched" if holding >= asked else could
-        words = f"{holding} of {len(gaps)} gaps hold, {reversed_} are reversed"
-        reasons.insert(0, f"{words}, {float(claim.share):.0%} are claimed")
-    # in the order of the chains, whatever the order of the keys in results.json
-    named = [name for pair in pairs for name in (pair["greater"], pair["smaller"])]
-    names = dict.fromkeys([*named, *sorted(scores)])
-    ours = "; ".join(f"{n}: {_with_se(scores[n]['mean'], scores[n]['se'])}" for n in names)
-    yield verdict, "; ".join(reasons), without_rounding(ours)
+    verdict = combined([gap.verdict for gap in gaps])
+    reasons = [gap.reason for gap in gaps]
+    if claim.share:
+        verdict, summary = _share_of_gaps(float(claim.share), gaps)
+        reasons.insert(0, summary)
+    # Scores are listed in the order of the chains, whatever the order of keys in results.json.
+    names: dict[str, None] = {}
+    for pair in pairs:
+        names |= {pair["greater"]: None, pair["smaller"]: None}
+    names |= dict.fromkeys(sorted(scores))
+    texts = [f"{name}: {_with_se(scores[name]['mean'], scores[name]['se'])}" for name in names]
+    yield Verdict(verdict, "; ".join(reasons), without_rounding("; ".join(texts)))
 
 
-def _gap(
-    pair: Mapping[str, Any], scores: Mapping[str, Any], recorded: Mapping[str, Any]
-) -> tuple[str, str]:
-    """Verdict on one gap of an order, and in words."""
-    gap, se, weak = pair["gap"], pair["se"], pair["relation"] == ">="
-    one, other = scores[pair["greater"]], scores[pair["smaller"]]
-    if abs(gap) <= 1e-12 * max(abs(one["mean"]), abs(other["mean"])):
-        gap = 0.0  # equal up to rounding
-    level = recorded.get("level", 0.0) if weak else 0.0
-    if not (se or one["repetitions"] or other["repetitions"] or recorded.get("exact")):
-        verdict, relation = "inconclusive", "has no standard error"
-    elif gap > 2 * se or (weak and gap - 2 * se >= -level):
-        verdict, relation = "matched", "holds"
-    elif gap < -2 * se - level:
-        verdict, relation = "violated", "is reversed"
+def _share_of_gaps(share: float, gaps: Sequence[_GapVerdict]) -> tuple[str, str]:
+    """Return the verdict on a claim that a share of the gaps holds, and its reason."""
+    verdicts = [gap.verdict for gap in gaps]
+    n_holding = verdicts.count("matched")
+    n_reversed = verdicts.count("violated")
+    n_needed = share * len(gaps) - 1e-9
+    if n_holding >= n_needed:
+        verdict = "matched"
+    elif len(gaps) - n_reversed < n_needed:
+        verdict = "violated"
     else:
-        verdict, relation = "inconclusive", "is under two standard errors"
-    how = "paired " if pair["paired"] else ""
-    error = f"gap {number(gap)}, {how}standard error {number(se if se > TINY else 0.0)}"
-    return verdict, f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: {error}"
+        verdict = "inconclusive"
+    counts = f"{n_holding} of {len(gaps)} gaps hold, {n_reversed} are reversed"
+    return verdict, f"{counts}, {share:.0%} are claimed"
 
 
-def _bound(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
+def _gap(pair: Recorded, scores: Scores, recorded: Recorded) -> _GapVerdict:
+    """Return the verdict on one gap of an order, and its reason."""
+    gap = _without_rounding_error(pair, scores)
+    relation = _relation_of_gap(gap, pair, scores, recorded)
+    verdicts = {"holds": "matched", "is reversed": "violated"}
+    kind_of_error = "standard error"
+    if pair["paired"]:
+        kind_of_error = "paired standard error"
+    shown_se = number(pair["se"])
+    if pair["se"] <= TINY:
+        shown_se = "0"
+    sizes = f"gap {number(gap)}, {kind_of_error} {shown_se}"
+    reason = f"{pair['greater']} {pair['relation']} {pair['smaller']} {relation}: {sizes}"
+    return _GapVerdict(verdicts.get(relation, "inconclusive"), reason)
+
+
+def _without_rounding_error(pair: Recorded, scores: Scores) -> float:
+    """Return a gap, or zero if the two scores are equal up to rounding."""
+    greater = scores[pair["greater"]]["mean"]
+    smaller = scores[pair["smaller"]]["mean"]
+    if abs(pair["gap"]) <= 1e-12 * max(abs(greater), abs(smaller)):
+        return 0.0
+    return pair["gap"]
+
+
+def _relation_of_gap(
+    gap: float,
+    pair: Recorded,
+    scores: Scores,
+    recorded: Recorded,
+) -> str:
+    se = pair["se"]
+    repetitions = [scores[pair[end]]["repetitions"] for end in ("greater", "smaller")]
+    if not (se or any(repetitions) or recorded.get("exact")):
+        return "has no standard error"
+    if gap > 2 * se:
+        return "holds"
+    level = 0.0
+    if pair["relation"] == ">=":
+        level = recorded.get("level", 0.0)
+        if gap - 2 * se >= -level:
+            return "holds"
+    if gap < -2 * se - level:
+        return "is reversed"
+    return "is under two standard errors"
+
+
+def _bound(claim: Claim, recorded: Recorded) -> Parts:
     verdict, reason = _one_bound(recorded)
-    sharper = [(one["says"], *_one_bound(one)) for one in recorded.get("sharper") or ()]
-    if verdict == "vacuous" and sharper and all(v == "matched" for _, v, _ in sharper):
-        verdict, reason = "matched", f"{reason}, and so vacuous as stated"
-    reasons = [reason, *(f"sharper reading, {says}: {v}, {why}" for says, v, why in sharper)]
-    violate = f"{recorded['violations']} of {recorded['trials']} trials violate"
-    yield verdict, "; ".join(reasons), f"{violate}; {_tightness(recorded)}"
+    reasons = [reason]
+    sharper_verdicts = []
+    for reading in recorded.get("sharper") or ():
+        sharper_verdict, sharper_reason = _one_bound(reading)
+        sharper_verdicts.append(sharper_verdict)
+        title = f"sharper reading, {reading['says']}"
+        reasons.append(f"{title}: {sharper_verdict}, {sharper_reason}")
+    if verdict == "vacuous" and sharper_verdicts and set(sharper_verdicts) == {"matched"}:
+        verdict = "matched"
+        reasons[0] += ", and so vacuous as stated"
+    violations = f"{recorded['violations']} of {recorded['trials']} trials violate"
+    yield Verdict(verdict, "; ".join(reasons), f"{violations}; {_tightness(recorded)}")
 
 
-def _one_bound(recorded: Mapping[str, Any]) -> tuple[str, str]:
-    """Verdict on one inequality, and why."""
-    trials, violations = recorded["trials"], recorded["violations"]
-    allowed, biting = recorded["allowed"], recorded["biting"]
-    at_most = f" (at most {allowed:.3g} of them allowed)" if allowed else ""
-    reason = f"{violations} of {trials} trials violate{at_most}, {_tightness(recorded)}"
+def _one_bound(recorded: Recorded) -> tuple[str, str]:
+    """Return the verdict on one inequality, and its reason."""
+    trials = recorded["trials"]
+    violations = recorded["violations"]
+    allowed = recorded["allowed"]
+    biting = recorded["biting"]
+    counts = f"{violations} of {trials} trials violate"
+    if allowed:
+        counts += f" (at most {allowed:.3g} of them allowed)"
+    reason = f"{counts}, {_tightness(recorded)}"
     if violations > allowed * trials:
         return "violated", reason
     if biting is None:
-        return "inconclusive", f"{reason}; what the quantity can ever be was not said (ceiling)"
+        return "inconclusive", f"{reason}; the largest possible value was not given (ceiling)"
     if not biting:
-        return "vacuous", f"{reason}, none of them could have"
+        return "vacuous", f"{reason}, 0 of them could have"
     return "matched", f"{reason}, {biting} of them could have"
 
 
-def _tightness(recorded: Mapping[str, Any]) -> str:
-    low, median = recorded["tightness"], recorded["median_tightness"]
-    if low is None:
+def _tightness(recorded: Recorded) -> str:
+    smallest = recorded["tightness"]
+    median = recorded["median_tightness"]
+    if smallest is None:
         return "tightness not defined"
-    return f"bound / observed {number(low)} at the tightest, {number(median)} in the median"
+    return f"bound / observed {number(smallest)} at the tightest, {number(median)} in the median"
 
 
-def _rate(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
-    most = WIDEST * (1 + 1e-9)
+def _rate(claim: Claim, recorded: Recorded) -> Parts:
     for name, fit in sorted(recorded["rates"].items()):
-        slope, expected = fit["slope"], fit["expected"]
-        inside = fit["low"] <= expected <= fit["high"]
-        if (fit["high"] - fit["low"]) / 2 > most:
-            verdict, relation = "inconclusive", f"an interval wider than ± {WIDEST:g}"
-        elif inside or abs(slope - expected) <= most:
-            verdict = "matched"
-            relation = "inside the interval" if inside else f"within ± {WIDEST:g}"
-        elif slope < expected and recorded["upper_bound"]:
-            verdict, relation = "better", "undercuts the stated upper bound"
-        else:
-            verdict, relation = "short", f"outside the interval and ± {WIDEST:g}"
-        label = f"{name}: " if name else ""
+        slope = fit["slope"]
+        expected = fit["expected"]
+        verdict, relation = _exponent(fit, recorded["upper_bound"])
+        label = ""
+        if name:
+            label = f"{name}: "
         interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
         reason = f"{label}slope {interval}, stated {expected:g}: {relation}"
-        yield verdict, reason, f"{label}{interval}"
+        yield Verdict(verdict, reason, f"{label}{interval}")
 
 
-def _identity(claim: Claim, recorded: Mapping[str, Any]) -> Parts:
-    largest, tolerance = recorded["largest"], recorded["tolerance"]
-    verdict, relation = "matched", "within the tolerance"
+def _exponent(fit: Recorded, upper_bound: bool) -> tuple[str, str]:
+    """Return the verdict on a fitted exponent, and its relation to the stated one."""
+    slope = fit["slope"]
+    expected = fit["expected"]
+    widest = WIDEST * (1 + 1e-9)
+    if (fit["high"] - fit["low"]) / 2 > widest:
+        return "inconclusive", f"an interval wider than ± {WIDEST:g}"
+    if fit["low"] <= expected <= fit["high"]:
+        return "matched", "inside the interval"
+    if abs(slope - expected) <= widest:
+        return "matched", f"within ± {WIDEST:g}"
+    if slope < expected and upper_bound:
+        return "better", "undercuts the stated upper bound"
+    return "short", f"outside the interval and ± {WIDEST:g}"
+
+
+def _identity(claim: Claim, recorded: Recorded) -> Parts:
+    largest = recorded["largest"]
+    tolerance = recorded["tolerance"]
     if largest > tolerance:
-        verdict, relation = "violated", "above the tolerance"
+        verdict = "violated"
+        relation = "above the tolerance"
     elif largest > ROUNDING:
-        verdict, relation = "inconclusive", f"more than rounding ({ROUNDING:.0e}), within"
-    found = f"largest difference {difference(largest)}"
-    reason = f"{found} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
-    yield verdict, reason, found
+        verdict = "inconclusive"
+        relation = f"more than rounding ({ROUNDING:.0e}), within"
+    else:
+        verdict = "matched"
+        relation = "within the tolerance"
+    ours = f"largest difference {difference(largest)}"
+    reason = f"{ours} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
+    yield Verdict(verdict, reason, ours)
 
 
-_JUDGES: dict[str, Callable[[Claim, Mapping[str, Any]], Parts]] = {
+_JUDGES: dict[str, Callable[[Claim, Recorded], Parts]] = {
     "value": _value,
     "order": _order,
     "bound": _bound,

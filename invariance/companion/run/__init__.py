@@ -1,1 +1,1 @@
-"""What a notebook calls: `Run`, records of claims, cached functions, figures and their style."""
+"""Recording in a notebook: `Run`, records of claims, cached functions, figures and their style."""

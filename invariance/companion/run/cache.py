@@ -1,218 +1,206 @@
-"""Results of expensive functions kept on disk, keyed on everything that they depend on.
+"""Results of expensive functions, kept on disk and used again until something has changed.
 
-A function of a notebook cell depends on its arguments and on all code and data that it reaches, as
-they are in memory (`dependencies`); on the modules of the library, whose files must still say what
-is in memory (`invariance.companion.imports`); on the data files that the run has named so far and
-on the versions of what computes; not on what runs the notebook and records.
+A call of a cached function takes these steps:
 
-A file is a pickle, named by the key and the digest of its bytes. One with another digest is never
-unpickled: that finds damage, but no harm that is meant. Do not share a cache with strangers.
+1. Find everything that the result depends on (`Dependencies`): the function's code, its arguments,
+   and all other code and data that it reaches, as they are in memory.
+2. Make a key: a digest of these dependencies, and of the files and package versions that the run
+   computes with (`Code`). Code that only executes and records notebooks is left out.
+3. If a result is stored under this key, return it. Otherwise compute the result and store it.
+
+A stored result is one pickle file, ``<function>-<key>-<SHA-256 of the file>.pkl``. A file is
+unpickled only if its digest matches its name. This detects damage, but does not protect against
+an attacker, who can compute digests too. Do not share a cache with strangers.
 """
 
 import hashlib
 import inspect
-import json
 import os
 import pickle
 import re
-import sys
 import time
 import uuid
 import warnings
 import weakref
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import wraps
 from math import nan
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ..files import file_digest
-from ..imports import is_library, stale
-from ..provenance import architecture, closure, digest, modules_of, package_versions
 from .dependencies import CacheError, Dependencies, stand_ins
 
-__all__ = ["CacheError", "Code", "cached"]
+__all__ = ["CacheError", "cached"]
 
 T = TypeVar("T")
-_MACHINERY = "invariance.companion"
-
-
-_Stamp = tuple[int, int, int, int] | None
-
-
-def _computes(module: str) -> bool:
-    inside = f"{module}.".startswith(f"{_MACHINERY}.")
-    return not inside or module == f"{_MACHINERY}.network"  # what notebooks compute with
-
-
-def _leads_on(module: str) -> bool:
-    """Whether what a module imports counts: the companion's front door hands on what computes."""
-    return _computes(module) or module == _MACHINERY
-
-
-class Code:
-    """The code on disk that a notebook (None: this process) computes with; see `digest`."""
-
-    def __init__(self, notebook: Path | None) -> None:
-        self._notebook = notebook
-        # by the modules that were reached: the files as they were, and their digest
-        self._known: dict[frozenset[str], tuple[dict[Path, _Stamp], str]] = {}
-
-    def digest(self, reached: Set[str] = frozenset()) -> str:
-        """Key of the modules that the notebook imports, of those reached, and of versions.
-
-        A `CacheError` if one is in memory with another code than its file has.
-        """
-        modules = frozenset(reached)
-        stamps, found = self._known.get(modules, ({}, ""))
-        if not stamps or any(_stamp(path) != stamp for path, stamp in stamps.items()):
-            stamps, found = self._read(modules)
-            self._known[modules] = stamps, found
-        return found
-
-    def _read(self, reached: Set[str]) -> tuple[dict[Path, _Stamp], str]:
-        loaded = [name for name in sys.modules if is_library(name)]
-        named = filter(is_library, reached) if self._notebook else loaded
-        imports = "\n".join(f"import {name}" for name in sorted(named) if _leads_on(name))
-        files = closure(imports, through=_leads_on)
-        watched = []
-        if self._notebook:
-            files |= modules_of(self._notebook, _leads_on)
-            watched = [self._notebook, self._notebook.parent]
-        kept = {name: path for name, path in files.items() if _computes(name)}
-        own = _own_files(reached)
-        stamps = {path: _stamp(path) for path in (*watched, *files.values(), *own.values())}
-        if changed := stale(kept | own):
-            names = {name if is_library(name) else (kept | own)[name].name for name in changed}
-            what = f"{', '.join(sorted(names))} has changed since it was imported"
-            raise CacheError(f"{what}: restart the kernel, or the run, to compute with it")
-        versions = json.dumps(package_versions(), sort_keys=True)
-        return stamps, f"{digest(kept)} {architecture()} {versions}"
-
-
-def _own_files(modules: Set[str]) -> dict[str, Path]:
-    """Files of the user's modules; what these hold is followed in memory, not read."""
-    files = {name: getattr(sys.modules.get(name), "__file__", None) for name in modules}
-    return {
-        name: Path(file)
-        for name, file in files.items()
-        if file and not is_library(name) and name != "__main__"
-    }
-
-
-def _stamp(path: Path) -> _Stamp:
-    """What of a file is different once it has been written to; its text need not be."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def cached(
     function: Callable[..., T],
     folder: Path,
-    code: Callable[[Set[str]], str],
-    reused: Callable[[str, float], None],
+    code_key: Callable[[Set[str]], str],
+    on_result: Callable[[str, float], None],
     clock: Callable[[], float] = time.perf_counter,
 ) -> Callable[..., T]:
-    """`function`, pure and seeded by an argument, with results kept under `folder`.
+    """Return a function that stores the results of `function` and reuses them.
 
-    `code` gives at each call the key of the code and the data that it runs on, from the modules of
-    the library that were reached; `reused` takes a result's key and the seconds that it had taken,
-    NaN for one that was computed now; `clock` counts them. Calling raises `CacheError` if something
-    that is used cannot be followed (see `dependencies`), or if a module in memory is not what its
-    file says.
+    Parameters
+    ----------
+    function : callable
+        It must be pure: its result depends on its arguments and on what it reads, and on nothing
+        random but the seeds among them.
+    folder : Path
+        The folder for the stored results.
+    code_key : callable
+        ``code_key(modules)`` returns a key of the files and the data that the run computes with,
+        given the names of the modules that `function` reaches.
+    on_result : callable
+        ``on_result(key, seconds)`` is called with each result's key and the seconds that its
+        computation took earlier, or NaN if it was computed by this call.
+    clock : callable
+        Returns the time in seconds.
+
+    Raises
+    ------
+    CacheError
+        At a call, if a dependency cannot be followed, or if a module in memory differs from its
+        file.
     """
     title = getattr(function, "__name__", type(function).__name__)
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> T:
-        # all is read at the call: a cell above may have changed it since the definition
-        walk = _walk(function, title, args, kwargs)
-        state = code(walk.modules)
-        digest = hashlib.sha256(f"{state} {walk.digest()}".encode()).hexdigest()
-        key = f"{re.sub('[^A-Za-z0-9_]', '', title)}-{digest[:32]}"
-        if (stored := _load(folder, key)) is not None:
-            value, seconds = stored
-            reused(key, seconds)
-            return value
-        _forget(walk.memories)
+        # The dependencies are read at the call: a cell may have changed them since the definition.
+        arguments = _arguments_by_name(function, args, kwargs)
+        dependencies = _dependencies(function, title, arguments)
+        state = code_key(dependencies.modules)
+        key = _key(title, state, dependencies.digest())
+
+        stored = _load(folder, key)
+        if stored is not None:
+            on_result(key, stored.seconds)
+            return stored.value
+
+        _clear_stale_memories(dependencies.memories)
         start = clock()
         value = function(*args, **kwargs)
         seconds = clock() - start
-        why = f"no room in {folder}, or it has no pickle"
-        if code(walk.modules) != state:
-            why = "the code on disk has changed while it was computed"
-        elif _save(folder, key, value, seconds):
-            why = ""
-        if why:
-            warnings.warn(f"the result of {title} is not kept: {why}", stacklevel=2)
-        reused(key, nan)
+
+        problem = None
+        if code_key(dependencies.modules) != state:
+            problem = "the code on disk has changed while it was computed"
+        elif not _save(folder, key, _Stored(value, seconds)):
+            problem = f"no room in {folder}, or it has no pickle"
+        if problem is not None:
+            warnings.warn(f"the result of {title} is not kept: {problem}", stacklevel=2)
+        on_result(key, nan)
         return value
 
+    # A function that calls a cached one depends on the original, not on this wrapper.
     stand_ins[wrapper] = function
     return wrapper
 
 
-def _walk(
-    function: Callable, title: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+# ------------------------------------------------------------------------------------ the key
+
+
+def _arguments_by_name(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Mapping[str, Any]:
+    """Return the arguments of a call by the names of the parameters, defaults included."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # Some built-in functions have no signature.
+        return {"arguments": args, "keywords": kwargs}
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _dependencies(
+    function: Callable[..., Any], title: str, arguments: Mapping[str, Any]
 ) -> Dependencies:
-    """Everything that a call depends on."""
+    """Return everything that a call depends on."""
+    dependencies = Dependencies(title)
     try:
-        bound = inspect.signature(function).bind(*args, **kwargs)
-        bound.apply_defaults()
-        arguments = dict(bound.arguments)
-    except ValueError:  # some built-in functions have no signature
-        arguments = {"arguments": args, "keywords": kwargs}
-    walk = Dependencies(title)
-    try:
-        walk.add(function)
+        dependencies.add(function)
         for name, value in arguments.items():
-            walk.add(name, "(name)")
-            walk.add(value, name)
+            dependencies.add(name, "(name)")
+            dependencies.add(value, name)
     except RecursionError as error:
-        what = f"what {title} takes or uses is nested too deeply to be followed"
-        raise CacheError(f"{what}: pass plain values") from error
-    return walk
+        message = f"an object that {title} takes or uses is nested too deeply: pass plain values"
+        raise CacheError(message) from error
+    return dependencies
 
 
-# functions of `functools.cache`, and the state of what they call when they last forgot all
-_states: weakref.WeakKeyDictionary[Callable, str] = weakref.WeakKeyDictionary()
+def _key(title: str, state: str, dependencies: str) -> str:
+    """Return the key of a result: the function's name in ASCII and 32 hexadecimal digits."""
+    name = re.sub("[^A-Za-z0-9_]", "", title)
+    digest = hashlib.sha256(f"{state} {dependencies}".encode()).hexdigest()
+    return f"{name}-{digest[:32]}"
 
 
-def _forget(memories: Sequence[Any]) -> None:
-    """Have functions forget results that they may have computed from an earlier state."""
+# ------------------------------------------------- results that functools.cache remembers
+
+
+#: For each function with `functools.cache`: the digest of its dependencies when it was cleared.
+_digests_when_cleared: weakref.WeakKeyDictionary[Callable[..., Any], str]
+_digests_when_cleared = weakref.WeakKeyDictionary()
+
+
+def _clear_stale_memories(memories: Sequence[Any]) -> None:
+    """Clear functions with `functools.cache` that may remember results of an earlier state.
+
+    Such a result would otherwise become part of a value that is stored under the new key.
+    """
     for memory in memories:
-        walk = Dependencies(memory.__name__)
-        walk.add(memory.__wrapped__)
-        if _states.get(memory) != walk.digest():
+        dependencies = Dependencies(memory.__name__)
+        dependencies.add(memory.__wrapped__)
+        digest = dependencies.digest()
+        if _digests_when_cleared.get(memory) != digest:
             memory.cache_clear()
-            _states[memory] = walk.digest()
+            _digests_when_cleared[memory] = digest
 
 
-def _load(folder: Path, key: str) -> tuple[Any, float] | None:
-    """Value and seconds saved under a key; None if there is nothing that can be verified."""
+# ----------------------------------------------------------------------------------- the files
+
+
+class _Stored(NamedTuple):
+    """A result and the seconds that its computation took."""
+
+    value: Any
+    seconds: float
+
+
+def _load(folder: Path, key: str) -> _Stored | None:
+    """Return the result stored under a key, or None if there is no undamaged file."""
     for path in folder.glob(f"{key}-*.pkl"):
-        if path.stem == f"{key}-{file_digest(path)}":
-            with suppress(Exception), path.open("rb") as stream:  # of a class that is gone
-                return pickle.load(stream)
+        if path.stem != f"{key}-{file_digest(path)}":
+            continue
+        # Unpickling fails, for example, if the class of the result no longer exists.
+        with suppress(Exception), path.open("rb") as stream:
+            value, seconds = pickle.load(stream)
+            return _Stored(value, seconds)
     return None
 
 
-def _save(folder: Path, key: str, value: Any, seconds: float) -> bool:
-    """Write a value whole or not at all; False if it has no pickle or there is no room."""
+def _save(folder: Path, key: str, stored: _Stored) -> bool:
+    """Store a result in one step, and return whether this succeeded.
+
+    It fails if the value cannot be pickled or if the disk is full.
+    """
     temporary = folder / f".{key}.{uuid.uuid4().hex}"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as stream:
-            pickle.dump((value, seconds), stream, protocol=5)
+            pickle.dump((stored.value, stored.seconds), stream, protocol=5)
         for damaged in folder.glob(f"{key}-*.pkl"):
             damaged.unlink(missing_ok=True)
         os.replace(temporary, folder / f"{key}-{file_digest(temporary)}.pkl")
-        return True
     except Exception:
         return False
     finally:
         temporary.unlink(missing_ok=True)
+    return True

@@ -1,4 +1,4 @@
-"""`Stages`: first a notebook chooses, without test data; then it measures what it chose."""
+"""`Stages`: a notebook chooses settings without test data, and then measures with them."""
 
 import json
 import os
@@ -17,25 +17,39 @@ T = TypeVar("T")
 
 
 class Stages:
-    """The two stages of one execution of a notebook; `Run` is one.
+    """The two stages of one execution of a notebook: choosing settings, and measuring with them.
 
-    ``seeds`` are what to measure with, or the choosing seed while ``invariance choose`` executes
-    it; ``choices`` what `select` has returned so far, by name (see `Choice`).
+    Attributes
+    ----------
+    seeds : tuple of int
+        The seeds to measure with, or the choosing seed while ``invariance choose`` executes the
+        notebook.
+    choices : dict
+        The results of `select` so far, by name; see `Choice`.
     """
 
     def __init__(
         self, paths: Paths, notebook: str, profile: str, seeds: Sequence[int], chooses: bool
     ):
         target = os.environ.get(STAGE) if chooses else None
-        self._target = Path(target) if target else None
-        self.notebook, self._chooses, self._measuring = notebook, chooses, not chooses
-        self._reads = chooses and profile == "full" and target is None
-        self.seeds = (CHOOSING_SEED,) if target else tuple(int(seed) for seed in seeds)
-        self._settings = read_settings(paths.settings(notebook)) if self._reads else None
+        self.notebook = notebook
         self.choices: dict[str, Choice] = {}
-        if self._reads and CHOOSING_SEED in self.seeds:
-            what = f"seed {CHOOSING_SEED} chose the settings of {notebook}"
-            raise RecordError(f"{what}: measure with other seeds")
+        self._chooses = chooses
+        self._measuring = not chooses
+        #: The file that the choosing stage writes, if this is one.
+        self._target = Path(target) if target else None
+        if target:
+            self.seeds: tuple[int, ...] = (CHOOSING_SEED,)
+        else:
+            self.seeds = tuple(int(seed) for seed in seeds)
+
+        self._reads_settings = chooses and profile == "full" and not target
+        self._settings: dict[str, Choice] | None = None
+        if self._reads_settings:
+            if CHOOSING_SEED in self.seeds:
+                problem = f"seed {CHOOSING_SEED} chose the settings of {notebook}"
+                raise RecordError(f"{problem}: measure with other seeds")
+            self._settings = read_settings(paths.settings(notebook))
         withhold(chooses)
 
     def select(
@@ -48,78 +62,107 @@ class Stages:
         higher: bool = True,
         scores: Callable[[], Any] | None = None,
     ) -> T:
-        """The entry of a grid that scores best on training data; a full run reads it from a file.
+        """Return the entry of a grid that scores best on training data.
 
         ``invariance choose`` computes the scores, with seed 0 and without test data, and writes
-        ``notebooks/settings/<notebook>.yml``; a full run reads it. A quick run chooses at once.
+        ``notebooks/settings/<notebook>.yml``. A full run reads the choice from this file; a quick
+        run chooses at once.
 
-        `name` is the setting's, `grid` holds numbers, text, None, or lists and dicts of them.
-        ``score(entry)`` is a number or one for each repetition; in its place, ``scores()`` returns
-        all of them, one per entry. `by` says what the score is, and on which training data.
+        Parameters
+        ----------
+        name : str
+            The name of the setting.
+        grid : sequence
+            Numbers, texts, None, or lists and dicts of them.
+        score : callable, optional
+            ``score(entry)`` returns a number, or one for each repetition.
+        by : str
+            A description of the score and of the training data that it uses.
+        higher : bool
+            Whether a higher score is better.
+        scores : callable, optional
+            Replaces `score`: ``scores()`` returns the scores of all entries.
 
-        A `RecordError` after `measure`, in a notebook that does not say ``chooses=True``, for a
-        name used before, or where the settings on disk are missing or are of another grid.
+        Raises
+        ------
+        RecordError
+            After `measure`; without ``chooses=True``; for a name used before; if the settings on
+            disk are missing or belong to another grid.
         """
-        if fault := self._fault(name, grid, (score is None) == (scores is None)):
-            raise RecordError(f"select({name!r}): {fault}")
+        self._check_selection(name, grid)
+        if (score is None) == (scores is None):
+            raise RecordError(f"select({name!r}): pass score or scores=")
         entries = [plain(entry, f"select({name!r}): an entry of the grid") for entry in grid]
-        if not self._reads:
-            found = list(scores()) if scores else [score(entry) for entry in grid]  # type: ignore[misc]
-            choice = _choice(name, entries, found, by, higher)
+        if self._reads_settings:
+            choice = self._stored_choice(name, entries, by, higher)
+        elif scores is not None:
+            choice = _choice(name, entries, list(scores()), by, higher)
         else:
-            again = f"run 'invariance choose {self.notebook}' and commit what it writes"
-            if self._settings is None or name not in self._settings:
-                raise RecordError(f"the setting {name!r} has not been chosen yet: {again}")
-            choice = self._settings[name]
-            if (choice.grid, choice.by, choice.higher) != (entries, by, higher):
-                what = f"{name!r} was chosen from another grid, or by another score"
-                raise RecordError(f"{what}: {again}")
+            assert score is not None
+            choice = _choice(name, entries, [score(entry) for entry in grid], by, higher)
         self.choices[name] = choice
         return grid[entries.index(choice.chosen)]
 
-    def _fault(self, name: str, grid: Sequence[Any], unclear: bool) -> str | None:
-        faults = {
-            "say so with Run(..., chooses=True)": not self._chooses,
-            "after measure(), test data are at hand": self._measuring,
-            "is selected twice: give the second another name": name in self.choices,
-            "pass score or scores=": unclear,
-            "the grid is empty": not len(grid),
-        }
-        return next((fault for fault, there in faults.items() if there), None)
+    def _check_selection(self, name: str, grid: Sequence[Any]) -> None:
+        problem = None
+        if not self._chooses:
+            problem = "declare that the notebook chooses, with Run(..., chooses=True)"
+        elif self._measuring:
+            problem = "after measure(), test data are available"
+        elif name in self.choices:
+            problem = "is selected twice: give the second another name"
+        elif len(grid) == 0:
+            problem = "the grid is empty"
+        if problem is not None:
+            raise RecordError(f"select({name!r}): {problem}")
+
+    def _stored_choice(self, name: str, entries: list[Any], by: str, higher: bool) -> Choice:
+        """Return a choice that `invariance choose` wrote, made from the same grid."""
+        remedy = f"run 'invariance choose {self.notebook}' and commit the file that it writes"
+        if self._settings is None or name not in self._settings:
+            raise RecordError(f"the setting {name!r} has not been chosen yet: {remedy}")
+        choice = self._settings[name]
+        if (choice.grid, choice.by, choice.higher) != (entries, by, higher):
+            problem = f"{name!r} was chosen from another grid, or by another score"
+            raise RecordError(f"{problem}: {remedy}")
+        return choice
 
     def measure(self) -> None:
-        """Choosing ends here: from now on, loaders hand out test data.
+        """End the choosing: from now on, loaders return test data.
 
         ``invariance choose`` leaves the notebook at this point. Data that were loaded before do
         not grow: load them again.
         """
         if self._measuring:
             raise RecordError("measure() ends the choosing, once: is Run(..., chooses=True) there?")
-        if self._target:
+        if self._target is not None:
             write_settings(self._target, self.notebook, self.choices)
             raise SystemExit(0)
         self._measuring = True
         withhold(False)
 
 
-def _choice(name: str, grid: list[Any], found: Sequence[Any], by: str, higher: bool) -> Choice:
-    if len(found) != len(grid):
-        raise RecordError(f"select({name!r}): {len(found)} scores for {len(grid)} entries")
-    samples = [np.atleast_1d(np.asarray(score, dtype=float)) for score in found]
-    means = [_short(s.mean()) for s in samples]
+def _choice(name: str, grid: list[Any], scores: Sequence[Any], by: str, higher: bool) -> Choice:
+    if len(scores) != len(grid):
+        raise RecordError(f"select({name!r}): {len(scores)} scores for {len(grid)} entries")
+    samples = [np.atleast_1d(np.asarray(score, dtype=float)) for score in scores]
+    means = [_rounded(sample.mean()) for sample in samples]
     if not np.isfinite(means).any():
         raise RecordError(f"select({name!r}): no score is finite: {means}")
-    repeated = all(len(s) > 1 for s in samples)
-    errors = [_short(s.std(ddof=1) / np.sqrt(len(s))) for s in samples] if repeated else []
-    return Choice(grid[best_of(means, higher)], grid, by, higher, means, errors)
+    errors: list[float] = []
+    if all(len(sample) > 1 for sample in samples):
+        errors = [_rounded(sample.std(ddof=1) / np.sqrt(len(sample))) for sample in samples]
+    best = grid[best_of(means, higher)]
+    return Choice(best, grid, by, higher, means, errors)
 
 
-def _short(number: float) -> float:
+def _rounded(number: float) -> float:
+    """Return a number with six digits, as it is stored."""
     return float(f"{number:.6g}")
 
 
 def plain(value: Any, name: str, error: type[Exception] = RecordError) -> Any:
-    """A parameter or an entry of a grid as JSON and YAML keep it."""
+    """Return a parameter or an entry of a grid in the form that JSON and YAML store."""
     try:
         return json.loads(json.dumps(value, default=lambda number: number.item()))
     except (TypeError, ValueError, AttributeError):

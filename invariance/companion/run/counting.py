@@ -1,4 +1,4 @@
-"""What a call costs: machine instructions, which two runs repeat to seven digits, and seconds."""
+"""Costs of a call: machine instructions, repeatable to seven digits, and processor seconds."""
 
 import os
 import re
@@ -34,8 +34,10 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
 
     `program` is Python source that defines ``prepare(size)``, which returns the work: a function
     without arguments. Each size is prepared in two processes, which call the work once and twice:
-    the difference is what a second call costs. None, after a printed sentence, where valgrind is
-    not installed. A `RuntimeError` ends with what a program that failed printed last.
+    the difference is the cost of the second call.
+
+    Returns None, after printing a sentence, if valgrind is not installed. Raises `RuntimeError`
+    with the last lines of the program's output if it fails.
 
     >>> instructions("def prepare(size): return lambda: sum(range(size))", [])
     []
@@ -48,26 +50,42 @@ def instructions(program: str, sizes: Sequence[Any]) -> list[int] | None:
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "program.py")
         script.write_text(program + _LOOP.format(sizes=list(sizes), folder=folder), "utf-8")
-        # a fixed kernel of the linear algebra, whatever processor this is
-        fixed = {"OPENBLAS_CORETYPE": "Haswell", "PYTHONHASHSEED": "0"}
-        one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        line = ["valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no"]
-        line += [f"--cachegrind-out-file={folder}/out.%p", sys.executable, str(script)]
-        environment = os.environ | fixed | one
-        run = subprocess.run(line, env=environment, capture_output=True, encoding="utf-8")
-        if run.returncode:
-            raise RuntimeError(f"counting instructions failed: {run.stderr.strip()[-400:]}")
+        _count(script, Path(folder))
+        return [
+            _instructions_of(Path(folder), size, calls=2)
+            - _instructions_of(Path(folder), size, calls=1)
+            for size in sizes
+        ]
 
-        def total(size: Any, calls: int) -> int:
-            process = Path(folder, f"{size}.{calls}").read_text("utf-8")
-            text = Path(folder, f"out.{process}").read_text("utf-8", "replace")
-            return int(re.findall(r"(?m)^summary: (\d+)", text)[-1])
 
-        return [total(size, 2) - total(size, 1) for size in sizes]
+def _count(script: Path, folder: Path) -> None:
+    """Run a script under valgrind, which writes one count per process into `folder`."""
+    line = ["valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=no"]
+    line += [f"--cachegrind-out-file={folder}/out.%p", sys.executable, str(script)]
+    environment = {
+        **os.environ,
+        # Always the same kernels of the linear algebra, whatever the processor.
+        "OPENBLAS_CORETYPE": "Haswell",
+        "PYTHONHASHSEED": "0",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+    }
+    run = subprocess.run(line, env=environment, capture_output=True, encoding="utf-8")
+    if run.returncode != 0:
+        raise RuntimeError(f"counting instructions failed: {run.stderr.strip()[-400:]}")
+
+
+def _instructions_of(folder: Path, size: Any, calls: int) -> int:
+    """Return the instructions of the process that called the work so many times."""
+    process = (folder / f"{size}.{calls}").read_text("utf-8")
+    counts = (folder / f"out.{process}").read_text("utf-8", "replace")
+    totals = re.findall(r"(?m)^summary: (\d+)", counts)
+    return int(totals[-1])
 
 
 def processor_seconds(program: str, sizes: Sequence[Any]) -> list[float]:
-    """Time the same work by the clock: processor seconds of one call, the least of three.
+    """Return the processor seconds of one call at each size, the least of three.
 
     `program` and `sizes` are those of `instructions`; the program runs in this process.
 
@@ -76,5 +94,9 @@ def processor_seconds(program: str, sizes: Sequence[Any]) -> list[float]:
     """
     names: dict[str, Any] = {}
     exec(program, names)
-    works = (names["prepare"](size) for size in sizes)
-    return [min(timeit.repeat(w, timer=time.process_time, number=1, repeat=3)) for w in works]
+    seconds = []
+    for size in sizes:
+        work = names["prepare"](size)
+        repetitions = timeit.repeat(work, timer=time.process_time, number=1, repeat=3)
+        seconds.append(min(repetitions))
+    return seconds

@@ -1,12 +1,17 @@
-"""Everything that a function computes with, followed as it is in memory: `Dependencies`.
+"""Everything that a function depends on, as it is in memory: `Dependencies`.
 
-A walk over objects. It goes from a function to its code, its defaults, its closure and the globals
-that it looks up; from a container to what it holds; from an instance to its class and its state;
-from a class to its members and its bases; from a module of one's own to what is read of it. It ends
-at numbers, texts and arrays, and at what installed packages and this library define, which are told
-by name: their versions, and the text of the library's modules, are part of every key.
+The class walks over objects, starting at a function, and digests them:
 
-What cannot be followed is a `CacheError` that says how it was reached.
+- from a function to its code, its defaults, its closure and the globals that it reads;
+- from a container to its items, and from an instance to its class and its attributes;
+- from a class to its members and bases;
+- from a module of the user to the members that are read.
+
+The walk ends at numbers, texts and arrays, and at functions and classes of this library and of
+installed packages. These are identified by their names: the versions of packages, and the text of
+the library's modules, are part of every key.
+
+An object that cannot be followed raises a `CacheError`, which names the way to it.
 """
 
 import builtins
@@ -20,28 +25,37 @@ import random
 import sys
 import types
 import weakref
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..bytecode import Lookups, code_digest, lookups
 from ..errors import CompanionError
-from ..imports import is_library, is_own, is_own_file
+from .bytecode import code_digest, lookups
+from .imports import is_library, is_users_file, is_users_module
+from .objects import (
+    MEMBERS_WITHOUT_MEANING,
+    PLAIN_TYPES,
+    TYPES_WITH_KNOWN_CONTENT,
+    attributes_of,
+    content_of,
+    defines_pickling,
+    is_compiled,
+    is_found_by_name,
+    is_heap_type,
+    text_of,
+    text_of_sequence,
+)
 
 
 class CacheError(CompanionError, TypeError):
-    """A function cannot be cached: something that it uses cannot be followed, or has changed."""
+    """A function cannot be cached: a dependency cannot be followed, or has changed."""
 
 
-#: Functions that do nothing but call another one, which is followed in their place.
+#: Functions that only call another function, which is followed in their place.
 stand_ins: weakref.WeakKeyDictionary[Callable, Callable] = weakref.WeakKeyDictionary()
 
-_ATOMS = frozenset(
-    (type(None), bool, int, float, complex, str, bytes, type(...), type(NotImplemented))
-)
-# what code that uses one of these reads or runs is in no bytecode
+# Functions and objects through which code reaches others that its bytecode does not name.
 _OPAQUE = {
     id(thing)
     for thing in (
@@ -64,63 +78,24 @@ _VIEWS: tuple[type, ...] = (
     type({}.values()),
     type({}.items()),
 )
-_PICKLING = ("__reduce_ex__", "__reduce__", "__getstate__", "__getnewargs__", "__getnewargs_ex__")
-# members of a class that say nothing of what it does, or where its text stands
-_APART = {
-    "__dict__", "__weakref__", "__firstlineno__", "__static_attributes__", "_abc_impl",
-    "__annotate_func__", "__annotate__", "__annotations_cache__", "__doc__", "__module__",
-}  # fmt: skip
-_HEAP_TYPE = 1 << 9  # flag of a class that was made by a class statement, or is like one
 _MISSING = object()
 
 
-def _payload(value: Any) -> list[Any]:
-    """What an instance of a subclass of a built-in type holds, whatever its own methods say."""
-    holds: dict[type, Callable[[Any], Any]] = {
-        dict: lambda value: [*dict.items(value)],
-        list: lambda value: [*list.__iter__(value)],
-        tuple: lambda value: [*tuple.__iter__(value)],
-        set: lambda value: frozenset(set.__iter__(value)),
-        frozenset: lambda value: frozenset(frozenset.__iter__(value)),
-        deque: lambda value: [value.maxlen, *deque.__iter__(value)],
-        int: int.__int__,
-        float: float.__float__,
-        complex: complex.__complex__,
-        str: str.__str__,
-        bytes: lambda value: bytes.__getitem__(value, slice(None)),
-        bytearray: bytes,
-        np.ndarray: lambda value: value.view(np.ndarray),
-    }
-    return [hold(value) for kind, hold in holds.items() if isinstance(value, kind)]
-
-
-_LAYOUTS = {
-    object, dict, list, tuple, set, frozenset, deque, int, float, complex, str, bytes, bytearray,
-    np.ndarray, type,
-}  # fmt: skip
-
-
-def _resolved(thing: Any) -> bool:
-    """Whether an object is what its module has under its name."""
-    found: Any = sys.modules.get(str(getattr(thing, "__module__", "")))
-    for name in thing.__qualname__.split("."):
-        found = getattr(found, name, None)
-    return found is thing
-
-
-def _is_compiled(kind: type) -> bool:
-    """Whether a class is not written in Python: it has methods of its own that are not."""
-    return any(
-        isinstance(member, _DESCRIPTORS[:3]) and member.__objclass__ is kind
-        for member in vars(kind).values()
-    )
-
-
 class Dependencies:
-    """A walk that begins at a function's name; `add` whatever the function depends on.
+    """A walk over everything that a function depends on.
 
-    After it, ``modules`` are those of the library and of the user that were reached, and
-    ``memories`` functions of `functools.cache`, which may have kept results of an earlier state.
+    Parameters
+    ----------
+    name : str
+        The function's name, for messages.
+
+    Attributes
+    ----------
+    modules : set of str
+        The modules of the library and of the user that were reached by `add`.
+    memories : list
+        The functions with `functools.cache` that were reached. They may remember results of an
+        earlier state.
     """
 
     def __init__(self, name: str) -> None:
@@ -128,109 +103,136 @@ class Dependencies:
         self.memories: list[Any] = []
         self._packages: set[str] = set()
         self._hash = hashlib.sha256()
-        self._seen: dict[int, tuple[int, Any]] = {}
-        self._by_names: dict[type, bool] = {}
-        self._scanned: set[type] = set()
-        self._mine: dict[int, bool] = {}  # whether functions with these globals are the user's
+        # Objects by id, with the number of their visit. They are held so that no id is used twice.
+        self._visited: dict[int, tuple[int, Any]] = {}
+        self._scanned_classes: set[type] = set()
+        self._named_classes: dict[type, bool] = {}
+        self._users_globals: dict[int, bool] = {}
         self._route = [name]
-        self._inside = 0  # objects of installed packages, the one in the other
+        self._depth_in_packages = 0
+
+    def add(self, value: object, step: str = "") -> None:
+        """Follow an object. Messages call it `step`; the first one needs no step."""
+        if not step:
+            self._visit(value)
+            return
+        self._route.append(step)
+        self._visit(value)
+        self._route.pop()
 
     def digest(self) -> str:
-        """SHA-256 of everything added so far, and of the versions of the packages reached."""
+        """Return the SHA-256 of everything added so far and of the packages' versions."""
         total = self._hash.copy()
         for package in sorted(self._packages):
-            version = vars(sys.modules.get(package) or builtins).get("__version__")
+            members = vars(sys.modules.get(package) or builtins)
+            version = members.get("__version__")
             total.update(f"{package} {version}\n".encode())
         return total.hexdigest()
 
-    def add(self, value: Any, step: str = "") -> None:
-        """Follow an object; `step` is what a message calls it, unless it is what the walk is of."""
-        self._route += [step] if step else []
-        self._visit(value)
-        if step:
-            self._route.pop()
-
     # ---------------------------------------------------------------------------- the walk
 
-    def _note(self, *words: str) -> None:
-        said = "".join(f"{len(word)}:{word}" for word in words)
-        self._hash.update(said.encode("utf-8", "surrogatepass"))
-
-    def _visit(self, value: Any) -> None:
+    def _visit(self, value: object) -> None:
         kind = type(value)
-        if kind in _ATOMS:
-            self._note(kind.__name__, _said(value))
+        if kind in PLAIN_TYPES:
+            self._note(kind.__name__, text_of(value))
             return
-        if id(value) in self._seen:
-            self._note("again", str(self._seen[id(value)][0]))
+        if id(value) in self._visited:
+            number, _ = self._visited[id(value)]
+            self._note("again", str(number))
             return
-        # equal constants may be one object or several, as the compiler likes
+        # The compiler decides whether equal constants are one object or several.
         if kind not in (tuple, frozenset):
-            self._seen[id(value)] = len(self._seen), value
+            self._visited[id(value)] = len(self._visited), value
         if id(value) in _OPAQUE:
-            self._refuse(value, "and what that reaches cannot be followed: name it instead")
+            self._refuse(value, "and the objects that it reaches are unknown: name them instead")
         for kinds, follow in _FOLLOW:
             if isinstance(value, kinds):
                 follow(self, value)
                 return
         self._instance(value)
 
-    def _each(self, values: Iterable[Any], what: str) -> None:
-        self._note(what)
+    def _note(self, *words: str) -> None:
+        """Add words to the digest, each with its length, so that no two lists look the same."""
+        text = "".join(f"{len(word)}:{word}" for word in words)
+        self._hash.update(text.encode("utf-8", "surrogatepass"))
+
+    def _follow_items(self, values: Iterable[Any], title: str) -> None:
+        self._note(title)
         for i, value in enumerate(values):
             self.add(value, f"[{i}]")
         self._note("end")
 
-    def _named(self, values: Mapping[str, Any], step: str = ".{}") -> None:
-        """Follow values by name; their order plays no part."""
+    def _follow_by_name(self, values: Mapping[str, Any], step: str = ".{}") -> None:
+        """Follow values in the order of their names."""
         for name in sorted(values, key=str):
             self._note("name", str(name))
             self.add(values[name], step.format(name))
 
-    def _refuse(self, value: Any, why: str) -> NoReturn:
-        self._fail(f"({type(value).__name__}), {why}")
+    def _note_module(self, module: str | None) -> None:
+        """Note that a member of a module was reached."""
+        if not isinstance(module, str):
+            return
+        if is_library(module) or is_users_module(module):
+            self.modules.add(module)
+        else:
+            package, _, _ = module.partition(".")
+            self._packages.add(package)
 
-    def _fail(self, what: str) -> NoReturn:
-        steps = [step if step[0] in ".[" else f" > {step}" for step in self._route[1:]]
-        route = "".join(steps).removeprefix(" > ")
-        raise CacheError(f"{self._route[0]} takes or uses '{route}' {what}")
+    def _refuse(self, value: object, reason: str) -> NoReturn:
+        self._fail(f"({type(value).__name__}), {reason}")
 
-    def _by_name(self, kind: type) -> bool:
-        """Whether a class is told by its name: an installed one, or the library's."""
-        if not kind.__flags__ & _HEAP_TYPE:
+    def _fail(self, reason: str) -> NoReturn:
+        title, *steps = self._route
+        route = ""
+        for step in steps:
+            route += step if step.startswith((".", "[")) else f" > {step}"
+        route = route.removeprefix(" > ")
+        raise CacheError(f"{title} takes or uses '{route}' {reason}")
+
+    # ------------------------------------------------------------------ who defined an object
+
+    def _is_named_class(self, kind: type) -> bool:
+        """Return whether a class is identified by its name: it is not the user's."""
+        if not is_heap_type(kind):
             return True
-        if kind not in self._by_names:
+        if kind not in self._named_classes:
             module = kind.__module__
-            known = isinstance(module, str) and not is_own(module) and _resolved(kind)
-            self._by_names[kind] = known or _is_compiled(kind)
-        return self._by_names[kind]
+            defined_elsewhere = isinstance(module, str) and not is_users_module(module)
+            named = defined_elsewhere and is_found_by_name(kind)
+            self._named_classes[kind] = named or is_compiled(kind)
+        return self._named_classes[kind]
 
-    def _is_own(self, function: types.FunctionType) -> bool:
-        """Whether a function is the user's: it looks names up in a module of theirs."""
-        known = function.__globals__
-        if id(known) not in self._mine:
-            name = known.get("__name__")
+    def _is_users(self, function: types.FunctionType) -> bool:
+        """Return whether a function reads its globals from a module of the user."""
+        namespace = function.__globals__
+        if id(namespace) not in self._users_globals:
+            name = namespace.get("__name__")
             module = sys.modules.get(name) if isinstance(name, str) else None
-            of_module = module is not None and vars(module) is known
-            self._mine[id(known)] = is_own(str(name)) if of_module else True
-        return self._mine[id(known)]
+            if module is not None and vars(module) is namespace:
+                self._users_globals[id(namespace)] = is_users_module(str(name))
+            else:
+                self._users_globals[id(namespace)] = True
+        return self._users_globals[id(namespace)]
 
-    def _own_function(self, member: Any) -> bool:
-        """Whether a member of a class or a module is a function of the user's."""
+    def _is_users_member(self, member: Any) -> bool:
+        """Return whether a member of a class or a module is a function of the user."""
         if isinstance(member, property):
             member = member.fget
         member = getattr(member, "__func__", member)
-        return isinstance(member, types.FunctionType) and self._is_own(member)
+        return isinstance(member, types.FunctionType) and self._is_users(member)
 
     # -------------------------------------------------------------------------- containers
 
-    def _sequence(self, value: Any) -> None:
+    def _sequence(self, value: list | tuple) -> None:
         if type(value) not in (list, tuple):
             self._instance(value)
-        elif said := _all_said(value):
-            self._note(type(value).__name__, said)
+            return
+        title = type(value).__name__
+        text = text_of_sequence(value)
+        if text:
+            self._note(title, text)
         else:
-            self._each(value, type(value).__name__)
+            self._follow_items(value, title)
 
     def _dict(self, value: dict) -> None:
         if type(value) is not dict:
@@ -246,30 +248,33 @@ class Dependencies:
         if type(value) not in (set, frozenset):
             self._instance(value)
             return
-        if all(type(item) in _ATOMS for item in value):
-            self._note(type(value).__name__, *sorted(map(_said, value)), "end")
-            return
-        digests = []
-        for item in value:
-            # each from the same state: the order of a set depends on addresses
-            walk = Dependencies(self._route[0])
-            walk.modules, walk.memories, walk._packages = (
-                self.modules,
-                self.memories,
-                self._packages,
-            )
-            walk._seen = dict(self._seen)
-            walk._scanned = set(self._scanned)
-            walk._route = [*self._route, "[...]"]
-            walk._inside = self._inside
-            walk._visit(item)
-            digests.append(walk._hash.hexdigest())
-        self._note(type(value).__name__, *sorted(digests), "end")
+        if all(type(item) in PLAIN_TYPES for item in value):
+            items = [text_of(item) for item in value]
+        else:
+            items = [self._digest_of_item(item) for item in value]
+        self._note(type(value).__name__, *sorted(items), "end")
+
+    def _digest_of_item(self, item: object) -> str:
+        """Return the digest of an item of a set.
+
+        Each item is followed from the same state, because the order of a set depends on addresses.
+        """
+        walk = Dependencies(self._route[0])
+        walk.modules = self.modules
+        walk.memories = self.memories
+        walk._packages = self._packages
+        walk._visited = dict(self._visited)
+        walk._scanned_classes = set(self._scanned_classes)
+        walk._route = [*self._route, "[...]"]
+        walk._depth_in_packages = self._depth_in_packages
+        walk._visit(item)
+        return walk._hash.hexdigest()
 
     def _view(self, value: Any) -> None:
         self._note(type(value).__name__)
-        items = value.items() if isinstance(value, types.MappingProxyType) else value
-        self._each(items, "items")
+        if isinstance(value, types.MappingProxyType):
+            value = value.items()
+        self._follow_items(value, "items")
 
     def _array(self, value: np.ndarray) -> None:
         if type(value) not in (np.ndarray, np.memmap):
@@ -277,14 +282,16 @@ class Dependencies:
             return
         self._note("array", repr(value.dtype), repr((value.shape, value.strides)))
         if value.dtype.hasobject:
-            self._each(value.ravel().tolist(), "objects")
+            self._follow_items(value.ravel().tolist(), "objects")
             return
-        in_order = value.T if value.flags.f_contiguous else np.ascontiguousarray(value)
-        if value.size and value.dtype.itemsize:
-            self._hash.update(np.asarray(in_order).reshape(-1).view(np.uint8).data)
+        if value.size == 0 or value.dtype.itemsize == 0:
+            return
+        contiguous = value.T if value.flags.f_contiguous else np.ascontiguousarray(value)
+        flat = np.asarray(contiguous).reshape(-1)
+        self._hash.update(flat.view(np.uint8).data)
 
     def _scalar(self, value: np.generic) -> None:
-        if not self._by_name(type(value)):
+        if not self._is_named_class(type(value)):
             self._instance(value)
             return
         self._note("scalar", repr(value.dtype))
@@ -297,39 +304,42 @@ class Dependencies:
             self._note("stands for")
             self.add(stand_ins[function], "(cached)")
             return
-        own = self._is_own(function)
-        self._name(function.__globals__.get("__name__") if own else function.__module__)
-        if not own:
-            if not is_own(function.__module__) and _resolved(function):
-                self._note("function", function.__module__, function.__qualname__)
-                self._registered(function)
-                return
-        self._note("function", function.__name__, code_digest(function.__code__))
-        self._named(
-            {"defaults": function.__defaults__, "of keywords": function.__kwdefaults__}, "{}"
-        )
-        if function.__globals__ is vars(functools) and hasattr(function, "registry"):
-            self._registered(function, everything=True)
+        users = self._is_users(function)
+        self._note_module(function.__globals__.get("__name__") if users else function.__module__)
+        if not users and self._is_identified_by_name(function):
+            self._note("function", function.__module__, function.__qualname__)
+            self._follow_registry(function)
             return
-        self._named(vars(function))
-        self._closure(function)
-        if own:
-            self._globals(function)
+        self._note("function", function.__name__, code_digest(function.__code__))
+        defaults = {"defaults": function.__defaults__, "of keywords": function.__kwdefaults__}
+        self._follow_by_name(defaults, "{}")
+        dispatches = function.__globals__ is vars(functools) and hasattr(function, "registry")
+        if dispatches:
+            self._follow_registry(function, everything=True)
+            return
+        self._follow_by_name(vars(function))
+        self._follow_closure(function)
+        if users:
+            self._follow_globals(function)
 
-    def _registered(self, function: Any, everything: bool = False) -> None:
-        """What a function of `functools.singledispatch` calls."""
+    def _is_identified_by_name(self, function: Any) -> bool:
+        return not is_users_module(function.__module__) and is_found_by_name(function)
+
+    def _follow_registry(self, function: Any, everything: bool = False) -> None:
+        """Follow the implementations of a function of `functools.singledispatch`."""
         registry = getattr(function, "registry", None)
-        if isinstance(registry, types.MappingProxyType):
-            for kind, implementation in registry.items():
-                if everything or self._own_function(implementation):
-                    self.add(kind, "(registered)")
-                    self.add(implementation, "(registered)")
+        if not isinstance(registry, types.MappingProxyType):
+            return
+        for kind, implementation in registry.items():
+            if everything or self._is_users_member(implementation):
+                self.add(kind, "(registered)")
+                self.add(implementation, "(registered)")
 
-    def _closure(self, function: types.FunctionType) -> None:
+    def _follow_closure(self, function: types.FunctionType) -> None:
         rebinds = lookups(function.__code__).rebinds
         cells = function.__closure__ or ()
         for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
-            if name in rebinds and self._is_own(function):
+            if name in rebinds and self._is_users(function):
                 self._route.append(name)
                 self._fail(f"and assigns it anew in {function.__name__}: return it instead")
             self._note("variable", name)
@@ -343,61 +353,68 @@ class Dependencies:
             return
         self._visit(content)
 
-    def _globals(self, function: types.FunctionType) -> None:
-        found: Lookups = lookups(function.__code__)
-        for name in sorted(found.writes):
+    def _follow_globals(self, function: types.FunctionType) -> None:
+        """Follow the globals that a function reads, and the modules that it imports."""
+        reads = lookups(function.__code__)
+        for name in sorted(reads.writes):
             self._route.append(name)
             self._fail(f"and assigns this global in {function.__name__}: return it instead")
-        known = function.__globals__
+        namespace = function.__globals__
         built_in = function.__builtins__  # type: ignore[attr-defined]
-        for name in sorted(found.names):
+        for name in sorted(reads.names):
             self._note("global", name)
-            if name in known:
-                self._read(known[name], name, found.names[name])
+            if name in namespace:
+                self._global(namespace[name], name, reads.names[name])
             elif name in built_in:
                 self.add(built_in[name], name)
             else:
                 self._note("missing")
-        for level, name, names in found.imports:
-            self._import("." * level + name, names, known.get("__package__"))
+        for level, name, names in reads.imports:
+            self._import("." * level + name, names, namespace.get("__package__"))
 
-    def _read(self, value: Any, name: str, chains: set[tuple[str, ...] | bool]) -> None:
-        """Follow a global; of a module, only what is read of it."""
-        if isinstance(value, types.ModuleType) and True not in chains:
-            for chain in sorted(chain for chain in chains if isinstance(chain, tuple)):
-                self._through(value, name, chain)
-        else:
+    def _global(self, value: object, name: str, chains: set[tuple[str, ...] | bool]) -> None:
+        """Follow a global; if it is a module, only the attributes that are read."""
+        if not isinstance(value, types.ModuleType) or True in chains:
             self.add(value, name)
+            return
+        for chain in sorted(chain for chain in chains if isinstance(chain, tuple)):
+            self._follow_attributes(value, name, chain)
 
-    def _through(self, module: types.ModuleType, name: str, chain: tuple[str, ...]) -> None:
-        """Follow ``module.a.b``."""
+    def _follow_attributes(
+        self, module: types.ModuleType, name: str, chain: tuple[str, ...]
+    ) -> None:
+        """Follow ``module.a.b``, given the chain ``("a", "b")``."""
         value: Any = module
-        for i, attribute in enumerate(chain):
-            self._name(value.__name__)
-            self._note("of module", value.__name__, attribute)
-            own = is_own(value.__name__)
+        step = name
+        for attribute in chain:
+            module_name = value.__name__
+            self._note_module(module_name)
+            self._note("of module", module_name, attribute)
             value = getattr(value, attribute, _MISSING)
-            step = ".".join([name, *chain[: i + 1]])
+            step = f"{step}.{attribute}"
             if value is _MISSING:
                 return
             if not isinstance(value, types.ModuleType):
-                self._member(value, step, own)
+                if is_users_module(module_name) or self._is_followed_in_packages(value):
+                    self.add(value, step)
                 return
         self.add(value, step)
 
-    def _member(self, value: Any, step: str, own: bool) -> None:
-        """Follow what is read of a module; of an installed one, what does not belong to it."""
+    def _is_followed_in_packages(self, value: object) -> bool:
+        """Return whether a member of an installed module is followed.
+
+        The version of the package identifies its constants and instances, but not objects that the
+        user has put into it.
+        """
         followed = type | types.FunctionType | np.ufunc | functools.partial
-        if (
-            own
-            or type(value) in _ATOMS
+        return (
+            type(value) in PLAIN_TYPES
             or id(value) in _OPAQUE
             or isinstance(value, followed)
             or isinstance(getattr(value, "__self__", None), _GENERATORS)
-            or self._own_function(value)
-            or not self._by_name(type(value))
-        ):
-            self.add(value, step)
+            or self._is_users_member(value)
+            or not self._is_named_class(type(value))
+        )
 
     def _import(self, name: str, names: tuple[str, ...], package: Any) -> None:
         """Follow an import statement inside a function."""
@@ -406,37 +423,28 @@ class Dependencies:
         except ImportError:
             return
         self._note("import", name)
-        if name not in sys.modules and is_own_file(name):
+        if name not in sys.modules and is_users_file(name):
             try:
                 importlib.import_module(name)
-            except Exception as error:  # as it will when the function is called
+            except Exception as error:  # The call of the function will fail in the same way.
                 self._note("fails", type(error).__name__)
         module = sys.modules.get(name)
         if module is None:
-            self._name(name)
+            self._note_module(name)
         elif names and "*" not in names:
             for attribute in sorted(names):
-                self._through(module, name, (attribute,))
+                self._follow_attributes(module, name, (attribute,))
         else:
             self.add(module, name)
 
     def _module(self, module: types.ModuleType) -> None:
         self._note("module", module.__name__)
-        self._name(module.__name__)
-        if is_own(module.__name__):
-            members = {name: v for name, v in vars(module).items() if not name.startswith("__")}
-            self._named(members)
+        self._note_module(module.__name__)
+        if is_users_module(module.__name__):
+            members = vars(module).items()
+            self._follow_by_name({n: value for n, value in members if not n.startswith("__")})
 
-    def _name(self, module: str | None) -> None:
-        """Note that something of a module was reached."""
-        if not isinstance(module, str):
-            return
-        if is_library(module) or is_own(module):
-            self.modules.add(module)
-        else:
-            self._packages.add(module.partition(".")[0])
-
-    def _bound(self, method: types.MethodType) -> None:
+    def _bound_method(self, method: types.MethodType) -> None:
         self._note("method")
         self.add(method.__func__, ".__func__")
         self.add(method.__self__, ".__self__")
@@ -444,11 +452,12 @@ class Dependencies:
     def _built_in(self, function: Any) -> None:
         owner = function.__self__
         self._note("built in", function.__name__)
-        if isinstance(owner, types.ModuleType) or owner is None:
-            self._note(str(getattr(function, "__module__", "")))
-            self._name(getattr(function, "__module__", None))
-        else:
+        if owner is not None and not isinstance(owner, types.ModuleType):
             self.add(owner, ".__self__")
+            return
+        module = getattr(function, "__module__", None)
+        self._note(str(module or ""))
+        self._note_module(module)
 
     def _descriptor(self, descriptor: Any) -> None:
         self._note(type(descriptor).__name__, descriptor.__name__)
@@ -457,10 +466,10 @@ class Dependencies:
     def _property(self, member: property) -> None:
         self._note("property")
         self.add(type(member), "(class)")
-        self._named({"fget": member.fget, "fset": member.fset, "fdel": member.fdel})
-        self._named(getattr(member, "__dict__", {}))
+        self._follow_by_name({"fget": member.fget, "fset": member.fset, "fdel": member.fdel})
+        self._follow_by_name(getattr(member, "__dict__", {}))
 
-    def _wrapped_method(self, member: Any) -> None:
+    def _static_or_class_method(self, member: Any) -> None:
         self.add(type(member), "(class)")
         self.add(member.__func__, ".__func__")
 
@@ -470,8 +479,9 @@ class Dependencies:
         self.add(member.func, ".func")
 
     def _memory(self, function: Any) -> None:
-        self._name(function.__module__)
-        if not is_own(function.__module__) and _resolved(function):
+        """Follow a function with `functools.cache`."""
+        self._note_module(function.__module__)
+        if self._is_identified_by_name(function):
             self._note("function", function.__module__, function.__qualname__)
             return
         self.memories.append(function)
@@ -479,86 +489,109 @@ class Dependencies:
         self.add(function.__wrapped__, ".__wrapped__")
 
     def _ufunc(self, function: np.ufunc) -> None:
-        homes = [np, sys.modules.get("scipy.special")]
-        if not any(getattr(home, function.__name__, None) is function for home in homes):
-            self._refuse(function, "whose function cannot be seen: use np.vectorize, or a function")
+        packages = [np, sys.modules.get("scipy.special")]
+        if not any(getattr(home, function.__name__, None) is function for home in packages):
+            remedy = "use np.vectorize, or a function"
+            self._refuse(function, f"whose Python function is hidden: {remedy}")
         self._note("ufunc", function.__name__)
         self._packages.update(("numpy", "scipy"))
 
     def _vectorized(self, function: np.vectorize) -> None:
-        settings = {name: v for name, v in vars(function).items() if name != "_ufunc"}
+        settings = dict(vars(function))
+        settings.pop("_ufunc", None)
         settings.pop("__doc__", None)
         self._note("vectorized")
         self.add(type(function), "(class)")
-        self._named(settings)
+        self._follow_by_name(settings)
 
     def _code(self, code: types.CodeType) -> None:
         self._note("code", code_digest(code))
 
-    # ------------------------------------------------------------------ classes, instances
+    # ------------------------------------------------------------------------------ classes
 
     def _class(self, kind: type) -> None:
-        self._name(kind.__module__)
-        if self._by_name(kind):
+        self._note_module(kind.__module__)
+        if self._is_named_class(kind):
             self._note("class", str(kind.__module__), kind.__qualname__)
-            self._put_into(kind)
+            self._follow_changes(kind)
             return
         self._note("class", kind.__name__)
         self.add(type(kind), "(metaclass)")
-        self._each(kind.__bases__, "bases")
-        self._named({name: v for name, v in vars(kind).items() if name not in _APART})
+        self._follow_items(kind.__bases__, "bases")
+        members = vars(kind).items()
+        self._follow_by_name({n: v for n, v in members if n not in MEMBERS_WITHOUT_MEANING})
 
-    def _put_into(self, kind: type) -> None:
-        """Follow constants, and functions of the user's put into a class that is not theirs."""
+    def _follow_changes(self, kind: type) -> None:
+        """Follow what a user may have changed in a class: its constants, and their functions."""
         for base in kind.__mro__:
-            if base in self._scanned or not base.__flags__ & _HEAP_TYPE:
+            if base in self._scanned_classes or not is_heap_type(base):
                 continue
-            self._scanned.add(base)
-            self._name(base.__module__)
-            for name, member in [*vars(base).items()]:
-                if type(member) in _ATOMS:
-                    if name not in _APART:
-                        self._note(name, _said(member))
-                elif self._own_function(member):
+            self._scanned_classes.add(base)
+            self._note_module(base.__module__)
+            for name, member in list(vars(base).items()):
+                if type(member) in PLAIN_TYPES:
+                    if name not in MEMBERS_WITHOUT_MEANING:
+                        self._note(name, text_of(member))
+                elif self._is_users_member(member):
                     self.add(member, f".{name}")
 
-    def _instance(self, value: Any) -> None:
-        kind = type(value)
-        if value is np.random.mtrand._rand and self._inside:
-            self._note("NumPy's generator")  # every distribution of SciPy names it
+    # ---------------------------------------------------------------------------- instances
+
+    def _instance(self, value: object) -> None:
+        if value is np.random.mtrand._rand and self._depth_in_packages:
+            self._note("NumPy's generator")  # Every distribution of SciPy refers to it.
             return
-        own = not self._by_name(kind)
-        self._refuse_use(value, own)
+        kind = type(value)
+        users = not self._is_named_class(kind)
+        self._refuse_changing(value, users)
         self._note("instance")
         self.add(kind, "(class)")
-        if not own:
-            self._inside += 1
-            self._reduced(value)
-            self._inside -= 1
+        if users:
+            self._users_instance(value)
             return
-        mro = kind.__mro__
-        altered = any(_pickles(b) for b in mro if not self._by_name(b))
-        provided = any(_pickles(b) for b in mro if self._by_name(b) and b.__flags__ & _HEAP_TYPE)
-        hidden = [b for b in mro if not b.__flags__ & _HEAP_TYPE and b not in _LAYOUTS]
-        if altered or not provided:
-            self._each(_payload(value), "holds")
-            self._named(_attributes(value))
-        if not altered and (provided or hidden):
-            self._reduced(value)
-        elif hidden:
-            self._refuse(value, f"which hides what {hidden[0].__name__} holds: pass plain values")
+        self._depth_in_packages += 1
+        self._follow_pickle(value)
+        self._depth_in_packages -= 1
 
-    def _refuse_use(self, value: Any, own: bool) -> None:
+    def _users_instance(self, value: object) -> None:
+        """Follow an instance of a class of the user.
+
+        Its content and its attributes are followed, and also what a base class from a package would
+        pickle. A user's own pickling methods are not called: they may leave attributes out.
+        """
+        bases = type(value).__mro__
+        users_bases = [base for base in bases if not self._is_named_class(base)]
+        package_bases = [base for base in bases if self._is_named_class(base)]
+        hiding = [
+            base
+            for base in package_bases
+            if not is_heap_type(base) and base not in TYPES_WITH_KNOWN_CONTENT
+        ]
+        users_pickling = any(defines_pickling(base) for base in users_bases)
+        package_pickling = any(
+            defines_pickling(base) for base in package_bases if is_heap_type(base)
+        )
+        if users_pickling or not package_pickling:
+            self._follow_items(content_of(value), "holds")
+            self._follow_by_name(attributes_of(value))
+        if not users_pickling and (package_pickling or hiding):
+            self._follow_pickle(value)
+        elif hiding:
+            base = hiding[0].__name__
+            self._refuse(value, f"which hides the content of {base}: pass plain values")
+
+    def _refuse_changing(self, value: object, users: bool) -> None:
+        """Refuse an object that its use changes."""
         if isinstance(value, _GENERATORS) or getattr(value, "changes_with_use", False) is True:
             self._refuse(value, "which changes with use: pass a seed, or plain values")
-        if isinstance(value, Iterator) and not own:
-            self._refuse(value, "which is used up: pass a list, or what it is made of")
+        if isinstance(value, Iterator) and not users:
+            self._refuse(value, "which is used up: pass a list, or the values behind it")
         if isinstance(value, weakref.ref):
-            self._refuse(value, "which may go: pass what it refers to")
+            self._refuse(value, "whose target may disappear: pass the target")
 
-    def _reduced(self, value: Any) -> None:
-        """Follow what a pickle of an object would hold."""
-        if hasattr(value, "detach") and hasattr(value, "__array__"):  # a tensor of PyTorch
+    def _follow_pickle(self, value: Any) -> None:
+        """Follow the parts that a pickle of an object would contain."""
+        if hasattr(value, "detach") and hasattr(value, "__array__"):  # A tensor of PyTorch.
             self._note(str(value.device), str(value.requires_grad))
             self.add(np.asarray(value.detach().cpu()), "(array)")
             return
@@ -566,55 +599,23 @@ class Dependencies:
         try:
             parts = reduce(value) if reduce else value.__reduce_ex__(4)
         except Exception as error:
-            self._refuse(value, f"which cannot be followed ({error}): pass what is needed of it")
+            remedy = "pass the values that are needed of it"
+            self._refuse(value, f"which cannot be followed ({error}): {remedy}")
         if isinstance(parts, str):
             self._note("global", str(getattr(value, "__module__", "")), parts)
             return
-        made, arguments, state, items, pairs = (*parts, None, None, None)[:5]
-        self.add(made, "(made by)")
-        self._each(arguments, "arguments")
+        constructor, arguments, state, items, pairs = (*parts, None, None, None)[:5]
+        self.add(constructor, "(made by)")
+        self._follow_items(arguments, "arguments")
         if type(state) is dict and all(type(name) is str for name in state):
-            self._named(state)
+            self._follow_by_name(state)
         else:
             self.add(state, "(state)")
-        self._each(items or (), "items")
-        self._each(pairs or (), "pairs")
+        self._follow_items(items or (), "items")
+        self._follow_items(pairs or (), "pairs")
 
 
-def _pickles(kind: type) -> bool:
-    return any(name in vars(kind) for name in _PICKLING)
-
-
-def _attributes(value: Any) -> dict[str, Any]:
-    """An instance's attributes: those in its ``__dict__``, and those in slots."""
-    found = dict(getattr(value, "__dict__", {}))
-    for kind in type(value).__mro__:
-        for name, member in vars(kind).items():
-            if isinstance(member, types.MemberDescriptorType):
-                try:
-                    found[f"{kind.__name__}.{name}"] = member.__get__(value)
-                except AttributeError:  # has no value
-                    continue
-    return found
-
-
-def _said(value: Any) -> str:
-    try:
-        return repr(value)
-    except ValueError:  # an integer of more than 4300 digits
-        return hex(value)
-
-
-def _all_said(values: list | tuple) -> str:
-    """All of a sequence of plain values as one text; empty if one is not plain, or very long."""
-    if all(type(value) in _ATOMS for value in values):
-        try:
-            return repr(values)
-        except ValueError:
-            return ""
-    return ""
-
-
+#: The method that follows each kind of object; `_instance` follows all others.
 _FOLLOW: tuple[tuple[Any, Callable[[Dependencies, Any], None]], ...] = (
     (types.FunctionType, Dependencies._function),
     (type, Dependencies._class),
@@ -624,11 +625,11 @@ _FOLLOW: tuple[tuple[Any, Callable[[Dependencies, Any], None]], ...] = (
     (np.ndarray, Dependencies._array),
     (np.generic, Dependencies._scalar),
     (types.ModuleType, Dependencies._module),
-    (types.MethodType, Dependencies._bound),
+    (types.MethodType, Dependencies._bound_method),
     ((types.BuiltinFunctionType, types.MethodWrapperType), Dependencies._built_in),
     (_DESCRIPTORS, Dependencies._descriptor),
     (property, Dependencies._property),
-    ((staticmethod, classmethod), Dependencies._wrapped_method),
+    ((staticmethod, classmethod), Dependencies._static_or_class_method),
     (functools.cached_property, Dependencies._cached_property),
     (functools._lru_cache_wrapper, Dependencies._memory),
     (types.CellType, Dependencies._cell),

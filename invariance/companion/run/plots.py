@@ -1,21 +1,26 @@
-"""What many figures draw: a curve with its errors, rows of a table, measured values as ticks."""
+"""Drawings of many figures: curves with errors, rows of a table, measured values as ticks."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
+from numpy.typing import ArrayLike, NDArray
 
 from ..words import without_tex
 from .style import label_ends, look, shades
 
 
-def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any) -> Any:
-    """Draw a mean against x in the method's colour and marker, with bars of two standard errors.
+def curve(
+    axes: Axes, x: Any, y: ArrayLike, method: str, error: ArrayLike | None = None, **style: Any
+) -> NDArray[np.float64]:
+    """Draw means against x with bars of two standard errors, and return the means, shape (k,).
 
     `y` holds the means, of shape (k,), with standard errors in `error`, or the samples themselves,
-    of shape (repetitions, k). `how` goes to matplotlib's ``errorbar``: ``label``, ``color``,
-    ``linestyle``, ``marker``. The means, of shape (k,).
+    of shape (repetitions, k). Colour and marker are the method's. `style` goes to matplotlib's
+    ``errorbar``: ``label``, ``color``, ``linestyle``, ``marker``.
 
     >>> from matplotlib.figure import Figure
     >>> curve(Figure().subplots(), [10, 20], [[1.0, 2.0], [3.0, 4.0]], "haar", label="Haar")
@@ -23,16 +28,21 @@ def curve(axes: Any, x: Any, y: Any, method: str, error: Any = None, **how: Any)
     """
     mean = np.asarray(y, dtype=float)
     if mean.ndim == 2:
-        mean, error = mean.mean(axis=0), mean.std(axis=0, ddof=1) / np.sqrt(len(mean))
-    bars: Any = None if error is None else 2 * np.asarray(error, dtype=float)
-    if bars is not None and axes.get_yscale() == "log":
-        bars = [np.minimum(bars, 0.9 * mean), bars]  # no bar down to zero
-    axes.errorbar(x[: len(mean)], mean, bars, **(look(method)._asdict() | how))
+        samples = mean
+        mean = samples.mean(axis=0)
+        error = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    bars: Any = None
+    if error is not None:
+        bars = 2 * np.asarray(error, dtype=float)
+        if axes.get_yscale() == "log":
+            bars = [np.minimum(bars, 0.9 * mean), bars]  # No bar may reach zero.
+    method_style = look(method)._asdict()
+    axes.errorbar(x[: len(mean)], mean, bars, **(method_style | style))
     return mean
 
 
 def panel(
-    axes: Any,
+    axes: Axes,
     x: Sequence[Any],
     curves: Mapping[str, tuple],
     *,
@@ -40,12 +50,13 @@ def panel(
     ends: float | None = 0.35,
     **labels: Any,
 ) -> None:
-    """Draw curves over the same x, each with its words at its end.
+    """Draw curves over the same x, each with its label at its end.
 
-    `curves` maps words to ``(method, y)`` or ``(method, y, how)``, as of `curve`; ``how["x"]``
-    replaces `x`; one with fewer values ends earlier. `log` says which axes are logarithmic ("x",
-    "y", "xy"), `ends` how much room the words take at the right (None leaves them to the caller).
-    `labels` go to ``axes.set``: ``xlabel``, ``ylabel``, ``title``, ``ylim``.
+    `curves` maps labels to ``(method, y)`` or ``(method, y, style)``, arguments of `curve`;
+    ``style["x"]`` replaces `x`, and a curve with fewer values ends earlier. `log` names the
+    logarithmic axes ("x", "y", "xy"). `ends` is the share of the width that the labels take at the
+    right; None draws no labels. `labels` go to ``axes.set``: ``xlabel``, ``ylabel``, ``title``,
+    ``ylim``.
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
@@ -53,10 +64,12 @@ def panel(
     >>> [text.get_text() for text in axes.texts], axes.get_xscale()
     (['plain', 'Haar'], 'log')
     """
-    axes.set(**{f"{axis}scale": "log" for axis in log})
-    for label, (method, y, *more) in curves.items():
-        how = {"x": x, **(more[0] if more else {})}
-        curve(axes, how.pop("x"), y, method, label=label, **how)
+    for axis in log:
+        axes.set(**{f"{axis}scale": "log"})
+    for label, (method, y, *styles) in curves.items():
+        style = dict(styles[0]) if styles else {}
+        curve_x = style.pop("x", x)
+        curve(axes, curve_x, y, method, label=label, **style)
     ticks(axes, x)
     axes.set(**labels)
     if ends is not None:
@@ -64,15 +77,15 @@ def panel(
 
 
 def rows(
-    axes: Any,
+    axes: Axes,
     scores: Iterable[Any] | Mapping[str, Any],
     methods: Iterable[str],
     paper: Sequence[Any] = (),
 ) -> None:
     """Draw one row for each score, the first on top, and the paper's values as stars.
 
-    `scores` are pairs of a mean and its standard error; the keys of a mapping are written beside
-    the rows. `methods` give colours and markers, `paper` holds printed values, or None, by row.
+    `scores` are pairs of a mean and its standard error; if they are a mapping, its keys label the
+    rows. `methods` give colours and markers; `paper` holds one printed value, or None, per row.
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
@@ -80,20 +93,27 @@ def rows(
     >>> described(axes.figure)
     'Haar 97, raw 96.'
     """
-    at, pairs = -1, list(scores.values() if isinstance(scores, Mapping) else scores)
-    for at, ((mean, error), method) in enumerate(zip(pairs, methods, strict=True)):
-        axes.errorbar(mean, at, xerr=2 * error, linestyle="none", **look(method)._asdict())
+    labels = []
+    if isinstance(scores, Mapping):
+        labels = list(scores)
+        scores = scores.values()
+    pairs = list(scores)
+    for i, ((mean, error), method) in enumerate(zip(pairs, methods, strict=True)):
+        axes.errorbar(mean, i, xerr=2 * error, linestyle="none", **look(method)._asdict())
     for i, value in enumerate(paper):
         if value is not None:
             axes.plot(value, i, linestyle="none", zorder=1, **look("published")._asdict())
-    if isinstance(scores, Mapping):
-        axes.set_yticks(range(len(scores)), list(scores))
-        axes.rows = [f"{label} {mean:.3g}" for label, (mean, _) in scores.items()]  # `described`
-    axes.set_ylim(at + 0.6, -0.6)
+    if labels:
+        axes.set_yticks(range(len(labels)), labels)
+        # `described` reads this attribute.
+        axes.rows = [  # type: ignore[attr-defined]
+            f"{label} {mean:.3g}" for label, (mean, _) in zip(labels, pairs, strict=True)
+        ]
+    axes.set_ylim(len(pairs) - 0.4, -0.6)
 
 
-def ticks(axes: Any, values: Sequence[Any], most: int = 6) -> None:
-    """Label the measured values themselves on the horizontal axis, every other one of many.
+def ticks(axes: Axes, values: Sequence[Any], most: int = 6) -> None:
+    """Label measured values on the horizontal axis, at most `most` of them.
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
@@ -101,26 +121,32 @@ def ticks(axes: Any, values: Sequence[Any], most: int = 6) -> None:
     >>> [label.get_text() for label in axes.get_xticklabels()]
     ['100', '1,000']
     """
-    shown = list(values)[:: -(-len(values) // most)]
-    axes.set_xticks(shown, [f"{v:,.3g}" if isinstance(v, float) else f"{v:,}" for v in shown])
+    step = -(-len(values) // most)
+    labelled = list(values)[::step]
+    axes.set_xticks(labelled, [_tick_label(value) for value in labelled])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
+def _tick_label(value: Any) -> str:
+    return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}"
+
+
 def family(method: str, values: Mapping[str, Any]) -> dict[str, tuple[str, Any, dict[str, str]]]:
-    """Entries for `panel`, one for each value of a parameter: shades of one method, own markers.
+    """Return curves for `panel`, one for each value of a parameter, in shades of one method.
 
     >>> family("raw", {"few": [1.0], "many": [2.0]})["many"]
     ('raw', [2.0], {'color': '#414141', 'marker': 's'})
     """
-    looks = zip(shades(method, len(values)), "os^Dvphd", strict=False)
-    return {
-        label: (method, y, {"color": color, "marker": marker})
-        for (label, y), (color, marker) in zip(values.items(), looks, strict=True)
-    }
+    colors = shades(method, len(values))
+    markers = "os^Dvphd"
+    curves = {}
+    for i, (label, y) in enumerate(values.items()):
+        curves[label] = (method, y, {"color": colors[i], "marker": markers[i]})
+    return curves
 
 
-def described(figure: Any) -> str:
-    """What a figure shows: titles, axes, values of `rows`, where labelled curves start and end.
+def described(figure: Figure) -> str:
+    """Describe a figure in words: titles, axes, values of `rows`, starts and ends of curves.
 
     >>> from matplotlib.figure import Figure
     >>> figure = Figure()
@@ -130,15 +156,29 @@ def described(figure: Any) -> str:
     >>> described(figure)
     'Apart: error against size; Haar from 1 to 0.5.'
     """
-    said = [figure.get_suptitle()]
+    sentences = [figure.get_suptitle()]
     for axes in figure.axes:
-        words = " against ".join(filter(None, [axes.get_ylabel(), axes.get_xlabel()]))
-        ends = list(getattr(axes, "rows", []))
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            line = getattr(handle, "lines", [handle])[0]
-            y = np.asarray(getattr(line, "get_ydata", list)(), dtype=float)
-            y = y[np.isfinite(y)]
-            ends.append(f"{label} from {y[0]:.3g} to {y[-1]:.3g}" if len(y) > 1 else label)
-        words = ": ".join(filter(None, [axes.get_title(), words]))
-        said.append("; ".join(filter(None, [words, ", ".join(ends)])))
-    return " ".join(without_tex(". ".join(filter(None, said))).split()) + "."
+        sentences.append(_axes_in_words(axes))
+    text = ". ".join(sentence for sentence in sentences if sentence)
+    return " ".join(without_tex(text).split()) + "."
+
+
+def _axes_in_words(axes: Axes) -> str:
+    names = " against ".join(filter(None, [axes.get_ylabel(), axes.get_xlabel()]))
+    head = ": ".join(filter(None, [axes.get_title(), names]))
+    content = list(getattr(axes, "rows", []))
+    handles, labels = axes.get_legend_handles_labels()
+    for handle, label in zip(handles, labels, strict=True):
+        content.append(_curve_in_words(handle, str(label)))
+    return "; ".join(filter(None, [head, ", ".join(content)]))
+
+
+def _curve_in_words(handle: Any, label: str) -> str:
+    line = getattr(handle, "lines", [handle])[0]
+    if not hasattr(line, "get_ydata"):
+        return label
+    y = np.asarray(line.get_ydata(), dtype=float)
+    y = y[np.isfinite(y)]
+    if len(y) < 2:
+        return label
+    return f"{label} from {y[0]:.3g} to {y[-1]:.3g}"

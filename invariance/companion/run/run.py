@@ -1,10 +1,9 @@
-"""`Run`: what a notebook uses to emit figures, tables, claims and timings with provenance."""
+"""`Run` records the figures, tables, claims and timings of a notebook, with their provenance."""
 
 import base64
 import html
 import os
 import re
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
@@ -22,11 +21,10 @@ from ...core.extras import need
 from ...core.parameters import ParameterError
 from ...datasets.dataset import withholding
 from ..clock import WorkingClock
-from ..drawing import Drawings
 from ..errors import NotebookError, RecordError
 from ..files import can_read_yaml, file_digest, read_json, read_text, write_bytes, write_json
-from ..imports import imported
-from ..ledger.claims import load_ledger
+from ..ledger.claims import Ledger, load_ledger
+from ..ledger.drawing import Drawings
 from ..ledger.registration import owners_edition, statement_digest
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
@@ -35,8 +33,11 @@ from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
 from ..words import without_tex
 from . import style
-from .cache import Code, cached
+from .cache import cached
 from .choosing import Stages, plain
+from .code import Code
+from .display import shell, show, show_markdown
+from .imports import imported
 from .plots import described
 from .recording import record
 from .style import to_png, unreadable_formula
@@ -49,21 +50,21 @@ T = TypeVar("T")
 
 
 class Run(Stages):
-    """One execution of a notebook: everything that it emits goes through here.
+    """One execution of a notebook, which records everything that the notebook emits.
 
-    Results are in `folder` after every call, written whole: the runner's in a `batch` run; in
-    Jupyter, plain papermill or a script ``build/interactive/<profile>/<paper>/<name>/``.
+    The results are in `folder` after every call. In a batch run the runner chooses this folder; in
+    Jupyter, plain papermill or a script it is ``build/interactive/<profile>/<paper>/<name>/``.
 
     Parameters
     ----------
     notebook : str
-        ``<paper>/<name>``; a `NotebookError` where it is malformed.
+        ``<paper>/<name>``; anything else raises a `NotebookError`.
     profile : {"quick", "full"}
-        The attribute `quick` says which.
+        The attribute `quick` is True for the first one.
     seed : int
-        Of `rng`, a generator. While settings are chosen it is 0, whatever is given.
+        The seed of the generator `rng`. While settings are chosen, it is 0.
     chooses : bool
-        Whether settings are chosen here: test data are then withheld until `measure` is called.
+        Whether settings are chosen here. Test data are then withheld until `measure` is called.
     **parameters
         The further names of the notebook's parameters cell, to be recorded with the results.
         ``seeds``, a list of whole numbers, becomes the attribute `seeds`, else ``(seed,)``.
@@ -73,7 +74,7 @@ class Run(Stages):
         run = Run("miller1999/figure1", profile=profile, seed=seed, n_sensors=n_sensors)
     """
 
-    # a cached function must not use one
+    #: Cached functions must not use a `Run`.
     changes_with_use = True
 
     def __init__(
@@ -90,184 +91,227 @@ class Run(Stages):
         if profile not in PROFILES:
             raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
         seeds = parameters.get("seeds", [seed])
-        for each in (seed, *seeds):
-            if isinstance(each, bool) or not isinstance(each, int | np.integer) or each < 0:
-                raise ParameterError(f"seed={each!r}: expected a whole number >= 0")
+        _check_seeds([seed, *seeds])
         self._paths = Paths.find(alone=True)
         super().__init__(self._paths, notebook, profile, seeds, chooses)
-        self.profile, self.quick, self.seed = profile, profile == "quick", self.seeds[0]
+        self.profile = profile
+        self.quick = profile == "quick"
+        self.seed = self.seeds[0]
         self.rng = np.random.default_rng(self.seed)
-        # far from any project there is no ledger, and nothing is judged
-        here = self._paths.notebooks.is_dir() and can_read_yaml()
-        self._ledger = load_ledger(self._paths.ledger) if here else None
-        batch = os.environ.get("INVARIANCE_RUN_DIR")
-        self.batch = batch is not None
-        self.folder = Path(batch) if batch else self._paths.interactive(notebook, profile)
-        given = {"profile": profile, "seed": self.seed, **parameters}
-        own = {name: plain(value, name, ParameterError) for name, value in given.items()}
-        code = {"code": code_version(self._paths.root), "packages": package_versions()}
-        code["edition"] = owners_edition(self._paths)
-        started = datetime.now(UTC)
-        self._clock = WorkingClock().keep_looking()
-        if (shell := _shell()) is not None:
-            self._clock.follow_cells(shell)
+        # Without a project there is no ledger, and claims are not judged.
+        self._ledger: Ledger | None = None
+        if self._paths.notebooks.is_dir() and can_read_yaml():
+            self._ledger = load_ledger(self._paths.ledger)
+        batch_folder = os.environ.get("INVARIANCE_RUN_DIR")
+        self.batch = batch_folder is not None
+        self.folder = self._paths.interactive(notebook, profile)
+        if batch_folder:
+            self.folder = Path(batch_folder)
+
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
-        self._spared: dict[str, float] = {}
-        same = {"seed": self.seed, "parameters": own}
-        self._results: dict[str, Any] = {
-            **{"schema": RESULTS_SCHEMA, "notebook": notebook, "profile": profile, **same},
-            **{"claims": self._claims, "says": []},
-            "provenance": {**code, **same, "data": self._data},
-            "volatile": {"started": started.isoformat(timespec="seconds"), "timings": {}},
-        }
-        if _shell() is None:
+        self._cached_seconds: dict[str, float] = {}
+        self._clock = _started_clock()
+        self._results = self._first_results(parameters)
+        if shell() is None:
             matplotlib.use("Agg")
         style.use()
-        files = {"settings": self._paths.settings(notebook), "claims": self._paths.ledger}
-        self._read = {name: file_digest(path) for name, path in files.items()}
+        self._digests_read = {
+            "settings": file_digest(self._paths.settings(notebook)),
+            "claims": file_digest(self._paths.ledger),
+        }
         self._write()
+
+    def _first_results(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the content of ``results.json`` before anything is recorded."""
+        named = {"profile": self.profile, "seed": self.seed, **parameters}
+        plain_parameters = {
+            name: plain(value, name, ParameterError) for name, value in named.items()
+        }
+        provenance = {
+            "code": code_version(self._paths.root),
+            "packages": package_versions(),
+            "edition": owners_edition(self._paths),
+            "seed": self.seed,
+            "parameters": plain_parameters,
+            "data": self._data,
+        }
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        return {
+            "schema": RESULTS_SCHEMA,
+            "notebook": self.notebook,
+            "profile": self.profile,
+            "seed": self.seed,
+            "parameters": plain_parameters,
+            "claims": self._claims,
+            "says": [],
+            "provenance": provenance,
+            "volatile": {"started": started, "timings": {}},
+        }
 
     def figure(
         self, figure: Figure, name: str, *, alt: str | None = None, caption: str = ""
     ) -> None:
         """Save a figure as PNG, show it with its alternative text, and close it.
 
-        `alt` says what the figure shows, for those who do not see it; as a rule it is `described`.
-        Formulas in it are read as words and signs.
-        `name` is that of the file, without ending; `caption` is Markdown, with formulas in dollars.
-        Raises `RecordError` for a bad name, a formula that matplotlib cannot read or, in a batch
-        run, a name used before.
+        `name` is the file's name without its ending. `alt` describes the figure for readers who
+        cannot see it; by default, `described` writes it. Formulas in it are turned into words and
+        signs. `caption` is Markdown, with formulas in dollars.
+
+        Raises `RecordError` for a bad name, for a formula that matplotlib cannot read and, in a
+        batch run, for a name used before.
         """
         self._new_name("figure", name, self._figures)
         if not isinstance(figure, Figure):
             raise RecordError(f"figure {name!r}: expected a matplotlib Figure, got {figure!r:.60}")
-        alt = " ".join((described(figure) if alt is None else without_tex(alt)).split())
-        if not alt.strip(" ."):
-            raise RecordError(f"figure {name!r}: alt is empty; say what the figure shows")
-        file = f"{name}.png"
-        try:
-            png = to_png(figure)
-        except ValueError as error:
-            if (words := unreadable_formula(figure)) is None:
-                raise
-            what = f"figure {name!r}: matplotlib cannot read a formula in the text {words!r}"
-            raise RecordError(f"{what}; a plain dollar is written \\$") from error
+        text = described(figure) if alt is None else without_tex(alt)
+        alt_text = " ".join(text.split())
+        if not alt_text.strip(" ."):
+            raise RecordError(f"figure {name!r}: alt is empty; describe what the figure shows")
+        png = _png_of(figure, name)
         plt.close(figure)
+        file = f"{name}.png"
         write_bytes(self.folder / file, png)
-        drawn = self._drawing(name)
-        described_as = {"alt": alt, "caption": caption}
-        self._figures[name] = {"name": name, "files": [file], "drawn": drawn} | described_as
+        self._figures[name] = {
+            "name": name,
+            "files": [file],
+            "drawn": self._drawing_digest(name),
+            "alt": alt_text,
+            "caption": caption,
+        }
         self._write()
-        shown = {"image/png": base64.b64encode(png).decode(), "text/plain": f"Figure {name}: {alt}"}
-        _display(shown, {"figure": name}, alt)
-        _markdown(caption)
+        bundle = {
+            "image/png": base64.b64encode(png).decode(),
+            "text/plain": f"Figure {name}: {alt_text}",
+        }
+        show(bundle, {"figure": name}, alt_text)
+        show_markdown(caption)
 
-    def _drawing(self, figure: str) -> str | None:
-        """Digest of the code that draws a figure, if the notebook is a file of the project."""
+    def _drawing_digest(self, figure: str) -> str | None:
+        """Return the digest of the code that draws a figure, if the notebook's file is known."""
         source = self._paths.source(self.notebook)
         if not source.is_file():
             return None
-        beside = {path.name: read_text(path) for path in source.parent.glob("_*.py")}
+        helpers = {path.name: read_text(path) for path in source.parent.glob("_*.py")}
         try:
-            return Drawings(read_text(source), beside).digest(figure)
+            return Drawings(read_text(source), helpers).digest(figure)
         except NotebookError:
-            return None  # edited since, and broken: `invariance check` names it
+            return None  # The file was edited and is broken; `invariance check` reports it.
 
     def table(
         self, table: "pd.DataFrame | Sequence[Mapping[str, Any]]", name: str, *, caption: str = ""
     ) -> None:
         """Save a table, a DataFrame or a list of dicts, as CSV and show it.
 
-        A `RecordError` for an empty table, a bad name or, in a batch run, one used before.
+        Raises `RecordError` for an empty table, for a bad name and, in a batch run, for a name
+        used before.
         """
         self._new_name("table", name, self._tables)
         try:
-            text, bundle = written(table)
+            csv, bundle = written(table)
         except (TypeError, ValueError) as error:
-            wanted = "expected a DataFrame or a list of dicts"
-            raise RecordError(f"table {name!r}: {wanted}: {error}") from error
-        if not text:
+            expected = "expected a DataFrame or a list of dicts"
+            raise RecordError(f"table {name!r}: {expected}: {error}") from error
+        if not csv:
             raise RecordError(f"table {name!r} is empty")
-        write_bytes(self.folder / f"{name}.csv", text.encode())
+        write_bytes(self.folder / f"{name}.csv", csv.encode())
         self._tables[name] = {"name": name, "file": f"{name}.csv", "caption": caption}
         self._write()
-        _markdown(caption)
-        _display(bundle, {"table": name})
+        show_markdown(caption)
+        show(bundle, {"table": name})
 
     def claim(
         self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
     ) -> Verdict:
-        """Record what was measured for a claim of the ledger; the verdict is computed from it.
+        """Record what was measured for a claim of the ledger, and return its verdict.
 
-        `note` stands beside the verdict (why a result falls short, as measured), `data` names what
-        stood in for the paper's. The numbers depend on the claim's kind:
+        `note` is printed with the verdict (the measured reason why a result falls short); `data`
+        names the data that stood in for the paper's. The numbers depend on the claim's kind:
 
         - value: ``samples=`` (axis 0 = repetitions), or ``value=`` with ``se=`` and
-          ``repetitions=``, or ``value=`` with ``exact="why nothing varies"``; ``spread=`` says what
-          the error is the spread of;
-        - same: as value, of the difference of the two things;
+          ``repetitions=``, or ``value=`` with ``exact="why nothing varies"``; ``spread=`` names the
+          quantity over which the error is the spread;
+        - same: as for value, for the difference of the two things;
         - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
           ``paired=True`` when sample `i` of every name is the same repetition, ``level=`` the gap
-          under which two are level for ``>=``, ``exact=`` where plain numbers are compared;
-        - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (what `lhs` can ever be), or ``trials=``, a list
-          of the three, each a number or an array; ``allowed=`` (fraction of trials);
+          below which two scores are level for ``>=``, ``exact=`` if plain numbers are compared;
+        - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (the largest possible `lhs`), or ``trials=``, a
+          list of the three, each a number or an array; ``allowed=`` (fraction of trials);
           ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``, or with ``trials=``;
         - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``,
-          ``upper_bound=True`` where the source states an upper bound;
-        - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of what is compared).
+          ``upper_bound=True`` if the source states an upper bound;
+        - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of the compared quantities).
 
-        A `LedgerError` for an id that is not in the ledger, a `RecordError` for numbers that do not
-        suit the kind or are not finite or, in a batch run, for a claim recorded before.
+        Raises `LedgerError` if the id is not in the ledger, and `RecordError` for numbers that do
+        not suit the kind or are not finite and, in a batch run, for a claim recorded before.
         """
         if self._ledger is None:
-            absent = "notebooks/claims.yml around here" if can_read_yaml() else "PyYAML to read it"
-            print(f"{claim_id}: not judged, there is no {absent}")
+            missing = "notebooks/claims.yml around here" if can_read_yaml() else "PyYAML to read it"
+            print(f"{claim_id}: not judged, there is no {missing}")
             return Verdict("open", "no ledger", "")
         claim = self._ledger[claim_id]
         if claim_id in self._claims:
-            self._again(f"claim {claim_id!r} is recorded twice: record it once, with all its parts")
+            remedy = "record it once, with all its parts"
+            self._refuse_repetition(f"claim {claim_id!r} is recorded twice: {remedy}")
         recorded = record(claim, numbers)
         verdict = judge(claim, recorded)
-        # a quick run is of no protocol
-        digest = protocol_digest(claim, settings_digest(self._settings)) if not self.quick else None
-        entry = {"kind": claim.kind, "recorded": recorded, "data": data, "note": note}
-        promised = {
-            "protocol": digest,
+        protocol = None  # A quick run follows no protocol.
+        if not self.quick:
+            protocol = protocol_digest(claim, settings_digest(self._settings))
+        self._claims[claim_id] = {
+            "kind": claim.kind,
+            "recorded": recorded,
+            "data": data,
+            "note": note,
+            **verdict._asdict(),
+            "protocol": protocol,
             "statement": statement_digest(claim),
             "earlier": [earlier.verdict for earlier in claim.history],
         }
-        self._claims[claim_id] = entry | verdict._asdict() | promised
         self._write()
-        said = "; ".join(filter(None, [verdict.reason, data and f"data: {data}", note]))
-        word = verdict.verdict + " (a quick run: no verdict)" * self.quick
-        head = f'<p class="claim claim-{verdict.verdict}"><strong>{word}</strong>'
-        markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(said)}</p>"
-        line = f"{claim_id}: {word}. {said}"
-        _display({"text/html": markup, "text/plain": line}, {"claim": claim_id})
+        self._show_verdict(claim_id, verdict, data, note)
         return verdict
+
+    def _show_verdict(
+        self, claim_id: str, verdict: Verdict, data: str | None, note: str | None
+    ) -> None:
+        parts = [verdict.reason]
+        if data:
+            parts.append(f"data: {data}")
+        if note:
+            parts.append(note)
+        explanation = "; ".join(part for part in parts if part)
+        word = verdict.verdict
+        if self.quick:
+            word += " (a quick run: no verdict)"
+        head = f'<p class="claim claim-{verdict.verdict}"><strong>{word}</strong>'
+        markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(explanation)}</p>"
+        line = f"{claim_id}: {word}. {explanation}"
+        show({"text/html": markup, "text/plain": line}, {"claim": claim_id})
 
     def say(self, text: str, **numbers: Any) -> None:
         """Print a sentence with numbers of this run in it, as Markdown, and publish it.
 
-        The text has fields as of ``str.format``: ``"{best:.2f} % with {m:,} templates"``. Raises
+        The text has the fields of ``str.format``: ``"{best:.2f} % with {m:,} templates"``. Raises
         `RecordError` for a field without a number, or a number without a field.
         """
         try:
-            said = text.format(**numbers)
+            sentence = text.format(**numbers)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
-        if unused := [name for name in numbers if f"{{{name}" not in text]:
+        unused = [name for name in numbers if f"{{{name}" not in text]
+        if unused:
             raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
-        if (entry := {"text": text, "said": said}) not in self._results["says"]:
+        entry = {"text": text, "said": sentence}
+        if entry not in self._results["says"]:
             self._results["says"].append(entry)
             self._write()
-        _markdown(said, {"says": text})
+        show_markdown(sentence, {"says": text})
 
     def timing(self, name: str, seconds: float) -> None:
-        """Record measured seconds; kept apart from the results that equal seeds reproduce."""
+        """Record measured seconds, apart from the results that equal seeds reproduce."""
         if not 0 <= float(seconds) < np.inf:
             raise RecordError(f"timing {name!r} is {seconds}: expected seconds >= 0")
         self._results["volatile"]["timings"][name] = float(seconds)
@@ -275,7 +319,10 @@ class Run(Stages):
 
     def uses_data(self, data: Any, sha256: str = "") -> None:
         """Record the checksums of a data set's files (its ``sources``), or of one file by name."""
-        files = {data: sha256} if isinstance(data, str) else getattr(data, "sources", {})
+        if isinstance(data, str):
+            files = {data: sha256}
+        else:
+            files = getattr(data, "sources", {})
         for name, digest in files.items():
             if not re.fullmatch(r"[0-9a-f]{64}", digest):
                 raise RecordError(f"data {name!r}: {digest!r} is not a SHA-256 in hexadecimal")
@@ -283,59 +330,91 @@ class Run(Stages):
         self._write()
 
     def cache(self, function: Callable[..., T]) -> Callable[..., T]:
-        """`function` with its results kept on disk between executions; also a decorator.
+        """Return `function` with results that are kept on disk between executions; a decorator.
 
-        A result is used again when all that it depends on is the same: see
+        A stored result is used again if everything that it depends on is unchanged: see
         `invariance.companion.run.cache`. Pass seeds, not generators.
         """
 
-        def key(reached: Set[str]) -> str:
-            # what loaders hand out is an argument of every function that calls one
-            door = " training data alone" if withholding() else ""
-            return f"{self._code.digest(reached)} {sorted(self._data.items())}{door}"
+        def code_key(reached: Set[str]) -> str:
+            # The data sets that loaders return are an argument of every function that calls one.
+            loaders = " training data alone" if withholding() else ""
+            return f"{self._code.digest(reached)} {sorted(self._data.items())}{loaders}"
 
-        def reused(key: str, seconds: float) -> None:
-            # seconds of what an earlier run computed count once; NaN: computed by this one
-            self._spared.setdefault(key, 0.0 if isnan(seconds) else seconds)
+        def on_result(key: str, seconds: float) -> None:
+            # The seconds of a result from an earlier run count once. NaN: this run computed it.
+            self._cached_seconds.setdefault(key, 0.0 if isnan(seconds) else seconds)
 
         folder = self._paths.build / "cache" / self.notebook
-        return cached(function, folder, key, reused, self._clock)
+        return cached(function, folder, code_key, on_result, self._clock)
 
     @cached_property
     def _code(self) -> Code:
         source = self._paths.source(self.notebook)
         return Code(source if source.is_file() else None)
 
-    def _again(self, message: str) -> None:
+    def _refuse_repetition(self, message: str) -> None:
+        """Raise an error in a batch run; warn in an interactive one, in which cells are rerun."""
         if self.batch:
             raise RecordError(message)
         warnings.warn(f"{message}; the later one replaces the earlier", stacklevel=4)
 
-    def _new_name(self, what: str, name: str, taken: Mapping[str, Any]) -> None:
+    def _new_name(self, kind: str, name: str, taken: Mapping[str, Any]) -> None:
+        """Check the name of a figure or a table."""
         if not re.fullmatch(r"[A-Za-z0-9][\w-]*", name):
-            raise RecordError(f"{what} name {name!r}: letters, digits, '-' and '_' only, no ending")
+            raise RecordError(f"{kind} name {name!r}: letters, digits, '-' and '_' only, no ending")
         if name in taken:
-            self._again(f"{what} {name!r} is saved twice: give the second another name")
+            self._refuse_repetition(f"{kind} {name!r} is saved twice: give the second another name")
 
     def _write(self) -> None:
-        self._results |= {"figures": [*self._figures.values()], "tables": [*self._tables.values()]}
+        """Write ``results.json`` with everything recorded so far."""
+        self._results["figures"] = list(self._figures.values())
+        self._results["tables"] = list(self._tables.values())
         self._results["volatile"] |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "wall_s": round(self._clock(), 3),
-            "cached_s": round(sum(self._spared.values()), 3),
+            "cached_s": round(sum(self._cached_seconds.values()), 3),
             "cpu_s": round(sum(os.times()[:4]), 1),
             "floor_s": round(floor_s(), 1),
             **peak_memory_mb(),
             "hardware": hardware(),
         }
         write_json(self.folder / "results.json", self._results)
-        if (work := self.folder / ".work").is_dir():
-            # by this the runner knows whether the results are of what it has started
-            write_json(work / "read.json", {"modules": imported(), **self._read})
+        work = self.folder / ".work"
+        if work.is_dir():
+            # The runner compares these with the files that it started the notebook with.
+            write_json(work / "read.json", {"modules": imported(), **self._digests_read})
+
+
+def _check_seeds(seeds: Sequence[Any]) -> None:
+    for seed in seeds:
+        if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+            raise ParameterError(f"seed={seed!r}: expected a whole number >= 0")
+
+
+def _started_clock() -> WorkingClock:
+    """Return a clock that counts the time in which cells run."""
+    clock = WorkingClock().keep_looking()
+    running_shell = shell()
+    if running_shell is not None:
+        clock.follow_cells(running_shell)
+    return clock
+
+
+def _png_of(figure: Figure, name: str) -> bytes:
+    """Return a figure as PNG; a `RecordError` names a formula that matplotlib cannot read."""
+    try:
+        return to_png(figure)
+    except ValueError as error:
+        formula = unreadable_formula(figure)
+        if formula is None:
+            raise
+        problem = f"figure {name!r}: matplotlib cannot read a formula in the text {formula!r}"
+        raise RecordError(f"{problem}; a plain dollar is written \\$") from error
 
 
 def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict] | None":
-    """A table that another notebook has saved, and its ``results.json``; None where there is none.
+    """Return a table that another notebook has saved and its ``results.json``, or None.
 
     The published results of the last full-scale run come first, then those of this checkout's
     own run in `profile`.
@@ -347,27 +426,3 @@ def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict]
         if results is not None and (folder / f"{table}.csv").is_file():
             return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
     return None
-
-
-def _shell() -> Any | None:
-    """The running IPython shell, if any."""
-    module = sys.modules.get("IPython")
-    return module.get_ipython() if module else None
-
-
-def _display(
-    bundle: dict[str, str], ours: dict[str, str] | None = None, alt: str | None = None
-) -> None:
-    """Show something in a notebook, with what it is in the output's metadata; or print it."""
-    if _shell() is None:
-        print(bundle["text/plain"])
-        return
-    from IPython.display import display
-
-    metadata: dict[str, Any] = {"invariance": ours} if ours else {}
-    display(bundle, raw=True, metadata=metadata | ({"image/png": {"alt": alt}} if alt else {}))
-
-
-def _markdown(text: str, ours: dict[str, str] | None = None) -> None:
-    if text:
-        _display({"text/markdown": text, "text/plain": text}, ours)

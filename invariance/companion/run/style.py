@@ -1,6 +1,6 @@
-"""How figures look (one style sheet, one colour and one marker for each method), and their bytes.
+"""The style of figures: one style sheet, one colour and marker per method, light PNG files.
 
-A method that ``notebooks/papers.yml`` does not name is an error, no colour made up on the spot.
+A method without an entry in ``notebooks/papers.yml`` is an error. No colour is chosen silently.
 """
 
 import io
@@ -10,18 +10,23 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
+from matplotlib.typing import ColorType
 
 from ..errors import hint
 from ..ledger.claims import read_papers
 from ..paths import Paths
 
-_LIGHT = 60_000  # bytes of a file
-_WEBP = {"lossless": True, "quality": 20, "method": 3}  # twice as fast, a tenth larger
+RGB = tuple[float, float, float]
+#: Size in bytes above which pictures are reduced further.
+_LIGHT = 60_000
+# Compared with Pillow's defaults, twice as fast and a tenth larger.
+_WEBP = {"lossless": True, "quality": 20, "method": 3}
 
 
 class Look(NamedTuple):
@@ -32,26 +37,28 @@ class Look(NamedTuple):
 
 
 def use() -> None:
-    """Make ``style.mplstyle`` matplotlib's style, over its own sheet and no one else's."""
+    """Set matplotlib's defaults, changed by ``style.mplstyle``."""
     mpl.rc_file(Path(__file__).with_suffix(".mplstyle"))
 
 
 def methods() -> dict[str, Look]:
-    """The project's methods and their other names."""
+    """Return the looks of the project's methods, by name and by alias."""
     return _methods(Paths.find(alone=True))
 
 
 @cache
 def _methods(paths: Paths) -> dict[str, Look]:
-    about = read_papers(paths)
-    named = {str(name): Look(*look) for name, look in about["methods"].items()}
-    return named | {str(other): named[name] for other, name in about["aliases"].items()}
+    papers = read_papers(paths)
+    looks = {str(name): Look(*entry) for name, entry in papers["methods"].items()}
+    for alias, name in papers["aliases"].items():
+        looks[str(alias)] = looks[name]
+    return looks
 
 
 def look(method: str) -> Look:
-    """Colour and marker of a method: ``"My method"`` is ``"my-method"``.
+    """Return colour and marker of a method: ``"My method"`` is ``"my-method"``.
 
-    A `ValueError` names the close or all known ones for an unknown method.
+    An unknown method raises a `ValueError`, which names similar methods.
 
     >>> look("raw")
     Look(color='#767676', marker='o')
@@ -60,55 +67,72 @@ def look(method: str) -> Look:
     """
     key = "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
     if key not in methods():
-        said = f"{hint(key, methods(), 'methods')} Add a new one in notebooks/papers.yml"
-        raise ValueError(f"no colour is set for the method {method!r}. {said}")
+        remedy = f"{hint(key, methods(), 'methods')} Add a new one in notebooks/papers.yml"
+        raise ValueError(f"no colour is set for the method {method!r}. {remedy}")
     return methods()[key]
 
 
 def colour(method: str) -> str:
-    """The one colour (hex) of a method; see `look`."""
+    """Return the colour (hex) of a method; see `look`."""
     return look(method).color
 
 
-def contrast(colour: Any, background: Any = "white") -> float:
-    """Contrast of two colours, 1 to 21, by the guidelines WCAG 2; parts of a figure need 3.
+def contrast(colour: ColorType, background: ColorType = "white") -> float:
+    """Return the contrast of two colours, 1 to 21, by WCAG 2; parts of a figure need 3.
 
     >>> round(contrast("black"), 1)
     21.0
     """
-    bright = []
-    for name in (colour, background):
-        light = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(name)]
-        bright.append(0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2] + 0.05)
-    return max(bright) / min(bright)
+    luminances = [_luminance(colour) + 0.05, _luminance(background) + 0.05]
+    return max(luminances) / min(luminances)
+
+
+def _luminance(colour: ColorType) -> float:
+    """Return the relative luminance of a colour by WCAG 2, 0 to 1."""
+    red, green, blue = (_linear(channel) for channel in to_rgb(colour))
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def _linear(channel: float) -> float:
+    """Return the light intensity of a channel of sRGB."""
+    if channel <= 0.04045:
+        return channel / 12.92
+    return ((channel + 0.055) / 1.055) ** 2.4
 
 
 def shades(method: str, count: int) -> list[str]:
-    """`count` shades of a method's colour, light to dark, for the values of a parameter.
+    """Return `count` shades of a method's colour, light to dark, for values of a parameter.
 
-    The lightest still stands out from white (`contrast`).
+    The lightest one still has enough contrast to white.
 
     >>> len(set(shades("raw", 3)))
     3
     """
     if count < 1:
         raise ValueError(f"count={count}: expected at least one shade")
-    full = np.array(to_rgb(colour(method)))
+    full = to_rgb(colour(method))
+    if count == 1:
+        return [to_hex(full)]
+    shares_of_white = [percent / 100 for percent in range(61)]
+    readable = [share for share in shares_of_white if contrast(_mixed(full, share)) > 3.05]
+    lightest = max(readable, default=0.0)
+    steps = np.linspace(lightest, -0.45, count)
+    return [to_hex(_mixed(full, step)) for step in steps]
 
-    def mixed(share: float) -> Any:  # with so much of white, or of black below zero
-        return (1 - abs(share)) * full + max(share, 0.0)
 
-    lightest = max(s / 100 for s in range(61) if s == 0 or contrast(mixed(s / 100)) > 3.05)
-    steps = np.linspace(lightest, -0.45, count) if count > 1 else [0.0]
-    return [to_hex(mixed(step)) for step in steps]
+def _mixed(colour: RGB, share: float) -> RGB:
+    """Mix a colour with a share of white, or with a share of black if it is negative."""
+    white = max(share, 0.0)
+    red, green, blue = ((1 - abs(share)) * channel + white for channel in colour)
+    return red, green, blue
 
 
-def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
-    """Write each line's label at its end's height, in its colour, in place of a legend.
+def label_ends(axes: Axes, *, room: float = 0.0, apart: float = 0.055) -> None:
+    """Write each line's label beside its end, in its colour, instead of a legend.
 
-    The words stand in a column right of all ends, at least `apart` of the vertical axis from each
-    other; `room` is space for them inside, as a share of the horizontal axis. To be called when
-    limits and scales are set.
+    The labels stand in one column to the right of all lines, at least `apart` from each other, as a
+    share of the vertical axis. `room` is the space for them inside the axes, as a share of the
+    horizontal axis. Call this after setting limits and scales.
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
@@ -117,46 +141,87 @@ def label_ends(axes: Any, *, room: float = 0.0, apart: float = 0.055) -> None:
     >>> [text.get_text() for text in axes.texts]
     ['beside', 'rising']
     """
-    shown, words = axes.get_legend_handles_labels()
-    lines = [getattr(handle, "lines", [handle])[0] for handle in shown]
     if room:
-        scale = axes.xaxis.get_transform()
-        low, high = scale.transform(axes.get_xlim())
-        end = float(scale.inverted().transform([high + room * (high - low)])[0])
-        axes.set_xlim(right=end)
-    place = axes.transData + axes.transAxes.inverted()
+        _make_room(axes, room)
+    ends = _ends(axes)
+    heights = _spread([end.height for end in ends], apart)
+    column = max(end.x for end in ends) + 0.02
+    for height, end in zip(heights, ends, strict=True):
+        axes.text(
+            column,
+            height,
+            end.label,
+            color=end.color,
+            transform=axes.transAxes,
+            va="center",
+            fontsize=mpl.rcParams["legend.fontsize"],
+        )
+
+
+class _End(NamedTuple):
+    """The end of a line, as shares of the vertical and the horizontal axis."""
+
+    height: float
+    x: float
+    label: str
+    color: Any
+
+
+def _make_room(axes: Axes, room: float) -> None:
+    """Move the right limit by a share of the horizontal axis, on its scale."""
+    scale = axes.xaxis.get_transform()
+    low, high = scale.transform(axes.get_xlim())
+    right = scale.inverted().transform([high + room * (high - low)])
+    axes.set_xlim(right=float(right[0]))
+
+
+def _ends(axes: Axes) -> list[_End]:
+    """Return the ends of all labelled lines, from the lowest to the highest."""
+    handles, labels = axes.get_legend_handles_labels()
+    to_shares = axes.transData + axes.transAxes.inverted()
     ends = []
-    for line, label in zip(lines, words, strict=True):
-        data = np.array(line.get_data(), dtype=float)
-        along, up = place.transform(data[:, np.isfinite(data).all(axis=0)][:, -1])
-        ends.append((float(np.clip(up, 0, 1)), float(along), label, line.get_color()))
-    ends.sort()
-    levels = [up for up, *_ in ends]
-    for i in range(1, len(levels)):
-        levels[i] = max(levels[i], levels[i - 1] + apart)
-    for i in range(1, len(levels) + 1):  # a crowd at the top makes room downwards
-        levels[-i] = min(levels[-i], 0.97 if i == 1 else levels[1 - i] - apart)
-    column = max(along for _, along, *_ in ends) + 0.02
-    how = {"transform": axes.transAxes, "va": "center", "fontsize": mpl.rcParams["legend.fontsize"]}
-    for level, (*_, label, color) in zip(levels, ends, strict=True):
-        axes.text(column, level, label, color=color, **how)
+    for handle, label in zip(handles, labels, strict=True):
+        line = getattr(handle, "lines", [handle])[0]
+        points = np.array(line.get_data(), dtype=float)
+        finite = points[:, np.isfinite(points).all(axis=0)]
+        x, y = to_shares.transform(finite[:, -1])
+        height = float(np.clip(y, 0, 1))
+        ends.append(_End(height, float(x), label, line.get_color()))
+    return sorted(ends)
+
+
+def _spread(heights: list[float], apart: float) -> list[float]:
+    """Move heights apart, first upwards, then down again from the top."""
+    spread = list(heights)
+    for i in range(1, len(spread)):
+        spread[i] = max(spread[i], spread[i - 1] + apart)
+    limit = 0.97
+    for i in reversed(range(len(spread))):
+        spread[i] = min(spread[i], limit)
+        limit = spread[i] - apart
+    return spread
 
 
 def to_png(figure: Figure) -> bytes:
-    """PNG at the style sheet's resolution; in fewer colours, then smaller, if above 60 kB."""
+    """Return a figure as PNG, in fewer colours, and then smaller, if it is above 60 kB."""
     stream = io.BytesIO()
-    options: Any = {"dpi": mpl.rcParams["savefig.dpi"], "metadata": {"Software": None}}
-    figure.savefig(stream, format="png", facecolor="white", **options)
+    figure.savefig(
+        stream,
+        format="png",
+        facecolor="white",
+        dpi=mpl.rcParams["savefig.dpi"],
+        metadata={"Software": None},
+    )
     png, _ = light_picture(stream.getvalue())
-    for most in (2000, 1000, 850, 700):
+    for width in (2000, 1000, 850, 700):
         if len(png) <= _LIGHT:
             break
-        png, _ = light_picture(png, most=most, colours=48)
+        png, _ = light_picture(png, most=width, colours=48)
     return png
 
 
 def unreadable_formula(figure: Figure) -> str | None:
-    """The first text of a figure with dollars around what is no formula; None if there is none.
+    """Return the first text of a figure that has dollars but no valid formula, or None.
 
     >>> figure = Figure()
     >>> _ = figure.suptitle("$x^2$ costs $$ 5")
@@ -177,9 +242,10 @@ def unreadable_formula(figure: Figure) -> str | None:
 def light_picture(
     png: bytes, *, most: int = 2000, colours: int = 128, kind: str = "PNG"
 ) -> tuple[bytes, bool]:
-    """A PNG of bounded width, in few colours where that saves a third or more, else as it is.
+    """Return a smaller copy of a PNG, and whether the picture fills its frame, as photographs do.
 
-    Of `kind` ``"WEBP"`` it has no loss. Also whether it fills its frame, as photographs do.
+    The copy is at most `most` pixels wide and has few colours. It is used only if it saves a third,
+    or if another width, number of colours or format was requested. ``kind="WEBP"`` is lossless.
     """
     from PIL import Image
 
@@ -187,14 +253,18 @@ def light_picture(
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
         changed = picture.width > most or colours < 128 or kind != "PNG"
         flat = picture.convert("RGB")
-        filled = bool((np.asarray(flat.reduce(4)).min(axis=2) > 247).mean() < 0.5)
+        nearly_white = np.asarray(flat.reduce(4)).min(axis=2) > 247
+        filled = bool(nearly_white.mean() < 0.5)
         if picture.mode == "P" and not changed:
-            return png, filled  # it is one already
+            return png, filled  # The picture has few colours already.
         flat.thumbnail((most, 4 * most))
         few = flat.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         palette = np.array(few.getpalette() or [], int).reshape(-1, 3)
-        palette[palette.min(axis=1) > 247] = 255  # what lies around the marks stays white
+        palette[palette.min(axis=1) > 247] = 255  # The background stays white.
         few.putpalette(palette.ravel().tolist())
-        few.save(stream, kind, **({"optimize": True} if kind == "PNG" else _WEBP))
+        options: dict[str, Any] = {"optimize": True} if kind == "PNG" else _WEBP
+        few.save(stream, kind, **options)
     light = stream.getvalue()
-    return (light if changed or len(light) < len(png) * 2 / 3 else png), filled
+    if changed or len(light) < len(png) * 2 / 3:
+        return light, filled
+    return png, filled

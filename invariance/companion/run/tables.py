@@ -1,51 +1,75 @@
-"""A table as CSV, as HTML and as plain text: by pandas, or without it by Python alone."""
+"""Tables as CSV, HTML and plain text, written by pandas or, without it, by Python alone."""
 
 import csv
 import html
 import io
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 
 def written(table: Any) -> tuple[str, dict[str, str]]:
-    """Return the CSV text of a table, empty if it has no cell, and what a notebook shows of it.
+    """Return a table as CSV, "" if it has no cells, and as a MIME bundle for the notebook.
 
-    `table` is a DataFrame or a list of dicts. A TypeError or ValueError if it is neither.
+    `table` is a DataFrame or a list of dicts; anything else raises TypeError or ValueError.
     """
     try:
         import pandas as pd
     except ImportError:
-        return _by_hand(table)
+        return _without_pandas(table)
     frame = pd.DataFrame(table)
     if frame.empty:
         return "", {}
-    # a default index is a row number, any other one says something
-    named = not isinstance(frame.index, pd.RangeIndex)
-    markup = frame.to_html(index=named, border=0, na_rep="")
-    return frame.to_csv(index=named), {
-        "text/html": markup,
-        "text/plain": frame.to_string(index=named),
+    # A default index only holds row numbers.
+    with_index = not isinstance(frame.index, pd.RangeIndex)
+    bundle = {
+        "text/html": frame.to_html(index=with_index, border=0, na_rep=""),
+        "text/plain": frame.to_string(index=with_index),
     }
+    return frame.to_csv(index=with_index), bundle
 
 
-def _by_hand(rows: Any) -> tuple[str, dict[str, str]]:
-    """The same of a list of dicts, as in a browser, where there may be no pandas."""
-    rows = list(rows)
-    if wrong := [row for row in rows if not isinstance(row, Mapping)]:
-        raise TypeError(f"a row is {wrong[0]!r:.60}")
+def _without_pandas(table: Iterable[Any]) -> tuple[str, dict[str, str]]:
+    """Return the same for a list of dicts. In a browser there may be no pandas."""
+    rows = list(table)
+    for row in rows:
+        if not isinstance(row, Mapping):
+            raise TypeError(f"a row is {row!r:.60}")
     columns = list(dict.fromkeys(name for row in rows for name in row))
     if not columns:
         return "", {}
-    cells = [[row.get(name) for name in columns] for row in rows]
-    lines = [columns, *([("" if cell is None else str(cell)) for cell in row] for row in cells)]
+    lines = [[str(name) for name in columns]]
+    for row in rows:
+        lines.append([_cell(row.get(name)) for name in columns])
+    bundle = {"text/html": _as_html(lines), "text/plain": _as_text(lines)}
+    return _as_csv(lines), bundle
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
+
+
+def _as_csv(lines: list[list[str]]) -> str:
     stream = io.StringIO()
     csv.writer(stream, lineterminator="\n").writerows(lines)
-    head, *body = ([html.escape(str(cell)) for cell in line] for line in lines)
-    markup = f"<table><thead><tr><th>{'</th><th>'.join(head)}</th></tr></thead><tbody>"
-    markup += "".join(f"<tr><td>{'</td><td>'.join(line)}</td></tr>" for line in body)
-    widths = [max(len(str(line[i])) for line in lines) for i in range(len(columns))]
-    plain = "\n".join(
-        " ".join(str(cell).rjust(width) for cell, width in zip(line, widths, strict=True))
-        for line in lines
-    )
-    return stream.getvalue(), {"text/html": f"{markup}</tbody></table>", "text/plain": plain}
+    return stream.getvalue()
+
+
+def _as_html(lines: list[list[str]]) -> str:
+    head, *body = lines
+    rows = "".join(_html_row(line, "td") for line in body)
+    return f"<table><thead>{_html_row(head, 'th')}</thead><tbody>{rows}</tbody></table>"
+
+
+def _html_row(line: list[str], tag: str) -> str:
+    cells = [f"<{tag}>{html.escape(cell)}</{tag}>" for cell in line]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _as_text(lines: list[list[str]]) -> str:
+    columns = zip(*lines, strict=True)
+    widths = [max(len(cell) for cell in column) for column in columns]
+    aligned = []
+    for line in lines:
+        cells = [cell.rjust(width) for cell, width in zip(line, widths, strict=True)]
+        aligned.append(" ".join(cells))
+    return "\n".join(aligned)

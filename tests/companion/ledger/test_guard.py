@@ -1,4 +1,4 @@
-"""The ledger is read whole, and no published number, setting or promise changes unseen."""
+"""The whole ledger is checked, and no published number, setting or claim changes unnoticed."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def guarded(project):
 
 
 def edited(content: bytes, dice: random.Random) -> bytes:
-    """A byte, a digit or a word changed, or the end cut off; never the same."""
+    """Return a different text: a byte, a digit or a word is changed, or the end is cut off."""
     kind = dice.choice(["byte", "digit", "word", "end"])
     at = dice.randrange(len(content))
     digits = [i for i, c in enumerate(content) if chr(c).isdigit()]
@@ -58,14 +58,14 @@ def edited(content: bytes, dice: random.Random) -> bytes:
 def test_check_names_every_edit_without_a_traceback(guarded):
     dice = random.Random(SEED)
     files = [p for p in sorted(guarded.root.rglob("*")) if p.is_file() and p.suffix != ".py"]
-    files = [p for p in files if guarded.build not in p.parents]  # where nothing is published
+    files = [p for p in files if guarded.build not in p.parents]  # Nothing is published there.
     for number in range(200):
         path = dice.choice(files)
         before = path.read_bytes()
         path.write_bytes(edited(before, dice))
-        found = consistency.problems(guarded)
+        problems = consistency.problems(guarded)
         unseen = path == guarded.readme and path.read_bytes().startswith(before[: len(before) - 1])
-        assert unseen or found, f"edit {number} of {path} with seed {SEED}"
+        assert unseen or problems, f"edit {number} of {path} with seed {SEED}"
         path.write_bytes(before)
 
 
@@ -83,7 +83,7 @@ def test_what_is_emptied_or_gone_is_found(guarded, name, said):
     path = guarded.root / name
     content = path.read_bytes()
     path.write_bytes(b"")
-    assert any(said in found for found in consistency.problems(guarded))
+    assert any(said in problem for problem in consistency.problems(guarded))
     path.unlink()
     assert consistency.problems(guarded) != []
     path.write_bytes(content)
@@ -92,12 +92,14 @@ def test_what_is_emptied_or_gone_is_found(guarded, name, said):
 
 def test_a_file_that_nobody_recorded_is_found(guarded):
     (guarded.figures / "demo/a/more.csv").write_text("1\n", "utf-8")
-    (found,) = alterations(guarded)
-    assert found.startswith("figures/demo/a/more.csv: nobody has recorded it")
+    (problems,) = alterations(guarded)
+    assert problems.startswith("figures/demo/a/more.csv: nobody has recorded it")
     record_digests(guarded, guarded.figures / "demo/a")
     assert alterations(guarded) == []
     (guarded.figures / "demo/a/more.csv").unlink()
-    assert alterations(guarded) == ["figures/demo/a/more.csv: recorded, and not there"]
+    assert alterations(guarded) == [
+        "figures/demo/a/more.csv: is recorded in SHA256SUMS, but missing"
+    ]
     (guarded.figures / "demo/a/more.csv").symlink_to("/etc/hostname")
     assert "is not what was recorded" in alterations(guarded)[0]
 
@@ -118,9 +120,9 @@ def test_runners_that_publish_at_the_same_moment_lose_no_entry(guarded, monkeypa
     recorded = guard.recorded_digests
 
     def slowly(paths: Paths) -> dict[str, str]:
-        found = recorded(paths)
-        time.sleep(0.2)  # the other has read as well before this one writes
-        return found
+        problems = recorded(paths)
+        time.sleep(0.2)  # The second process has read the file before the first one writes.
+        return problems
 
     folders = [guarded.figures / "demo" / name for name in ("b", "c")]
     for folder in folders:
@@ -159,7 +161,7 @@ def edition(project):
 
 
 def test_ours_is_the_owners_and_it_is_compared():
-    """Word for word, but for three fields of ours."""
+    """The ledger is the owner's edition, word for word, with three fields of ours."""
     paths = Paths(ROOT)
     assert paths.owners_digest.is_file()
     assert departures(paths) == []
@@ -177,27 +179,27 @@ def test_any_other_difference_is_refused(edition, before, after):
     assert departures(edition) == []
     assert before in OURS
     edition.ledger.write_text(OURS.replace(before, after), "utf-8")
-    assert any("differs from its owner's edition" in said for said in departures(edition))
+    assert any("differs from its owner's edition" in sentence for sentence in departures(edition))
 
 
 def test_an_owners_field_set_again_below_is_refused(edition):
     edition.ledger.write_text(
         OURS.replace("protocol: *one}", "protocol: *one,\n     margin: 9}"), "utf-8"
     )
-    (said,) = departures(edition)
-    assert "demo/b: margin is the owner's" in said
+    (sentences,) = departures(edition)
+    assert "demo/b: margin is the owner's" in sentences
 
 
-def test_the_owners_file_is_compared_if_it_is_given_and_looked_for_nowhere(edition, tmp_path):
-    """Nothing outside of the repository plays a part unless it is named."""
+def test_the_owners_file_is_compared_only_if_it_is_named(edition, tmp_path):
+    """Files outside the repository do not matter unless they are named."""
     edition.ledger.write_text(OURS, "utf-8")
     theirs = tmp_path / "claims.yaml"
-    for beside in (edition.root.parent / "shared", tmp_path):
-        beside.mkdir(exist_ok=True)
-        (beside / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"), "utf-8")
+    for folder in (edition.root.parent / "shared", tmp_path):
+        folder.mkdir(exist_ok=True)
+        (folder / "claims.yaml").write_text(OWNERS.replace("margin: 1", "margin: 3"), "utf-8")
     assert departures(edition) == []
-    (said,) = departures(edition, theirs)
-    assert "another edition" in said
+    (sentences,) = departures(edition, theirs)
+    assert "another edition" in sentences
     theirs.write_text(OWNERS, "utf-8")
     assert departures(edition, theirs) == []
     done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
@@ -207,7 +209,7 @@ def test_the_owners_file_is_compared_if_it_is_given_and_looked_for_nowhere(editi
     assert done.exit_code == 1 and "another edition" in done.output
 
 
-# -- claims.yml, as it is read ---------------------------------------------------------------------
+# -- reading claims.yml ----------------------------------------------------------------------------
 
 
 def test_the_ledger_of_the_four_papers_loads():
@@ -277,7 +279,7 @@ def test_unreadable_ledgers(tmp_path):
             load_ledger(tmp_path / "bad.yml")
 
 
-# -- a result in a notebook's text is one that the published run has printed -----------------------
+# -- results in a notebook's text ------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -298,8 +300,8 @@ def written(project):
 
 def test_a_typed_result_is_found(written):
     for text in ("It is 91.3 points.", "A share of 12 % is lost.", "Errs by 7 ± 2.", "To 3e-4."):
-        (found,) = written(text)
-        assert found.split()[0] in text
+        (problems,) = written(text)
+        assert problems.split()[0] in text
 
 
 @pytest.mark.parametrize(

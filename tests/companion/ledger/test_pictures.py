@@ -1,4 +1,4 @@
-"""A published picture is named if its notebook would draw it otherwise today."""
+"""A published picture is reported if its notebook would now draw it differently."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
-from invariance.companion.drawing import Drawings
+from invariance.companion.ledger.drawing import Drawings
 from invariance.companion.ledger.pictures import older_pictures
 from invariance.companion.runner.batch import run_notebooks
 
@@ -56,7 +56,7 @@ def edit(project, before: str, after: str) -> None:
 
 
 def forget_digests(project) -> None:
-    """Results as they were recorded before figures had a digest."""
+    """Turn results into those recorded before figures had a digest."""
     path = project.published("demo/a") / "results.json"
     content = json.loads(path.read_text("utf-8"))
     for figure in content["figures"]:
@@ -109,12 +109,12 @@ def test_check_names_them_and_refuses_them_if_asked(published):
 
 
 def test_a_function_beside_the_notebook_counts():
-    beside = {"_draw.py": "def draw(run, figure):\n    run.figure(figure, 'curves')\n"}
+    helper = {"_draw.py": "def draw(run, figure):\n    run.figure(figure, 'curves')\n"}
     notebook = "# %%\nfrom _draw import draw\n\n# %%\ndraw(run, figure)\n"
-    before = Drawings(notebook, beside).digest("curves")
+    before = Drawings(notebook, helper).digest("curves")
     assert before is not None
-    beside["_draw.py"] = beside["_draw.py"].replace("    run", "    figure.legend()\n    run")
-    assert Drawings(notebook, beside).digest("curves") != before
+    helper["_draw.py"] = helper["_draw.py"].replace("    run", "    figure.legend()\n    run")
+    assert Drawings(notebook, helper).digest("curves") != before
     assert Drawings(notebook, {}).digest("curves") is None
 
 
@@ -123,9 +123,9 @@ def test_every_published_figure_has_code_that_draws_it():
     missing = []
     for path in sorted((root / "figures").glob("*/*/results.json")):
         folder = root / "notebooks" / path.parts[-3]
-        beside = {p.name: p.read_text(encoding="utf-8") for p in folder.glob("_*.py")}
+        helper = {p.name: p.read_text(encoding="utf-8") for p in folder.glob("_*.py")}
         source = folder / f"{path.parts[-2]}.py"
-        drawings = Drawings(source.read_text(encoding="utf-8"), beside)
+        drawings = Drawings(source.read_text(encoding="utf-8"), helper)
         figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
         missing += [(path, f["name"]) for f in figures if drawings.digest(f["name"]) is None]
     assert missing == []

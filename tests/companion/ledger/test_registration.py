@@ -1,4 +1,4 @@
-"""A result is called registered only if that is shown, and no change of a claim passes unseen."""
+"""A claim counts as registered only if this is shown, and no change of it goes unnoticed."""
 
 import hashlib
 import json
@@ -51,7 +51,7 @@ def commit(project, words: str = "registered") -> str:
 
 @pytest.fixture
 def own(project, monkeypatch):
-    """A project with one claim and one notebook; `run` publishes what a full run gives."""
+    """A project with one claim and one notebook; `run` publishes the results of a full run."""
     project.ledger.write_text(LEDGER, "utf-8")
     project.write("demo/a", CELL)
     project.readme.write_text(f"{BEGIN}\n{END}\n", "utf-8")
@@ -92,7 +92,7 @@ def invoke(command: str):
 
 
 def shown(project) -> str:
-    """What the page says of registration."""
+    """Return the sentence about registration on the page."""
     board = write_scoreboard(project)
     assert invoke("check").exit_code == 0, invoke("check").output
     (line,) = [line for line in board.splitlines() if line.startswith("Registered before")]
@@ -100,7 +100,7 @@ def shown(project) -> str:
 
 
 def refused(project, *words: str) -> None:
-    """Check and scoreboard both end with an error that says these words."""
+    """Assert that check and scoreboard both end with an error that contains these words."""
     for command in ("check", "scoreboard"):
         done = invoke(command)
         assert done.exit_code != 0, command
@@ -109,7 +109,7 @@ def refused(project, *words: str) -> None:
 
 
 def without_digests(project) -> None:
-    """The results as they were recorded before a claim's statement had a digest."""
+    """Turn results into those recorded before a claim's statement had a digest."""
     path = project.published("demo/a") / "results.json"
     content = json.loads(path.read_text("utf-8"))
     for entry in content["claims"].values():
@@ -134,8 +134,8 @@ def test_a_claim_changed_after_its_run_is_named(own, before, after, field):
     own.run()
     assert shown(own).startswith("0 of 1 result")
     edit(own, before, after)
-    what = "protocol" if field == "protocol" else "statement"
-    refused(own, "demo/number", f"its {what}", "history")
+    change = "protocol" if field == "protocol" else "statement"
+    refused(own, "demo/number", f"its {change}", "history")
     edit(own, 'draws"}', f'draws",\n     {HISTORY}')
     assert invoke("scoreboard").exit_code == 0
     assert invoke("check").exit_code == 0
@@ -218,9 +218,9 @@ def test_settings_are_part_of_what_is_registered(repository):
 @pytest.mark.parametrize(
     ("now", "said"),
     [
-        ("verdict: matched", "verdict is another"),
+        ("verdict: matched", "verdict has changed"),
         ("verdict: short, ", ""),
-        (None, "is gone"),
+        (None, "is missing"),
     ],
 )
 @pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])
@@ -241,7 +241,7 @@ def test_history_only_grows(repository, now, said, old):
         assert shown(repository) == "1 of 1 result."
 
 
-# -- what a repository shows -----------------------------------------------------------------------
+# -- registration shown by a repository ------------------------------------------------------------
 
 
 def test_without_a_repository_nothing_is_shown(own):
@@ -282,8 +282,8 @@ def test_a_copy_without_history_says_so_and_agrees(repository, tmp_path_factory,
     assert "shown here for 0 of 1" in done.output
     readme = copy / "README.md"
     committed = readme.read_text("utf-8")
-    for more in ("2 of 1 result", "1 of 2 result"):
-        readme.write_text(committed.replace("1 of 1 result", more), "utf-8")
+    for extra in ("2 of 1 result", "1 of 2 result"):
+        readme.write_text(committed.replace("1 of 1 result", extra), "utf-8")
         assert invoke("check").exit_code == 1
     readme.write_text(committed, "utf-8")
     assert invoke("scoreboard").exit_code == 0
@@ -307,7 +307,7 @@ def test_a_page_cannot_say_more_than_the_results_name(own):
 
 
 def test_results_that_contradict_their_commit_are_named(repository):
-    """Copied by hand from elsewhere, or their digests set by hand to the claim as it is now."""
+    """Results copied by hand, or with digests set by hand to the present claim, are refused."""
     repository.run()
     edit(repository, "margin: 1.0", "margin: 9.0")
     path = repository.published("demo/a") / "results.json"
@@ -350,7 +350,7 @@ def test_a_run_does_not_replace_what_an_undeclared_change_would_hide(own):
 @pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])
 @pytest.mark.parametrize("removed", [False, True], ids=["overwritten", "removed"])
 def test_a_result_that_replaced_one_of_another_protocol_is_named(repository, removed, old):
-    """The former result is overwritten or removed, the protocol rewritten, all is run again."""
+    """The earlier result is overwritten or removed, the protocol is changed, and all runs again."""
     repository.run(value=70.0, se=0.1)
     if old:
         without_digests(repository)
@@ -432,4 +432,4 @@ def test_an_error_of_the_scoreboard_writes_nothing(own):
     with pytest.raises(ScoreboardError, match="demo/number"):
         write_scoreboard(own)
     assert own.readme.read_text("utf-8") == before
-    assert any("demo/number" in said for said in consistency.problems(own))
+    assert any("demo/number" in message for message in consistency.problems(own))

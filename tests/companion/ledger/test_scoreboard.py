@@ -1,4 +1,4 @@
-"""README's scoreboard and its two pages: what they count, and that the files give them."""
+"""README's scoreboard and its pages: their counts, and their agreement with the results."""
 
 import json
 import re
@@ -38,7 +38,7 @@ NUMBERS = {
 
 
 def publish(project, notebook: str, *claims: str, profile="full", protocol="", **changed) -> Path:
-    """Results of these claims: number and same matched, pair better, order and bound violated."""
+    """Publish results: number and same matched, pair better, order and bound violated."""
     ledger = load_ledger(project.ledger)
     entries = {}
     for name in claims:
@@ -61,8 +61,8 @@ def board(project) -> str:
 
 def test_the_files_show_what_ledger_and_results_give_and_count_every_claim_once():
     paths = Paths(ROOT)
-    found = consistency.problems(paths)
-    assert [said for said in found if "scoreboard" in said] == [], "run `invariance scoreboard`"
+    problems = consistency.problems(paths)
+    assert [text for text in problems if "scoreboard" in text] == [], "run `invariance scoreboard`"
     readme = paths.readme.read_text("utf-8").partition(BEGIN)[2].partition(END)[0]
     cells = [line.strip("| ").split(" | ")[1:] for line in readme.splitlines() if "| " in line[:2]]
     *papers, total = [[int(cell) for cell in row] for row in cells[1:]]
@@ -88,46 +88,49 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     left.parent.mkdir()
     published = (project.figures / "demo/a/results.json").read_text("utf-8")
     left.write_text(published.replace("demo/pair", "demo/same"), "utf-8")
-    said = board(project)
-    lines = said.splitlines()
+    text = board(project)
+    lines = text.splitlines()
     assert lines[0].startswith("**2 of the 9 claims are reproduced**")
     assert "0 of 6 statements of theory, on generated data; 2 of 3 other printed" in lines[0]
     assert "Of the 2 reproduced, 0 are weakly tested and 0 rest on" in lines[0]
     assert "| [Demo](notebooks/demo) | 9 | 2 | 2 | 5 |" in lines
     assert "| all | 9 | 2 | 2 | 5 |" in lines
-    assert "2 are not (2 violated): [which, and why](figures/FAILURES.md)." in lines
-    assert "Registered before the run, statement and protocol: shown for 0 of 4 results." in said
+    assert (
+        "2 claims are not reproduced (2 violated): [which ones, and why](figures/FAILURES.md)."
+        in lines
+    )
+    assert "Registered before the run, statement and protocol: shown for 0 of 4 results." in text
     assert len(lines) < 15 and sum(line.endswith(".") for line in lines) == 4
     failures = (project.figures / "FAILURES.md").read_text("utf-8")
     assert "## Demo, f1: violated\n\n[`demo/order`](../notebooks/demo/a.py) (a beats b)" in failures
     assert "a &lt; note" in failures and "a &gt; b is reversed" in failures
-    # what an earlier protocol gave stands beside what the registered one gives
+    # The page shows the results of the earlier and of the registered protocol.
     changed = (project.figures / "PROTOCOLS.md").read_text("utf-8")
     assert "- before: 1 against 2 (violated), two draws\n- now: a: 1.050 ± 0.050; b: " in changed
 
 
 def test_the_sentence_counts_claims_by_what_they_are(project):
     ledger = load_ledger(project.ledger)
-    given = {
+    entries = {
         "number": {"program": "true"},
         "pair": {"limits": "one setting"},
         "order": {"data": "full", "history": (Earlier("two draws", "1", "violated"),)},
         "bound": {"history": (Earlier("ten draws", "1", "matched"),), "limits": "few"},
         "same": {},
     }
-    for name, fields in given.items():
+    for name, fields in entries.items():
         ledger[f"demo/{name}"] = replace(ledger[f"demo/{name}"], **fields)
     verdicts = {"number": "matched", "pair": "better", "order": "matched", "bound": "violated"}
     rows = [
         Row(ledger[f"demo/{name}"], {"verdict": verdict, "protocol": "x"}, "demo/a", "full", "x")
         for name, verdict in (verdicts | {"same": "open"}).items()
     ]
-    said = sentence(rows)
-    assert said.startswith("**3 of the 5 claims are reproduced**")
-    assert "0 of 2 statements of theory, on generated data; 1 of 1 statement about real" in said
-    assert "1 of 1 number that repeats the authors' own program; 1 of 1 other printed" in said
-    assert "Of the 3 reproduced, 1 is weakly tested and 1 rests on a protocol" in said
-    assert "beforehand" not in said
+    text = sentence(rows)
+    assert text.startswith("**3 of the 5 claims are reproduced**")
+    assert "0 of 2 statements of theory, on generated data; 1 of 1 statement about real" in text
+    assert "1 of 1 number that repeats the authors' own program; 1 of 1 other printed" in text
+    assert "Of the 3 reproduced, 1 is weakly tested and 1 rests on a protocol" in text
+    assert "beforehand" not in text
 
 
 @pytest.mark.parametrize(
@@ -146,8 +149,8 @@ def test_the_sentence_counts_claims_by_what_they_are(project):
 )
 def test_the_sentence_of_few_claims(project, verdicts, said):
     claim = load_ledger(project.ledger)["demo/number"]
-    given = [{"verdict": verdict, "protocol": "x"} for verdict in verdicts]
-    rows = [Row(claim, entry, "demo/a", "full", "x") for entry in given]
+    entries = [{"verdict": verdict, "protocol": "x"} for verdict in verdicts]
+    rows = [Row(claim, entry, "demo/a", "full", "x") for entry in entries]
     text = sentence(rows)
     assert text.startswith(said)
     assert ("reproduced, 0 are weakly tested" in text) == ("matched" in verdicts)
@@ -163,17 +166,17 @@ def test_what_no_protocol_announced_does_not_count(project):
     declared = '"two draws", gave: "1", verdict: short}]}'
     text = project.ledger.read_text("utf-8")
     pair = text.index("demo/pair")
-    one, other = text[:pair], text[pair:]
-    other = other.replace('"one draw"}', '"one draw", history: [{protocol: ' + declared, 1)
-    project.ledger.write_text(one + other, "utf-8")
+    first, second = text[:pair], text[pair:]
+    second = second.replace('"one draw"}', '"one draw", history: [{protocol: ' + declared, 1)
+    project.ledger.write_text(first + second, "utf-8")
     publish(project, "demo/a", "number", "order", protocol=None)
     publish(project, "demo/b", "pair", protocol="0" * 16)
-    publish(project, "demo/c", "near")  # the ledger holds no protocol for it
-    said = board(project)
-    assert said.startswith("**0 of the 9 claims are reproduced**")
-    assert "4 were not measured by the registered protocol and do not count" in said
-    assert "by the rules of their time 3 were reproduced." in said
-    assert "| all | 9 | 0 | 0 | 5 | 4 |" in said
+    publish(project, "demo/c", "near")  # The ledger has no protocol for it.
+    page = board(project)
+    assert page.startswith("**0 of the 9 claims are reproduced**")
+    assert "4 claims were not measured by the registered protocol and do not count" in page
+    assert "by the rules of their time, 3 were reproduced." in page
+    assert "| all | 9 | 0 | 0 | 5 | 4 |" in page
     assert "violated" not in (project.figures / "FAILURES.md").read_text("utf-8")
 
 
@@ -183,7 +186,7 @@ def test_a_typed_verdict_changes_nothing(project):
     path.write_text(path.read_text("utf-8").replace('"violated"', '"matched"'), "utf-8")
     assert board(project) == before and "1 violated" in before
     path.write_text(path.read_text("utf-8").replace('"gap"', '"gup"'), "utf-8")
-    assert "violated" not in board(project)  # nor is anything made of numbers that are none
+    assert "violated" not in board(project)  # Invalid numbers have no verdict.
 
 
 def test_a_claim_that_moved_leaves_its_old_result_behind(project):
@@ -192,7 +195,7 @@ def test_a_claim_that_moved_leaves_its_old_result_behind(project):
     publish(project, "demo/a", "number")
     publish(project, "demo/z", "number", protocol="0" * 16, number={"value": 90.0})
     assert board(project).startswith("**1 of the 9")
-    assert not [said for said in consistency.problems(project) if "is recorded by" in said]
+    assert not [text for text in consistency.problems(project) if "is recorded by" in text]
 
 
 def test_settings_are_part_of_the_protocol(project):
@@ -211,7 +214,7 @@ def test_settings_are_part_of_the_protocol(project):
     assert reproduced()
     assert not reproduced(by="leave-one-out")
     publish(project, "demo/a", "number")
-    # a last digit of a score changes nothing, another grid does
+    # The last digit of a score does not matter, but the grid does.
     assert reproduced(by="leave-one-out", scores=[0.5, 0.71])
     assert not reproduced(by="leave-one-out", grid=[2.0, 3.0])
 
@@ -224,10 +227,12 @@ def test_command_writes_it_and_check_misses_it(project):
     assert invoke("check").exit_code == 0, "a project without a README has no scoreboard"
     project.readme.write_text("# A project\n", "utf-8")
     assert BEGIN in invoke("scoreboard").output and invoke("scoreboard").exit_code == 2
-    assert any("no place for the scoreboard" in found for found in consistency.problems(project))
+    assert any(
+        "no place for the scoreboard" in problem for problem in consistency.problems(project)
+    )
 
     project.readme.write_text(f"# A project\n\n{BEGIN}\n{END}\n\nMore.\n", "utf-8")
-    assert any("the scoreboard differs" in found for found in consistency.problems(project))
+    assert any("the scoreboard differs" in problem for problem in consistency.problems(project))
     assert invoke("scoreboard").exit_code == 0
     assert consistency.problems(project) == []
     written = project.readme.read_text("utf-8")
@@ -237,7 +242,7 @@ def test_command_writes_it_and_check_misses_it(project):
 
     project.write("demo/a")
     publish(project, "demo/a", "number")
-    assert any("the scoreboard differs" in found for found in consistency.problems(project))
+    assert any("the scoreboard differs" in problem for problem in consistency.problems(project))
 
 
 def test_a_readme_that_is_no_text_is_named(project):
@@ -249,7 +254,7 @@ def test_a_readme_that_is_no_text_is_named(project):
 
 @pytest.mark.parametrize("text", ["", BEGIN, END, f"{END}\n{BEGIN}", f"{BEGIN}{END}{BEGIN}{END}"])
 def test_markers_must_stand_once_and_in_order(text):
-    with pytest.raises(ScoreboardError, match="once, where it shall stand"):
+    with pytest.raises(ScoreboardError, match="once, at the place where it belongs"):
         with_scoreboard(text, "board")
 
 
@@ -257,7 +262,7 @@ ROUNDINGS = [(8.27e-15, 3.1e-16, 5e-15), (0.0, 2.2e-17, 4.4e-16), (9e-14, 0.0, 7
 
 
 def test_no_page_prints_digits_of_rounding(project):
-    """A faithful rerun on another machine rounds otherwise, and gives the same pages."""
+    """A faithful rerun on another machine, with other rounding, gives the same pages."""
     pages = set()
     for largest, gap, error in ROUNDINGS:
         scores = {"a": [1.0 + gap, 1.1], "b": [2.0, 2.1]}

@@ -27,7 +27,7 @@ SAME = Claim("p/same", "identity", "t", "generated")
 def verdict(claim, **numbers):
     recorded = record(claim, numbers)
     result = judge(claim, recorded)
-    # what is stored gives the same verdict as what was measured
+    # The stored numbers have the same verdict as the measured ones.
     stored = json.loads(json.dumps(recorded, sort_keys=True, allow_nan=False))
     assert judge(claim, stored) == result and beside(claim, stored) == beside(claim, recorded)
     assert result.verdict in VERDICTS and result.reason and result.ours
@@ -37,16 +37,20 @@ def verdict(claim, **numbers):
 @pytest.mark.parametrize(
     ("value", "se", "expected"),
     [
-        (98.90, 0.25, "matched"),  # the whole interval, ends included
+        (98.90, 0.25, "matched"),  # The whole interval is inside, ends included.
         (99.20, 0.10, "matched"),
-        (99.61, 0.10, "better"),  # the whole interval outside the margin
+        (99.61, 0.10, "better"),  # The whole interval is outside the margin.
         (99.59, 0.10, "inconclusive"),
-        (98.50, 0.06, "inconclusive"),  # a mean inside the margin is never short
+        (98.50, 0.06, "inconclusive"),  # A mean inside the margin is never short.
         (98.00, 0.10, "short"),
-        (98.90, 0.26, "inconclusive"),  # holds the printed number and leaves the margin
+        (
+            98.90,
+            0.26,
+            "inconclusive",
+        ),  # Contains the printed number, but is too wide.
         (99.50, 0.31, "inconclusive"),
         (98.30, 0.31, "inconclusive"),
-        (98.90, 0.0, "inconclusive"),  # no error, and no reason for none
+        (98.90, 0.0, "inconclusive"),  # Neither an error nor an explanation.
     ],
 )
 def test_value(value, se, expected):
@@ -65,9 +69,9 @@ def test_a_comparator_outside_the_margin_differs():
 @pytest.mark.parametrize(
     ("share", "gaps", "expected"),
     [
-        ("0.75", [1, 1, 1, 0], "matched"),  # nothing is asked of the others
+        ("0.75", [1, 1, 1, 0], "matched"),  # The other gaps do not matter.
         ("0.75", [1, 1, 1, -1], "matched"),
-        ("0.75", [1, 1, 0, -1], "inconclusive"),  # three could still hold
+        ("0.75", [1, 1, 0, -1], "inconclusive"),  # Three gaps could still hold.
         ("0.75", [1, 1, -1, -1], "violated"),
         ("0.5", [1, -1], "matched"),
         ("0.5", [0, 0], "inconclusive"),
@@ -85,7 +89,7 @@ def test_a_value_in_which_nothing_varies():
     for value, expected in ((89.25, "matched"), (89.21, "matched"), (89.20, "short"),
                             (89.26, "better")):  # fmt: skip
         assert verdict(svm, value=value, exact="the paper's split").verdict == expected
-    # repeated, and the same every time
+    # All repetitions agree.
     assert verdict(svm, samples=[89.23, 89.23, 89.23]).verdict == "matched"
     assert "has no standard error" in verdict(svm, value=89.23).reason
 
@@ -114,7 +118,7 @@ def test_same():
 @pytest.mark.parametrize(
     ("scores", "order", "expected"),
     [
-        # errors 0.75 and 1: the gap's is 1.25
+        # The errors 0.75 and 1 give the gap an error of 1.25.
         ({"a": Score(3.6, 0.75), "b": Score(1, 1)}, "a > b", "matched"),
         ({"a": Score(3.4, 0.75), "b": Score(1, 1)}, "a > b", "inconclusive"),
         ({"a": Score(1, 1), "b": Score(3.6, 0.75)}, "a > b", "violated"),
@@ -122,18 +126,18 @@ def test_same():
         ({"a": Score(3.6, 0.75), "b": Score(1, 1)}, "a >= b", "matched"),
         ({"a": Score(1, 1), "b": Score(1, 1)}, "a >= b", "inconclusive"),
         ({"a": Score(1, 1), "b": Score(3.6, 0.75)}, "a >= b", "violated"),
-        ({"a": [2, 2], "b": [1, 1]}, "a > b", "matched"),  # repeated, and always the same
+        ({"a": [2, 2], "b": [1, 1]}, "a > b", "matched"),  # All repetitions agree.
         ({"a": [1, 1], "b": [1, 1]}, "a > b", "inconclusive"),
         ({"a": [1, 1], "b": [1, 1]}, "a >= b", "matched"),
-        ({"a": [0.1 + 0.2] * 2, "b": [0.3] * 2}, "b >= a", "matched"),  # equal up to rounding
+        ({"a": [0.1 + 0.2] * 2, "b": [0.3] * 2}, "b >= a", "matched"),  # Equal up to rounding.
         ({"a": [1, 1], "b": [2, 2]}, "a >= b", "violated"),
-        ({"a": [1.9, 2.1], "b": 1}, "a > b", "matched"),  # a printed number
+        ({"a": [1.9, 2.1], "b": 1}, "a > b", "matched"),  # A printed number.
         ({"a": [3, 3], "b": [2, 2], "c": [1, 1]}, "a > b > c", "matched"),
         ({"a": [3, 3], "b": [2, 2], "c": [1, 1]}, ["a > b", "c < b", "c <= a"], "matched"),
         ({"a": [3, 3], "b": [2, 2], "c": [1, 1]}, ["a", "b", "c"], "matched"),
         ({"a": [3, 3], "b": [1, 1], "c": [1, 1]}, "a > b > c", "inconclusive"),
         ({"a": [3, 3], "b": [1, 1], "c": [2, 2]}, "a > b > c", "violated"),
-        ({"a": 2, "b": 1}, "a > b", "inconclusive"),  # two numbers, measured once
+        ({"a": 2, "b": 1}, "a > b", "inconclusive"),  # Two numbers, measured once.
     ],
 )
 def test_order(scores, order, expected):
@@ -146,15 +150,15 @@ def test_order_of_exact_numbers_and_of_level_ones():
     close = {"a": Score(1.0, 0.03), "b": Score(1.05, 0.04)}
     assert verdict(ORDER, order="a >= b", scores=close).verdict == "inconclusive"
     assert verdict(ORDER, order="a >= b", scores=close, level=0.2).verdict == "matched"
-    # what is level is said of >= alone
+    # A level applies to >= alone.
     assert verdict(ORDER, order="a > b", scores=close, level=0.2).verdict == "inconclusive"
 
 
 def test_an_order_in_brief_counts_its_gaps_and_names_the_weakest():
     scores = {"a": [1.0, 1.2], "0": 0.0, "b": [0.5, 0.7]}
     recorded = record(ORDER, {"order": "a > 0 >= b", "scores": scores})
-    said = "1 of 2 gaps hold, 1 reversed; the weakest, as stated: 0 >= b (0.60 ± 0.10)"
-    assert in_brief({"recorded": recorded, "ours": "a: 1.10"}) == said
+    brief = "1 of 2 gaps hold, 1 reversed; the weakest, as stated: 0 >= b (0.60 ± 0.10)"
+    assert in_brief({"recorded": recorded, "ours": "a: 1.10"}) == brief
     assert (
         in_brief({"recorded": {"pairs": [{}]}, "ours": "2 ± 1"}) == "2 ± 1" and in_brief({}) == ""
     )
@@ -166,7 +170,7 @@ def test_pairing_removes_what_repetitions_share():
     scores = {"a": shared + 0.1 + 0.01 * rng.normal(size=30), "b": shared}
     assert verdict(ORDER, order="a > b", scores=scores, paired=True).verdict == "matched"
     assert verdict(ORDER, order="a > b", scores=scores).verdict == "inconclusive"
-    # without a partner there is nothing to pair
+    # Unequal numbers of repetitions cannot be paired.
     unequal = {"a": scores["a"], "b": shared[:-1]}
     assert "paired" not in verdict(ORDER, order="a > b", scores=unequal, paired=True).reason
 
@@ -177,9 +181,9 @@ def test_pairing_removes_what_repetitions_share():
 )
 @settings(max_examples=60, deadline=None)
 def test_a_strict_order_never_holds_both_ways(a, b):
-    one = verdict(ORDER, order="a > b", scores={"a": a, "b": b}).verdict
-    other = verdict(ORDER, order="b > a", scores={"a": a, "b": b}).verdict
-    assert {one, other} in ({"matched", "violated"}, {"inconclusive"})
+    first = verdict(ORDER, order="a > b", scores={"a": a, "b": b}).verdict
+    second = verdict(ORDER, order="b > a", scores={"a": a, "b": b}).verdict
+    assert {first, second} in ({"matched", "violated"}, {"inconclusive"})
 
 
 def test_bound():
@@ -193,11 +197,11 @@ def test_bound():
     )
     assert verdict(BOUND, lhs=x, rhs=1.0, ceiling=1.0).verdict == "vacuous"
     assert verdict(BOUND, lhs=x, rhs=45.0, ceiling=1.0).verdict == "vacuous"
-    assert verdict(BOUND, lhs=x, rhs=45.0).verdict == "inconclusive"  # who knows?
-    # trials that could have failed count, were they few
-    some = verdict(BOUND, lhs=[0.5, 0.5], rhs=[0.9, 3.0], ceiling=1.0)
-    assert verdict(BOUND, trials=[(np.full(1, 0.5), 0.9, 1.0), (0.5, 3.0, 1.0)]) == some
-    assert some.verdict == "matched" and "1 of them could have" in some.reason
+    assert verdict(BOUND, lhs=x, rhs=45.0).verdict == "inconclusive"  # No ceiling.
+    # Trials that could have failed count, even if there are few.
+    part = verdict(BOUND, lhs=[0.5, 0.5], rhs=[0.9, 3.0], ceiling=1.0)
+    assert verdict(BOUND, trials=[(np.full(1, 0.5), 0.9, 1.0), (0.5, 3.0, 1.0)]) == part
+    assert part.verdict == "matched" and "1 of them could have" in part.reason
 
 
 def test_a_sharper_reading_saves_a_vacuous_bound():
@@ -220,10 +224,10 @@ def fitted(slope, width):
     ("slope", "width", "upper_bound", "expected"),
     [
         (-0.5, 0.02, False, "matched"),
-        (-0.59, 0.02, False, "matched"),  # within 0.1
+        (-0.59, 0.02, False, "matched"),  # Within 0.1.
         (-0.41, 0.10, False, "matched"),
-        (-0.62, 0.02, False, "short"),  # a faster decay than an exponent that is stated
-        (-0.62, 0.02, True, "better"),  # than an upper bound
+        (-0.62, 0.02, False, "short"),  # A faster decay than the stated exponent.
+        (-0.62, 0.02, True, "better"),  # A faster decay than the upper bound.
         (-0.38, 0.02, True, "short"),
         (-0.5, 0.11, True, "inconclusive"),
         (-2.17, 0.99, True, "inconclusive"),
@@ -250,7 +254,7 @@ def test_identity():
     assert verdict(SAME, difference=[1e-11, -1e-10], tolerance=1e-10).verdict == "matched"
     assert verdict(SAME, difference=-2e-10, tolerance=1e-10).verdict == "violated"
     assert verdict(SAME, difference=2e-10, tolerance=1e-9).verdict == "matched"
-    # a tolerance is no excuse for more than rounding
+    # A large tolerance does not excuse more than rounding.
     assert verdict(SAME, difference=1e-4, tolerance=1e-3).verdict == "inconclusive"
     assert verdict(SAME, difference=1e-4, tolerance=1e-6, scale=1e4).verdict == "matched"
 
@@ -272,13 +276,13 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
     ("claim", "numbers", "message"),
     [
         (NUMBER, {"lhs": 1, "rhs": 2}, r"p/n is of kind value: got an un.* 'lhs'; needs samples="),
-        (NUMBER, {}, "got nothing"),
+        (NUMBER, {}, "got no numbers"),
         (NUMBER, {"value": 1, "samples": [1, 2]}, "not both"),
         (NUMBER, {"samples": [1, 2], "repetitions": 2}, "go with value="),
         (NUMBER, {"value": np.nan}, r"p/n: value is nan"),
         (NUMBER, {"value": "much"}, "not numeric"),
         (NUMBER, {"value": 1, "se": -1}, "negative"),
-        (NUMBER, {"value": 1, "exact": True}, "say why"),
+        (NUMBER, {"value": 1, "exact": True}, "explain it"),
         (NUMBER, {"samples": [3.0]}, "at least two repetitions"),
         (NUMBER, {"value": [1, 2]}, r"1 number\(s\), 98.90; got shape \(2,\)"),
         (ERROR, {"samples": [[1, 2], [3, np.inf]]}, r"samples\[1, 1\] is inf"),

@@ -1,4 +1,4 @@
-"""First a notebook chooses, without test data; then it measures what it chose, with other seeds."""
+"""A notebook chooses settings without test data, and then measures with other seeds."""
 
 from dataclasses import replace
 
@@ -47,13 +47,13 @@ def door():
 
 @pytest.fixture
 def chooser(project):
-    """A notebook that chooses, one that looks at test data before, and one that never measures."""
+    """Three notebooks: one chooses, one reads test data too early, and one never measures."""
     faults = {"chooses": ("", ""), "looks": ("width = ", "data.test\nwidth = "),
               "stays": ("run.measure()", "")}  # fmt: skip
     for name, (before, after) in faults.items():
         notebook = f"demo/{name}"
         path = project.source(project.write(notebook, CHOOSES, MEASURES, parameters=PARAMETERS))
-        # the small project's own Run would be a second one
+        # The small project's text already calls Run.
         text = path.read_text("utf-8").replace(
             f'run = Run("{notebook}", profile=profile, seed=seed)', ""
         )
@@ -64,7 +64,7 @@ def chooser(project):
 
 
 def test_choose_then_run(chooser):
-    """A quick stage leaves the settings alone."""
+    """A quick stage does not change the settings."""
     ended = CliRunner().invoke(main, ["choose", "demo/chooses", "--profile", "quick"])
     assert ended.exit_code == 0, ended.output
     assert not chooser.settings("demo/chooses").exists()
@@ -78,7 +78,7 @@ def test_choose_then_run(chooser):
         chooser.source(name).unlink()
     written = yaml.safe_load(chooser.settings("demo/chooses").read_text("utf-8"))
     assert written["seed"] == 0 and written["choices"]["width"]["chosen"] == 2.0
-    # 1,200 training rows and no other were handed out
+    # Only the 1,200 training rows were loaded.
     assert written["choices"]["width"]["scores"][1] == pytest.approx(2 / 1200, rel=1e-4)
     scope = {"profile": "full", "seed": 1}
     exec(f"from invariance.companion import Run\n{CHOOSES}\n{MEASURES}", scope)
@@ -118,7 +118,7 @@ def test_claims_carry_the_digest_of_protocol_and_settings(project):
         run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
         run.claim("demo/near", value=90, se=0.1)
         digests.append(run._results["claims"]["demo/order"]["protocol"])
-        assert run._results["claims"]["demo/near"]["protocol"] is None  # none is registered
+        assert run._results["claims"]["demo/near"]["protocol"] is None  # No protocol is registered.
     assert digests[0] and digests[1] and digests[0] != digests[1]
     run = Run("demo/a", profile="quick")
     run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
@@ -139,7 +139,7 @@ def test_a_quick_run_chooses_in_one_go_and_the_door_holds(project):
         run.measure()
     Run("demo/a", profile="quick", chooses=True)
     assert withholding()
-    Run("demo/a", profile="quick")  # one that chooses nothing may see everything
+    Run("demo/a", profile="quick")  # Without choosing, all data are available.
     assert not withholding()
 
 
@@ -161,13 +161,13 @@ def test_choices_that_are_none(project, grid, more, message):
         Run("demo/a", profile="quick").select("a", [1], float, by="loo")
 
 
-def test_settings_that_are_not_what_their_scores_say_are_refused(project):
+def test_settings_that_do_not_match_their_scores_are_refused(project):
     path = project.settings("demo/a")
     assert chosen.read_settings(path) is None and chosen.settings_digest(None) == ""
     chosen.write_settings(path, "demo/a", {"w": replace(CHOICES["width"], chosen=1.0)})
     with pytest.raises(LedgerError, match="'w' is 1.0, which is not the best of its scores"):
         chosen.read_settings(path)
-    assert any("no notebook chooses this" in said for said in consistency.problems(project))
+    assert any("no notebook chooses this" in problem for problem in consistency.problems(project))
     path.write_text("choices: [1]", "utf-8")
     with pytest.raises(LedgerError, match="not readable as settings"):
         chosen.read_settings(path)

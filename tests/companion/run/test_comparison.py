@@ -1,4 +1,4 @@
-"""Tables, answers and figures of the comparisons, and what they and the guides have published.
+"""Tables, answers and figures of the comparisons, and the published results of the guides.
 
 That they run is seen by ``make report``, which runs every notebook.
 """
@@ -35,7 +35,7 @@ def drawn(values, seconds=1.0, discrepancy=0.0, peak=1.0):
 
 
 def draw(trials, higher, names=None):
-    """The figure of these trials."""
+    """Return the figure of these trials."""
     names = names or {method: method for method, _ in trials}
     answer = answers(trials, higher_is_better=higher)
     return curves(scores(trials), answer, names, "risk", "discrepancy", log=not higher)
@@ -56,7 +56,7 @@ def test_scores_are_means_with_their_standard_errors():
 
 
 def test_differences_are_paired_by_draw():
-    # spread over draws is large, the difference between methods is the same in each
+    # The spread over draws is large, but the difference between methods is always the same.
     trials = {
         ("good", 10): drawn([90.0, 60.0, 75.0]),
         ("near", 10): drawn([89.0, 59.0, 74.0], seconds=0.1),
@@ -97,9 +97,9 @@ def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
         lines = [line for line in axis.lines if len(line.get_xdata()) == 2]
         assert len(lines) >= 2
         looks = {(line.get_color(), line.get_linestyle()) for line in lines}
-        assert len({look for look in looks if look[1] != "None"}) == 2  # told apart
+        assert len({look for look in looks if look[1] != "None"}) == 2  # Significantly different.
     assert words(panels[0]) == {"pooling", "averaging"}
-    assert panels[2].lines[0].get_ydata().tolist() == [4.0, 4.0]  # to fit and to predict
+    assert panels[2].lines[0].get_ydata().tolist() == [4.0, 4.0]  # Times to fit and to predict.
     titles = [axis.get_title() for axis in panels[:2]]
     assert titles == ["Best at 100: pooling", "Invariant to rounding: averaging"]
 
@@ -107,9 +107,9 @@ def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
 @pytest.mark.parametrize("higher", [True, False])
 def test_of_many_methods_the_first_the_five_best_and_what_a_title_names_are_drawn(higher):
     trials = {(m, 10): drawn([i + 1.0, i + 2.0]) for i, m in enumerate(METHODS)}
-    kept = {"raw", *METHODS[3:]} if higher else {*METHODS[:6]}
-    assert words(draw(trials, higher).axes[0]) == kept
-    # however bad it is
+    expected = {"raw", *METHODS[3:]} if higher else {*METHODS[:6]}
+    assert words(draw(trials, higher).axes[0]) == expected
+    # The invariant method is drawn even if it is the worst.
     much = -9.0 if higher else 9.0
     trials = {(m, 10): drawn([1.0, 2.0], discrepancy=0.1) for m in METHODS}
     trials["l", 10] = drawn([much, much + 1], discrepancy=1e-15)
@@ -122,8 +122,8 @@ def test_show_emits_both_tables_and_the_figure(project, higher):
     project.papers.write_text('methods: {krr: ["#4d4d4d", o], cdf: ["#0072b2", "^"]}', "utf-8")
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
     run, names = Run("compare/task", profile="full"), {"krr": "plain", "cdf": "pooling"}
-    said = {"score": "success", "discrepancy": "departure", "higher_is_better": higher}
-    assert show(run, trials, names, **said).equals(scores(trials))
+    printed = {"score": "success", "discrepancy": "departure", "higher_is_better": higher}
+    assert show(run, trials, names, **printed).equals(scores(trials))
     assert pd.read_csv(run.folder / "answers.csv").iloc[0].best == ("cdf" if higher else "krr")
     (figure,) = json.loads((run.folder / "results.json").read_text("utf-8"))["figures"]
     assert "success against training samples" in figure["alt"] and "pooling" in figure["alt"]
@@ -142,7 +142,7 @@ def test_saved_tables_are_those_of_the_full_run_where_there_is_one(project):
         assert (table.method[0], table.level[0], results["profile"]) == (profile, "", profile)
 
 
-# what is invariant up to rounding
+# Methods that are invariant up to rounding.
 EXACT = {
     "digits": [],
     "rotated_digits": ["haar", "best-fit", "cdf"],
@@ -159,7 +159,7 @@ def _rows(notebook: str, name: str) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("task", EXACT)
 def test_every_method_at_every_size_with_an_answer(task):
-    """Every column filled; invariant is what should be; an answer is the best or level with it."""
+    """All columns are filled, invariant methods are invariant, and an answer is among the best."""
     rows = _rows(f"compare/{task}", "scores")
     trials = {("krr", 10): drawn([1.0, 2.0])}
     assert list(rows[0]) == list(scores(trials).columns)
@@ -175,10 +175,10 @@ def test_every_method_at_every_size_with_an_answer(task):
             assert numbers["discrepancy"] < 1e-6, row
         if row["method"] in ("raw", "krr"):
             assert numbers["discrepancy"] > 1e-3, row
-    found = _rows(f"compare/{task}", "answers")
-    assert list(found[0]) == list(answers(trials, higher_is_better=True).columns)
-    assert [row["n"] for row in found] == sizes
-    for row in found:
+    table = _rows(f"compare/{task}", "answers")
+    assert list(table[0]) == list(answers(trials, higher_is_better=True).columns)
+    assert [row["n"] for row in table] == sizes
+    for row in table:
         level = [row["best"], *filter(None, row["level"].split(", "))]
         assert set(level) <= set(methods) and row["quickest"] in level
 
@@ -187,8 +187,8 @@ def test_the_final_table_has_an_answer_for_every_task_and_size():
     rows = _rows("compare/which_one_when", "answer")
     for task in EXACT:
         sizes = [row["n"] for row in _rows(f"compare/{task}", "answers")]
-        found = [r["samples"] for r in rows if r["task, figure"] == f"compare/{task}, curves"]
-        assert [samples.replace(",", "") for samples in found] == sizes
+        table = [r["samples"] for r in rows if r["task, figure"] == f"compare/{task}, curves"]
+        assert [samples.replace(",", "") for samples in table] == sizes
     for row in rows:
         assert all(value for key, value in row.items() if key != "level with it"), row
         assert "±" in row["error"] and "±" in row["plain kernel"]

@@ -1,4 +1,4 @@
-"""A stored value is given back only if nothing that it was computed from has changed."""
+"""A stored value is used again only if all its dependencies are unchanged."""
 
 import importlib
 import os
@@ -20,7 +20,7 @@ WAYS = Path(__file__).with_name("ways.py")
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory):
-    """A project for all ways: asking git for its version takes most of the time of a `Run`."""
+    """One project for all tests, because most of the time of a `Run` is spent in git."""
     folder = tmp_path_factory.mktemp("project")
     (folder / "notebooks").mkdir()
     (folder / "notebooks" / "claims.yml").write_text(LEDGER, "utf-8")
@@ -41,7 +41,7 @@ def test_an_edit_gives_the_new_value_and_the_old_text_finds_the_old_one(root, te
     assert truths[0] != truths[1]
     assert [execute(source, Run("p/a")).answer for source in sources] == truths
     stored = _stored(root)
-    # a restarted kernel finds both
+    # A restarted kernel uses both stored values.
     assert [execute(source, Run("p/a")).answer for source in sources] == truths
     assert _stored(root) == stored
 
@@ -51,7 +51,7 @@ def test_an_edit_in_a_living_kernel_gives_the_new_value(root, text):
     run, main = Run("p/b"), types.ModuleType("__main__")
     for version in (0, 1, 0):
         source = edited(text, version)
-        if "VALUE == 2:" not in text:  # what a cell has defined stays
+        if "VALUE == 2:" not in text:  # Definitions of an earlier cell stay.
             assert execute(source, run, main).answer == truth(source)
 
 
@@ -64,7 +64,7 @@ def test_what_cannot_be_followed_is_refused_by_name(root, message, text):
 
 
 def test_keys_are_the_same_in_every_process(root):
-    """Whatever the order of sets and the addresses of objects."""
+    """The order of sets and the addresses of objects do not matter."""
     stored = []
     for seed in ("1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed}
@@ -75,7 +75,7 @@ def test_keys_are_the_same_in_every_process(root):
 
 
 def test_a_remembering_helper_forgets_what_it_computed_from_an_earlier_state(root):
-    """Its old results would be in a value that is stored under the new state's key."""
+    """Otherwise its old results would be stored under the key of the new state."""
     source = """
 from functools import cache
 K = 1
@@ -102,12 +102,12 @@ def test_a_stored_value_does_not_depend_on_where_the_text_stands(root):
     source += "answer = compute()\n"
     before = _stored(root)
     execute(source, Run("p/f"))
-    moved = source.replace("    return", "    # a comment\n\n    return")
-    execute(f"\n\n{moved}", Run("p/f"))
+    with_comment = source.replace("    return", "    # a comment\n\n    return")
+    execute(f"\n\n{with_comment}", Run("p/f"))
     assert len(_stored(root) - before) == 1
 
 
-# what a notebook reads of a module beside it, whose text is VALUES
+# Ways to read a module beside the notebook, whose text is VALUES.
 VALUES = "from _more import more\nK = VALUE\ndef f(x=0):\n    return more(x) + K\n"
 MORE = "def more(x):\n    return x\n"
 READS = {
@@ -127,7 +127,7 @@ READS = {
 
 @pytest.fixture
 def tool(root, monkeypatch):
-    """Writes the module beside the notebook, as a restarted kernel finds it."""
+    """Return a function that writes the module beside the notebook and forgets its import."""
     folder = root / "notebooks" / "t"
     folder.mkdir(exist_ok=True)
     monkeypatch.syspath_prepend(folder)
@@ -151,7 +151,7 @@ def test_a_module_beside_the_notebook_is_followed(root, tool, reads):
         assert main.compute() == values
         import _tool
 
-        _tool.K = values + 10  # set by a cell
+        _tool.K = values + 10  # A cell changes it.
         assert main.compute() == values + 10
     tool(MORE.replace("return x", "return x + 5"), "_more")
     if "_tool.K" not in reads:
@@ -165,7 +165,7 @@ def test_a_module_that_was_edited_after_its_import_is_refused_until_it_is_read_a
     assert main.compute() == 1
     stored = _stored(root)
     path.write_text("# a comment\n" + path.read_text("utf-8"), "utf-8")
-    assert main.compute() == 1  # of the same code
+    assert main.compute() == 1  # The code is the same.
     path.write_text(VALUES.replace("VALUE", "2"), "utf-8")
     for calls in (main.compute, Run("t/b").cache(main.compute.__wrapped__)):
         with pytest.raises(CacheError, match=r"_tool\.py has changed .* restart the kernel"):
@@ -209,10 +209,12 @@ def test_a_module_of_the_library_that_was_edited_after_its_import_is_refused(
     (copy / "theory" / "five.py").write_text("def five():\n    return 5\n", "utf-8")
     script = tmp_path / "script.py"
     script.write_text(LIBRARY, "utf-8")
-    told = []
-    for _ in range(2):  # within a second, and of the same size: what Python compiled looks current
+    printed = []
+    for _ in range(
+        2
+    ):  # Python's bytecode looks current: the edit takes under a second and keeps the size.
         line = [sys.executable, script, imported]
-        told += subprocess.run(
+        printed += subprocess.run(
             line, capture_output=True, encoding="utf-8", check=True
         ).stdout.split()
-    assert told == ["5", "True", "7", "True"]
+    assert printed == ["5", "True", "7", "True"]

@@ -1,4 +1,4 @@
-"""What notebooks import, on a Python that lacks what Windows or a browser lacks.
+"""The imports of notebooks work without the modules that Windows or a browser lacks.
 
 The modules are refused by a finder in a process of its own, as if they were not there.
 """
@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-#: Modules of the standard library that Pyodide or Windows lacks, and packages that neither
-#: compute nor draw.
+#: Modules of the standard library that are missing in Pyodide or Windows, and packages that are
+#: not needed for computing and drawing.
 SYSTEM = ("_lzma", "lzma", "fcntl", "resource", "termios", "pwd")
 PACKAGES = (
     "psutil", "yaml", "pandas", "jupytext", "nbformat", "nbclient", "papermill", "click",
@@ -34,7 +34,7 @@ for name in [name for name in sys.modules if name.partition(".")[0] in ABSENT]:
 
 
 def run(code: str, root: Path, absent=(*SYSTEM, *PACKAGES)) -> str:
-    """What code prints in a process without some modules, in a project at `root`."""
+    """Return the output of code in a process without some modules, in a project at `root`."""
     script = WITHOUT.replace("ABSENT", repr(set(absent))) + code
     done = subprocess.run(
         [sys.executable, "-c", script],

@@ -1,4 +1,4 @@
-"""What every notebook of this project keeps to, and every lesson of its course."""
+"""Rules for all notebooks of this project, and for the lessons of its course."""
 
 import ast
 import json
@@ -21,11 +21,11 @@ ROOT = Path(__file__).parents[3]
 PATHS = Paths(ROOT)
 CHOOSING = [name for name in PATHS.all_notebooks() if source.chooses(PATHS.source(name))]
 
-#: Ways past the door: other loaders, the door itself, and files read by hand.
+#: Ways around the withholding of test data: other loaders, `withhold`, and files read by hand.
 AROUND = re.compile(
     r"sklearn\.datasets|fetch_openml|with(?:held|hold)\b|_all\b|INVARIANCE_WITHHOLD|\bopen\(|np\.load\b"
 )
-#: What a finding is made of; a text without a number of the run may not have it.
+#: Words of a finding. A text without a number of the run must not contain them.
 FINDING = re.compile(
     r"\b(falls?|rises?|grows?|halves|doubles|leads?|wins?|beats|stays?|never|always|nearly|only"
     r"|(\w+er|more|less|better|worse) than|lowest|highest|largest|smallest|quickest|slope of)\b",
@@ -48,35 +48,34 @@ def test_data_come_through_the_door_alone(notebook):
     assert AROUND.findall(before) == []
     names = [name for name, _ in source.calls_of(PATHS.source(notebook))]
     assert names.count("run.measure") == 1 and "run.select" in names
-    # whatever is claimed is measured afterwards
+    # All claims are measured afterwards.
     assert "run.claim(" not in before
 
 
 def literals(notebook):
-    """Titles and alternative texts that hold no number of the run."""
+    """Yield titles and alternative texts without a number of the run."""
     for call in ast.walk(ast.parse(PATHS.source(notebook).read_text(encoding="utf-8"))):
         if isinstance(call, ast.Call):
             named = {word.arg: word.value for word in call.keywords}
             name = getattr(call.func, "attr", "")
-            given = [named.get("title"), named.get("alt")]
-            given += call.args[:1] if name in ("set_title", "suptitle") else []
-            for text in given:
+            texts = [named.get("title"), named.get("alt")]
+            texts += call.args[:1] if name in ("set_title", "suptitle") else []
+            for text in texts:
                 if isinstance(text, ast.Constant) and isinstance(text.value, str):
                     yield text.value
 
 
 def test_what_is_not_computed_is_no_finding():
     texts = {notebook: list(literals(notebook)) for notebook in PATHS.all_notebooks()}
-    assert sum(map(len, texts.values())) > 10  # names of panels
-    assert {
-        n: found for n, some in texts.items() if (found := list(filter(FINDING.search, some)))
-    } == {}
+    assert sum(map(len, texts.values())) > 10  # Names of panels.
+    for notebook, titles in texts.items():
+        assert not list(filter(FINDING.search, titles)), notebook
     assert FINDING.search("Batch and online learning err more than in theory")
 
 
 @pytest.mark.notebooks
 def test_a_title_says_what_this_run_found(tmp_path):
-    """Without a symmetry nothing changes under it, and no sentence says that something does."""
+    """Without a symmetry, results do not change under it, and no sentence claims a change."""
     project, name = Paths(tmp_path), "soleymani2025/circle_rotations"
     project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
     summary = run_notebooks(project, [name], parameters={"k": 1, "seed": 3}, place=Here(1))
@@ -87,7 +86,7 @@ def test_a_title_says_what_this_run_found(tmp_path):
 
 
 def suggestions(notebook):
-    """(notebook, parameters) of every command in the last text of a notebook."""
+    """Return (notebook, parameters) of every command in the last text cell of a notebook."""
     texts = [
         c.source
         for c in source.read_notebook(PATHS.source(notebook)).cells
@@ -106,20 +105,20 @@ SUGGESTED = [(n, *found) for n in PATHS.all_notebooks() for found in suggestions
 
 @pytest.mark.parametrize("notebook, named, given", SUGGESTED)
 def test_a_suggestion_is_taken(notebook, named, given):
-    """It is a command that the command line takes, and changes something."""
+    """The command line accepts the command, and its parameters change something."""
     parameters = source.read_parameters(PATHS.source(notebook))
     assert named == notebook and given
     values = source.resolve(notebook, parameters, given)
     assert values != {name: parameter.default for name, parameter in parameters.items()}
 
 
-# -- a lesson runs unanswered, and each of its exercises knows right from wrong --------------------
+# -- a lesson runs without answers, and its exercises accept right answers alone -------------------
 
 LESSONS = [name for name in PATHS.all_notebooks() if name.startswith("course/")]
 SOLUTION = re.compile(
     r"<details><summary>Solution</summary>\n\n```python\n(.*?)```\n.*?</details>", re.S
 )
-#: What somebody might answer who has not understood.
+#: Answers of a reader who has not understood.
 WRONG = {
     "orbit": ["reading = [1, 2, 1, 2, 1, 2]", "bags = 8**5 // 120", "neighbours = np.sum"],
     "averaging": [
@@ -176,14 +175,14 @@ def test_a_lesson_runs_unanswered_and_takes_its_solutions(lesson, tmp_path, monk
         if "exercise" not in cell.metadata.get("tags", []):
             continue
         assert "hide-input" in following.metadata["tags"]
-        for answer, said in zip(
+        for answer, printed in zip(
             ("", *next(answers)), ("Not answered", "Not yet: ", "Right."), strict=True
         ):
             exec(answer, names)
             capsys.readouterr()
             exec(following.source, names)
             out = capsys.readouterr().out
-            assert out.startswith(said) and "Error" not in out, f"{answer} gave {out}"
+            assert out.startswith(printed) and "Error" not in out, f"{answer} gave {out}"
         taken += 1
     assert taken == 3
 
@@ -196,18 +195,18 @@ WITHOUT_US = re.findall(
 @pytest.mark.notebooks
 @pytest.mark.parametrize("command", WITHOUT_US)
 def test_a_lesson_runs_without_our_command_line(command, tmp_path):
-    """By each of the commands that CONTRIBUTING.md gives; VS Code runs the cells as a script."""
+    """Each command in CONTRIBUTING.md works; VS Code runs the cells as a script."""
     if "--execute" in command:
         pytest.importorskip("nbconvert", reason="Jupyter's own commands execute with it")
     (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    own = {"PATH": path, "INVARIANCE_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    own["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
+    environment = {"PATH": path, "INVARIANCE_ROOT": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment["PYTHONPATH"] += os.pathsep + os.environ.get("PYTHONPATH", "")
     done = subprocess.run(
         command,
         shell=True,
         cwd=tmp_path,
-        env=os.environ | own,
+        env=os.environ | environment,
         capture_output=True,
         encoding="utf-8",
     )
@@ -220,7 +219,7 @@ def test_a_lesson_runs_without_our_command_line(command, tmp_path):
 
 @pytest.mark.notebooks
 def test_a_guide_that_starts_processes_runs_as_a_script(tmp_path):
-    """A process that imports the script which starts it would start processes without end."""
+    """A script that is imported by the processes it starts must not start further ones."""
     pytest.importorskip("distributed", reason="needs the extra `guides`")
     (tmp_path / "notebooks").symlink_to(ROOT / "notebooks")
     done = subprocess.run(

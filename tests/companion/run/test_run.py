@@ -1,4 +1,4 @@
-"""`Run` in a plain script and, through its environment variable, as in a batch."""
+"""`Run` in a plain script, and in a batch run, which an environment variable marks."""
 
 import csv
 import json
@@ -25,7 +25,8 @@ from invariance.companion.ledger.claims import load_ledger
 from invariance.companion.ledger.registration import statement_digest
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.provenance import closure
-from invariance.companion.run.cache import CacheError, _computes, _leads_on
+from invariance.companion.run.cache import CacheError
+from invariance.companion.run.code import computes, imports_count
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
@@ -53,9 +54,9 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     axes.plot([1, 2])
     run.figure(figure, "line", alt="A line\nthat rises", caption="It rises: $y = x$")
     assert not plt.fignum_exists(figure.number)
-    said = {"alt": "A line that rises", "caption": "It rises: $y = x$"}
-    drawn = {"drawn": None}  # no notebook of the project draws it
-    assert results(run)["figures"] == [{"name": "line", "files": ["line.png"]} | said | drawn]
+    sentence = {"alt": "A line that rises", "caption": "It rises: $y = x$"}
+    drawn = {"drawn": None}  # No notebook of the project draws it.
+    assert results(run)["figures"] == [{"name": "line", "files": ["line.png"]} | sentence | drawn]
     assert (run.folder / "line.png").read_bytes().startswith(b"\x89PNG")
 
     figure, axes = plt.subplots()
@@ -84,7 +85,7 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
     run.timing("product", 0.25)
     run.uses_data("x.gz", "0" * 64)
     run.uses_data(SimpleNamespace(sources={"y.gz": "1" * 64}))
-    run.uses_data(SimpleNamespace(target=[1, 2]))  # bundled: no file
+    run.uses_data(SimpleNamespace(target=[1, 2]))  # Bundled data have no file.
     content = results(run)
     assert content["volatile"]["timings"] == {"product": 0.25}
     assert content["provenance"]["data"] == {"x.gz": "0" * 64, "y.gz": "1" * 64}
@@ -100,7 +101,7 @@ def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project, 
     counted = done["float64"]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("invariance.orbits.engine._tile", Mock(side_effect=KeyboardInterrupt))
-        kernel(X, X[:2])  # what is stopped is not counted
+        kernel(X, X[:2])  # Interrupted calls are not counted.
     kernel(X, -X)
     assert done["float64"] - counted == kernel.explain(X, -X).operations > 0
     done["float64"] += 50 * rate("float64")
@@ -112,8 +113,8 @@ def test_equal_runs_differ_in_nothing_but_the_volatile(project):
     def content() -> dict:
         run = Run("p/a")
         run.claim("demo/order", order="a > b", scores={"b": run.rng.normal(size=5), "a": 9})
-        found = results(run)
-        return found if found.pop("volatile") else {}
+        content_of_file = results(run)
+        return content_of_file if content_of_file.pop("volatile") else {}
 
     first = content()
     assert first == content()
@@ -130,7 +131,7 @@ def test_recorded_twice(batch, project, monkeypatch):
         batch.figure(figure, "a", alt="x")
     assert results(batch)["claims"]["demo/same"]["verdict"] == "matched"
 
-    # by hand a cell is run again and again: the last one counts
+    # In an interactive run, a cell may run repeatedly: the last result counts.
     monkeypatch.delenv("INVARIANCE_RUN_DIR")
     run = Run("p/a")
     run.claim("demo/same", difference=0.0, tolerance=1e-10)
@@ -144,7 +145,7 @@ def test_bad_results_are_refused_and_leave_the_good_ones(batch):
     before = (batch.folder / "results.json").read_text("utf-8")
     dollars = Figure()
     dollars.subplots().set(title="$x^2$ at {group}".format(group="C4"), xlabel="$$")
-    for message, emit, arguments, more in (
+    for message, emit, arguments, extra in (
         ("Did you mean 'demo/number'", batch.claim, ["demo/nmber"], {"value": 1}),
         ("demo/number: value is nan", batch.claim, ["demo/number"], {"value": np.nan}),
         ("alt is empty", batch.figure, [Figure(), "a"], {"alt": " "}),
@@ -162,18 +163,21 @@ def test_bad_results_are_refused_and_leave_the_good_ones(batch):
         ("SHA-256", batch.uses_data, ["a", "123"], {}),
     ):
         with pytest.raises((LedgerError, RecordError), match=message):
-            emit(*arguments, **more)
+            emit(*arguments, **extra)
     assert (batch.folder / "results.json").read_text("utf-8") == before
 
 
 def test_bad_starts(project):
     with pytest.raises(NotebookError, match="<paper>/<name>"):
         Run("xperm")
-    wrong = [("unknown profile 'fast'", {"profile": "fast"}), ("model is <o", {"model": object()})]
-    wrong += [("seed=", {"seed": seed}) for seed in (-1, 0.5, True, "1")]
-    for message, given in wrong:
+    refused = [
+        ("unknown profile 'fast'", {"profile": "fast"}),
+        ("model is <o", {"model": object()}),
+    ]
+    refused += [("seed=", {"seed": seed}) for seed in (-1, 0.5, True, "1")]
+    for message, arguments in refused:
         with pytest.raises(ParameterError, match=message):
-            Run("p/a", **given)
+            Run("p/a", **arguments)
 
 
 def test_a_script_belongs_to_the_project_that_it_lies_in(project, tmp_path, monkeypatch):
@@ -202,7 +206,7 @@ def _helper(x):
 
 @pytest.fixture
 def calls(project) -> Path:
-    """A file to which a function adds a letter when it is computed."""
+    """A file to which a function appends a letter whenever it is computed."""
     path = project.root / "calls"
     path.touch()
     return path
@@ -229,7 +233,7 @@ def test_cache_follows_arguments_helpers_constants_and_data(project, calls, monk
 
 
 def test_a_cached_function_may_call_another(project, calls, monkeypatch):
-    """The key follows the inner one's helpers, and nothing of the run that it is cached by."""
+    """The key depends on the helpers of the inner function, but not on the run that caches it."""
 
     def both(run):
         @run.cache
@@ -252,10 +256,10 @@ def test_a_cached_function_may_call_another(project, calls, monkeypatch):
 
 
 def test_a_class_of_a_cell_is_followed_through_its_methods(project):
-    """Python does not find the source of a class whose module has no file, as in a kernel."""
+    """A class in a kernel has no file in which Python could look for its source."""
 
     def with_factor(factor):
-        name = "__main__"  # its functions' sources are those below
+        name = "__main__"  # The sources of its functions are below.
         Scaled = type("Scaled", (), {"factor": factor, "__call__": _scaled, "__module__": name})
 
         def slow(x):
@@ -272,8 +276,8 @@ def _scaled(self, x):
     return self.factor * x
 
 
-def test_results_tell_what_earlier_runs_computed(project):
-    """Seconds of kept results count once, and only where an earlier run computed them."""
+def test_the_seconds_of_earlier_runs_are_recorded(project):
+    """The seconds of stored results count once, and only if an earlier run computed them."""
 
     def slow(x):
         time.sleep(0.02)
@@ -289,13 +293,13 @@ def test_results_tell_what_earlier_runs_computed(project):
     assert cached_s(first) == 0
     second = Run("p/a")
     second.cache(slow)(1)
-    one = cached_s(second)
-    assert one >= 0.02
+    seconds = cached_s(second)
+    assert seconds >= 0.02
     second.cache(slow)(1)
     second.cache(slow)(3)
-    assert cached_s(second) == one
+    assert cached_s(second) == seconds
     second.cache(slow)(2)
-    assert cached_s(second) >= round(one + 0.02, 3)
+    assert cached_s(second) >= round(seconds + 0.02, 3)
 
 
 def _kept(project) -> list[Path]:
@@ -309,10 +313,19 @@ def test_the_cache_believes_nothing_that_it_cannot_verify(project, calls):
 
     cached = Run("p/a").cache(slow)
     cached(1), cached(2)
-    one, two = (path.read_bytes() for path in _kept(project))
+    first, two = (path.read_bytes() for path in _kept(project))
     harm = project.root / "harm"
     evil = pickle.dumps(Harm(str(harm)))
-    damaged = [b"", one[:100], one[:-1], bytes(len(one)), two, evil, one + evil, b"{" * 9999]
+    damaged = [
+        b"",
+        first[:100],
+        first[:-1],
+        bytes(len(first)),
+        two,
+        evil,
+        first + evil,
+        b"{" * 9999,
+    ]
     for times, content in enumerate(damaged, start=1):
         _kept(project)[0].write_bytes(content)
         values = cached(1), cached(2)
@@ -323,7 +336,7 @@ def test_the_cache_believes_nothing_that_it_cannot_verify(project, calls):
 
 
 class Harm:
-    """What a stranger would leave in a cache."""
+    """A pickle that opens a file for writing."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -334,9 +347,9 @@ class Harm:
 
 def test_the_key_of_the_code_leaves_the_machinery_out():
     source = "from invariance.companion import Run, fit_rate\nimport invariance.groups"
-    files = closure(source, through=_leads_on)
+    files = closure(source, through=imports_count)
     assert {"invariance", "invariance.groups"} <= set(files)
-    assert "invariance.companion.run.run" in {name for name in files if not _computes(name)}
+    assert "invariance.companion.run.run" in {name for name in files if not computes(name)}
     reached = closure(f"import {', '.join(files)}")
     assert "invariance.companion.run.recording" in set(reached) - set(files)
 
@@ -369,7 +382,7 @@ def test_cache_refuses_what_has_state(project):
 
 def test_say_prints_what_was_measured(batch, capsys):
     batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)
-    batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)  # the cell is run again
+    batch.say("{best:.2f} % with {m:,} templates", best=97.254, m=7000)  # The cell runs again.
     (entry,) = json.loads((batch.folder / "results.json").read_text("utf-8"))["says"]
     assert entry["said"] == "97.25 % with 7,000 templates"
     assert "97.25 % with 7,000 templates" in capsys.readouterr().out
@@ -395,7 +408,7 @@ def test_a_loop_twice_as_long_counts_twice_as_much_and_the_same_again():
     once, twice, again = instructions(LOOP, [300, 600, 300])
     assert twice / once == pytest.approx(2, rel=0.01)
     assert again == pytest.approx(once, rel=1e-4)
-    assert once > 300 * 1000  # an instruction an addition, at the least
+    assert once > 300 * 1000  # At least one instruction per addition.
 
 
 @needs_valgrind
@@ -412,7 +425,7 @@ def test_without_valgrind_it_says_so(monkeypatch, capsys):
 
 def test_seconds_grow_with_the_work_which_is_prepared_once_and_called_three_times():
     few, many = processor_seconds(LOOP, [10, 1000])
-    assert 0 < 10 * few < many  # a hundred times the work
+    assert 0 < 10 * few < many  # The work is a hundred times larger.
     calls = []
     program = "def prepare(calls): return lambda: calls.append(len(calls))"
     assert processor_seconds(program, [calls])[0] >= 0

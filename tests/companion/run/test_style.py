@@ -27,7 +27,7 @@ def test_a_project_of_its_own_has_its_own_methods(project):
         "svm ti ri ti-ri l l-ti l-ri l-ti-ri tangent-distance average-fit",
         "krr krr-average spec-avg spec-avg-centred spec-avg-least-squares spec-avg-ridge",
         "raw rff nystrom gp sorted random-coulomb cdf lgika-rff lgika-nystrom",
-        # more, by colour alone
+        # Further colours.
         "krr augmentation local krr-average lgika-rff lgika-nystrom cdf best-fit spec-avg "
         "spec-avg-ridge +",
         "linear polynomial rbf published bound +",
@@ -61,8 +61,8 @@ def test_equal_figures_have_equal_bytes_and_are_small():
     assert png == draw() and len(png) < 60_000
 
 
-def test_what_fills_its_frame_is_told_from_lines():
-    """A photograph is not turned into its negative on a dark page."""
+def test_photographs_and_drawings_are_distinguished():
+    """Dark pages invert drawings, but not photographs."""
     figure = Figure()
     figure.subplots().plot([1, 2])
     assert not light_picture(to_png(figure))[1]
@@ -72,7 +72,7 @@ def test_what_fills_its_frame_is_told_from_lines():
 
 
 def _on_a_dark_page(colour):
-    """What the site's style sheet makes of a colour: invert(.92) hue-rotate(180deg)."""
+    """Return a colour as the site's style sheet shows it: invert(.92) hue-rotate(180deg)."""
     inverted = np.array(to_rgb(colour)) * (1 - 2 * 0.92) + 0.92
     weights = np.array([0.213, 0.715, 0.072])
     return np.clip(2 * weights @ inverted - inverted, 0, 1)
@@ -108,7 +108,9 @@ def test_labels_stay_within_the_height_of_the_figure():
     axes.set(ylim=(0, 6))
     style.label_ends(axes)
     levels = {text.get_text(): text.get_position()[1] for text in axes.texts}
-    assert levels["c"] < levels["b"] < levels["a"] < 1.0 and levels["lost"] < 0.1  # below the title
+    assert (
+        levels["c"] < levels["b"] < levels["a"] < 1.0 and levels["lost"] < 0.1
+    )  # Below the title.
 
 
 def test_a_curve_has_bars_of_two_errors_that_stay_above_zero_on_a_logarithmic_axis():

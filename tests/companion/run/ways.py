@@ -1,7 +1,7 @@
-"""Ways by which a cached function reaches what is edited, and a kernel to execute them in.
+"""Ways in which a cached function reaches edited code or data, and a kernel to execute them.
 
-A way is a few cells of a notebook, in ``followed.txt`` and ``refused.txt``. They end with the call
-of a cached function, ``answer``. ``python ways.py`` executes those that are followed.
+A way is a few cells of a notebook, in ``followed.txt`` and ``refused.txt``. The cells end with the
+call of a cached function, ``answer``. ``python ways.py`` executes the ways that are followed.
 """
 
 import linecache
@@ -10,7 +10,7 @@ import sys
 import types
 from pathlib import Path
 
-#: What stands in the text for what is edited: before, and after.
+#: Placeholders in the cells, each with its text before and after the edit.
 EDITS = {
     "ATTRIBUTE": ("real", "imag"),
     "METHOD": ("upper", "lower"),
@@ -27,7 +27,7 @@ def _read(file: str) -> dict[str, str]:
 
 
 FOLLOWED = _read("followed.txt")
-#: The cells, and what the refusal must name.
+#: For each way, a pattern of the error message, and the cells.
 REFUSED = {
     name.partition(" (")[0]: (re.search(r"\((.*)\)", name).group(1), cells)
     for name, cells in _read("refused.txt").items()
@@ -35,14 +35,14 @@ REFUSED = {
 
 
 def edited(text: str, version: int) -> str:
-    """The cells before the edit (0) or after it (1)."""
+    """Return the cells before the edit (0) or after it (1)."""
     for word, versions in EDITS.items():
         text = text.replace(word, versions[version])
     return text
 
 
 def execute(source: str, run, main: types.ModuleType | None = None) -> types.ModuleType:
-    """Execute cells as a kernel does, in ``__main__``, with the text where tracebacks find it."""
+    """Execute cells as a kernel does, in ``__main__``, with their text available to tracebacks."""
     before = sys.modules["__main__"]
     main = main or types.ModuleType("__main__")
     main.run = run
@@ -57,7 +57,7 @@ def execute(source: str, run, main: types.ModuleType | None = None) -> types.Mod
 
 
 def truth(source: str):
-    """The answer without a cache."""
+    """Return the answer without a cache."""
     return execute(source, types.SimpleNamespace(cache=lambda function: function)).answer
 
 

@@ -1,4 +1,4 @@
-"""Code objects as they are in memory: a digest of one, and the names that it looks up."""
+"""Code objects as they are in memory: their digests, and the names that they look up."""
 
 import dis
 import hashlib
@@ -15,7 +15,7 @@ _REBINDS = ("STORE_DEREF", "DELETE_DEREF")
 
 @cache
 def code_digest(code: types.CodeType) -> str:
-    """SHA-256 of what a code object does: its lines and its file play no part.
+    """Return the SHA-256 of a code object without its file and its line numbers.
 
     >>> code_digest(compile("x + 1", "a", "eval")) == code_digest(compile("\\nx + 1", "b", "eval"))
     True
@@ -31,7 +31,7 @@ def code_digest(code: types.CodeType) -> str:
 
 
 def _constant(constant: Any) -> Any:
-    """A constant of a code object, with its type, in a form that `repr` shows whole."""
+    """Return a constant with its type, in a form that `repr` shows in full."""
     if isinstance(constant, types.CodeType):
         return "code", code_digest(constant)
     if isinstance(constant, frozenset):
@@ -39,27 +39,34 @@ def _constant(constant: Any) -> Any:
     if isinstance(constant, tuple):
         return "tuple", [_constant(item) for item in constant]
     if isinstance(constant, int):
-        return type(constant).__name__, hex(constant)  # `repr` refuses very long ones
+        return type(constant).__name__, hex(constant)  # `repr` refuses very long integers.
     return type(constant).__name__, repr(constant)
 
 
 def nested(code: types.CodeType) -> list[types.CodeType]:
-    """A code object, and those of the functions, classes and comprehensions inside it."""
-    found = [code]
+    """Return a code object and those of all functions, classes and comprehensions inside it."""
+    codes = [code]
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found += nested(constant)
-    return found
+            codes += nested(constant)
+    return codes
 
 
 @dataclass
 class Lookups:
-    """What a code object and those inside it look up outside of themselves.
+    """The names that a code object, and the code objects inside it, look up elsewhere.
 
-    ``names`` are global names, each with the chains of attributes that are read of it, and True
-    beside them if the object is used in any other way; ``imports`` are the level, the module and
-    the names of import statements; ``writes`` and ``rebinds`` are the global names and the
-    variables of an enclosing function that are assigned.
+    Attributes
+    ----------
+    names : dict
+        For each global name, the chains of attributes that are read from it: ``("a", "b")`` for
+        ``name.a.b``, and True if the object is used in any other way.
+    imports : list of tuple
+        The level, the module and the names of each import statement.
+    writes : set of str
+        The global names that are assigned.
+    rebinds : set of str
+        The variables of enclosing functions that are assigned.
     """
 
     names: dict[str, set[tuple[str, ...] | bool]] = field(default_factory=dict)
@@ -67,40 +74,42 @@ class Lookups:
     writes: set[str] = field(default_factory=set)
     rebinds: set[str] = field(default_factory=set)
 
-    def add(self, other: "Lookups", local: tuple[str, ...]) -> None:
-        """Include those of a nested code object; `local` are variables that it shares."""
-        for name, chains in other.names.items():
+    def add(self, inner: "Lookups", cell_variables: tuple[str, ...]) -> None:
+        """Include the lookups of a nested code object, which shares `cell_variables`."""
+        for name, chains in inner.names.items():
             self.names.setdefault(name, set()).update(chains)
-        self.imports += other.imports
-        self.writes |= other.writes
-        self.rebinds |= other.rebinds - set(local)
+        self.imports += inner.imports
+        self.writes |= inner.writes
+        self.rebinds |= inner.rebinds - set(cell_variables)
 
 
 @cache
 def lookups(code: types.CodeType) -> Lookups:
-    """What a code object looks up; not to be changed."""
-    found = Lookups()
-    instructions = [*dis.get_instructions(code)]
+    """Return the lookups of a code object. Callers must not change them."""
+    result = Lookups()
+    instructions = list(dis.get_instructions(code))
     for i, instruction in enumerate(instructions):
         operation = instruction.opname
+        name = instruction.argval
         if operation in _LOOKUPS:
             chain = _chain(instructions, i + 1)
-            found.names.setdefault(instruction.argval, set()).add(chain or True)
+            result.names.setdefault(name, set()).add(chain or True)
         elif operation == "IMPORT_NAME":
-            level, names = (instructions[j].argval for j in (i - 2, i - 1))
-            found.imports.append((level, instruction.argval, names or ()))
+            level = instructions[i - 2].argval
+            imported_names = instructions[i - 1].argval or ()
+            result.imports.append((level, name, imported_names))
         elif operation in _WRITES:
-            found.writes.add(instruction.argval)
-        elif operation in _REBINDS and instruction.argval in code.co_freevars:
-            found.rebinds.add(instruction.argval)
+            result.writes.add(name)
+        elif operation in _REBINDS and name in code.co_freevars:
+            result.rebinds.add(name)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found.add(lookups(constant), local=code.co_cellvars)
-    return found
+            result.add(lookups(constant), code.co_cellvars)
+    return result
 
 
 def _chain(instructions: list[dis.Instruction], start: int) -> tuple[str, ...]:
-    """Names of the attributes that are read one of the other, from an instruction on."""
+    """Return the attributes that are read one from another, starting at an instruction."""
     names = []
     for instruction in instructions[start:]:
         if instruction.opname not in _ATTRIBUTES:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import shutil
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -136,7 +135,7 @@ def parse_yaml(text: str, what: str, scalars: str = AS_VALUES) -> Any:
         raise LedgerError(f"{what} is not YAML: {error}") from error
 
 
-def locked(stream: IO[str], *, shared: bool = False, wait: bool = True) -> bool:
+def locked(stream: IO[str] | int, *, shared: bool = False, wait: bool = True) -> bool:
     """Whether a lock on a file was to be had; no on a system or a file system without locks."""
     if fcntl is None:
         return False
@@ -159,44 +158,49 @@ def _aside(final: Path) -> Path:
     return final.with_name(f".{final.name}.previous")
 
 
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder, if the system has locks for folders."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # it does not exist, or the system is Windows
+        yield
+        return
+    try:
+        locked(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
+
+
 def repair_folder(final: Path) -> None:
     """Finish a `replace_folder` that was cut short between its two renames."""
+    with _turn(final.parent), writing(final):
+        _repair(final)
+
+
+def _repair(final: Path) -> None:
     aside = _aside(final)
     if aside.exists():
-        with writing(final):
-            if final.exists():
-                shutil.rmtree(aside)
-            else:
-                os.rename(aside, final)
-
-
-def _exchange(one: Path, other: Path) -> bool:
-    """Swap two folders in one step; whether the system and its file system could."""
-    import ctypes
-
-    try:
-        swap = ctypes.CDLL(None, use_errno=True).renameat2
-    except AttributeError:
-        return False
-    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return swap(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0
+        if final.exists():
+            shutil.rmtree(aside)
+        else:
+            os.rename(aside, final)
 
 
 def replace_folder(new: Path, final: Path) -> None:
     """Put folder `new` in the place of `final`, on the same file system, or raise `OutputError`.
 
-    In one step where the system can swap folders. Elsewhere, if the process dies between two
-    steps, `repair_folder` restores the earlier folder.
+    The earlier folder is renamed first. If the process dies before the second rename,
+    `repair_folder` restores it.
     """
-    repair_folder(final)
     with writing(final):
         final.parent.mkdir(parents=True, exist_ok=True)
-        if sys.platform == "linux" and final.is_dir() and _exchange(new, final):
-            shutil.rmtree(new, ignore_errors=True)
-            return
-        if final.exists():
-            os.rename(final, _aside(final))
-        try:
-            os.rename(new, final)
-        finally:
-            repair_folder(final)
+        with _turn(final.parent):
+            _repair(final)
+            if final.exists():
+                os.rename(final, _aside(final))
+            try:
+                os.rename(new, final)
+            finally:
+                _repair(final)

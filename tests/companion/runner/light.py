@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
-from invariance.companion.runner.worker import die_with_parent, work
+from invariance.companion.runner.worker import work
 
 STEP = 0.03
 HEADER = """\
@@ -165,15 +166,22 @@ def statuses(summary) -> dict[str, str]:
 
 
 class Kernel:
-    """A fork that writes the outputs of the job that it is told of by a file."""
+    """A fork that writes the outputs of the job that lies beside the file for its ports."""
 
-    def __init__(self, told: Path, _: Path) -> None:
+    def __init__(self, ports: Path, _: Path) -> None:
         worker = os.getpid()
         self.pid = os.fork()
         if not self.pid:
-            die_with_parent(worker)
-            write_outputs(json.loads(told.with_name("job.json").read_text("utf-8")))
+            threading.Thread(target=end_with, args=[worker], daemon=True).start()
+            write_outputs(json.loads(ports.with_name("job.json").read_text("utf-8")))
             os._exit(0)
+
+
+def end_with(parent: int) -> None:
+    """End this process once its parent has died, as ipykernel does."""
+    while os.getppid() == parent:
+        time.sleep(0.1)
+    os._exit(1)
 
 
 def write_outputs(job: dict) -> None:

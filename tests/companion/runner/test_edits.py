@@ -122,7 +122,8 @@ def test_a_reader_fails_if_what_it_reads_changes(chaos, project):
 
 SWAPS = {
     "code (_tool.py)": """
-                path = Path("_tool.py")
+        from pathlib import Path
+        path = Path("_tool.py")
         before = path.read_text()
         path.write_text("K = 5")
         import _tool
@@ -131,7 +132,8 @@ SWAPS = {
     """,
     "demo/order": """
         run.claim("demo/order", order="b > a", scores={"a": 1.0, "b": 2.0}, exact="demo")
-                path = Path("../claims.yml")
+        from pathlib import Path
+        path = Path("../claims.yml")
         path.write_text(path.read_text().replace("ten draws", "twenty draws"))
     """,
 }

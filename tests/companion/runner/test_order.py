@@ -244,7 +244,7 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
         (header("p/wrong"), "in a circle: p/wrong reads p/wrong"),
         (header("p/good", "p/there"), "in a circle: p/wrong reads p/there reads p/wrong"),
         ("#   invariance:\n#     reads: p/good\n", r"expected 'reads: \[<paper>/<name>"),
-        ("#   invariance: p/good\n", r"says invariance: 'p/good'; expected 'reads"),
+        ("#   invariance: p/good\n", r"has invariance: 'p/good'; expected 'reads"),
         ("#   invariance:\n#     alone: often\n", r"'alone': 'often'\}; expected .*'alone: true'"),
         ("#   invariance:\n#     red: [p/good]\n", r"'red': \['p/good'\]\}; expected 'reads"),
     ],

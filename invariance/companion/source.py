@@ -10,8 +10,8 @@ it measures time, which another notebook beside it would distort::
     #     reads: [compare/digits, compare/torus]
     #     alone: true
 
-It starts once the notebooks that it reads have ended, successfully or not. At full scale, a notebook
-with ``alone: true`` starts after all others, when nothing else is running.
+It starts once the notebooks that it reads have ended, successfully or not. At full scale, a
+notebook with ``alone: true`` starts after all others, when nothing else is running.
 """
 
 import ast

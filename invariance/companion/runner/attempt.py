@@ -232,7 +232,7 @@ def _unrecorded_parameters(job: Job, recorded: dict[str, Any]) -> str | None:
 
 
 def _change(job: Job, paths: Paths) -> str | None:
-    """Return a message if an input changed during the attempt: the results may mix both versions."""
+    """Return a message if an input changed during the attempt: results may mix both versions."""
     changed = changed_meanwhile(paths, job)
     return f"{changed} changed while it ran: run it again" if changed else None
 

@@ -329,7 +329,7 @@ class _Batch:
         return None
 
     def without_undeclared(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
-        """Return the jobs that may run: a changed claim has to be declared before it is measured."""
+        """Return the jobs that may run: a changed claim has to be declared before its run."""
         registrar = Registrar(self.paths)
         allowed = []
         for job in jobs:
@@ -385,7 +385,7 @@ class _Batch:
             self.bar.set_postfix_str(", ".join(other.notebook for other in running))
 
     def _renew(self, job: Job) -> str:
-        """Update a job to its notebook's text as it is now; return the fault of that text, if any."""
+        """Update a job to the present text of its notebook; return the fault of that text."""
         try:
             now = _job(self.request, job.notebook)
         except (ParameterError, OSError) as error:

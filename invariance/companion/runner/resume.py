@@ -1,4 +1,4 @@
-"""Decide whether a stored result is the one that a run would give; `reason_to_run` explains why not.
+"""Decide whether a stored result is the one that a run would give (`reason_to_run`).
 
 The latest success has recorded in ``status.json`` a fingerprint (text, parameters, code, packages,
 threads), its inputs (results of the notebooks that it reads) and digests of its outputs. All of

@@ -1,9 +1,9 @@
 """The process of one notebook: it executes the notebook and reports how it ended.
 
-It forks its kernel before anything else runs in it. It ends all its descendants when the notebook
-has ended, when it receives SIGTERM, and when the runner is gone; orphans that the notebook left are
-among its descendants. It writes ``executed.ipynb`` after every cell, and in ``.work`` the cell under
-way (``progress.json``) and how the notebook ended (``outcome.json``).
+It forks its kernel before anything else runs in it. It ends all its descendants, among them orphans
+that the notebook left, when the notebook has ended, when it receives SIGTERM, and when the runner
+is gone. It writes ``executed.ipynb`` after every cell, and in ``.work`` the cell under way
+(``progress.json``) and how the notebook ended (``outcome.json``).
 """
 
 import ctypes

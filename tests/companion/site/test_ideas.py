@@ -22,7 +22,7 @@ def test_they_stand_still_without_script_and_are_small(name):
     svg, told = idea.moving()
     read = json.loads(told)
     assert ElementTree.fromstring(svg) is not None and len(svg) + len(told) < 60_000
-    assert read["says"] == idea.positions and re.findall(r'data-move="(\d+)"', svg) == [
+    assert read["labels"] == idea.positions and re.findall(r'data-move="(\d+)"', svg) == [
         str(i) for i in range(len(read["moves"]))
     ]
     assert all(len(v) == len(idea.positions) for m in read["moves"] for v in m.values())

@@ -46,12 +46,12 @@ def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp
     links += " [d](CHANGELOG.md) [e](CONTRIBUTING.md)"
     (project.root / "CHANGELOG.md").write_text(f"# Changes\n{links}", "utf-8")
     made = book.Book(collect(project), project, tmp_path)
-    texts = dict(made.texts())
+    texts = dict(made.sphinx_pages())
     assert "[a](/guides/own_data.ipynb)" in texts["changelog.md"]
     assert "[b](https://github.com/some/one/blob/HEAD/Makefile)" in texts["changelog.md"]
     assert "[c](https://some.one/x) [d](/changelog.md) [e](https" in texts["changelog.md"]
     made.about["repository"] = ""
-    assert " b [c]" in dict(made.texts())["changelog.md"]
+    assert " b [c]" in dict(made.sphinx_pages())["changelog.md"]
 
 
 def test_a_claim_s_page_has_its_protocol_and_its_verdict(pages):
@@ -98,7 +98,7 @@ def test_front_page(small, pages):
 def test_same_results_give_the_same_pages(project, tmp_path):
     shutil.copytree(project.root, tmp_path / "two")
     first, second = (
-        [*made.texts(), *made.whole(), made.parts]
+        [*made.sphinx_pages(), *made.plain_pages(), made.parts]
         for paths in (project, Paths(tmp_path / "two"))
         for made in [book.Book(collect(paths, "quick"), paths, tmp_path / "pictures")]
     )
@@ -147,8 +147,8 @@ def test_a_claim_stands_beside_the_figure_that_its_notebook_shows_above_it():
     outputs = [[("claim", "a")], [("figure", "f")], [("claim", "b"), ("figure", "g")]]
     made = [cells.Cell("", outputs=[cells.Output(*o) for o in some]) for some in outputs]
     page = cells.Page("", made, [cells.Output("claim", "c")])
-    assert [page.beside(name) for name in "abc"] == ["f", "f", "g"]
-    assert cells.Page("", [], []).beside("a") == ""
+    assert [page.figure_beside(name) for name in "abc"] == ["f", "f", "g"]
+    assert cells.Page("", [], []).figure_beside("a") == ""
 
 
 def test_cells_are_those_that_jupytext_reads():
@@ -238,7 +238,7 @@ def test_prose_is_its_few_kinds_of_markup_alone():
 
 def test_the_report_has_every_paper_its_claims_and_its_failures(project, tmp_path):
     material = collect(project)
-    text = book.Book(material, project, tmp_path / "pictures").write("report.html", "report")
+    text = book.Book(material, project, tmp_path / "pictures").render("report.html", "report")
     assert all(paper.title in text for paper in material.papers) and "too few" in text
     assert text.count("<tr><td>") >= len(material.rows)
 
@@ -254,17 +254,17 @@ def published() -> Material:
     return collect(Paths(ROOT))
 
 
-def test_findings_follow_from_published_results(published, tmp_path):
-    made = book.Book(published, Paths(ROOT), tmp_path)._jinja.globals["findings"]
-    said = {finding["title"]: " ".join(finding["said"].split()) for finding in made}
-    assert list(said) == [finding["title"] for finding in published.about["findings"]]
+def test_findings_follow_from_published_results(published):
+    findings = list(book.findings_of(published))
+    texts = {finding["title"]: " ".join(finding["text"].split()) for finding in findings}
+    assert list(texts) == [finding["title"] for finding in published.about["findings"]]
     results = published.row("soleymani2025/exact-invariance").result["recorded"]
-    assert f"{results['largest']:.0e}" in said["Exactness for free"]
+    assert f"{results['largest']:.0e}" in texts["Exactness for free"]
     fallen = sum(r.verdict in FAILED for r in published.rows)
     counted = sum(r.verdict in VERDICTS for r in published.rows)
     first = f"{fallen} of {counted} claims are not reproduced."
-    assert said["Where the papers fall short"].startswith(first)
-    for finding in made:
+    assert texts["Where the papers fall short"].startswith(first)
+    for finding in findings:
         assert finding["chart"]["rows"] and not re.search(r"\d", finding["title"])
 
 
@@ -291,9 +291,8 @@ def test_a_finding_that_results_no_longer_bear_out_is_left_out(published):
             at = names.index(column)
             rows = [(*row[:at], value, *row[at + 1 :]) for row in rows]
             tables[name] = tables[name]._replace(rows=[names, *rows])
-        shown = SimpleNamespace(material=material, about=material.about)
-        said = [finding["title"] for finding in book.Book._findings(shown)]
-        assert said == [other for other in BREAKS if other != title]
+        titles = [finding["title"] for finding in book.findings_of(material)]
+        assert titles == [other for other in BREAKS if other != title]
         (problem,) = material.all_problems()
         assert f"the finding {title!r} is left out" in problem
 
@@ -355,7 +354,9 @@ def test_binder_opens_notebooks_as_make_lab_does():
 
 def test_of_what_was_printed_warnings_are_shown_once_without_their_place_and_no_progress():
     def printed(*text: str):
-        return cells._printed({"output_type": "stream", "name": "stderr", "text": [*text]}, set())
+        return cells.printed_output(
+            {"output_type": "stream", "name": "stderr", "text": [*text]}, set()
+        )
 
     raised = "".join(
         f"/home/someone/lib/python/some.py:{line}: UserWarning: few points\n  kernel(X)\n"

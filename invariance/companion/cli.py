@@ -1,4 +1,4 @@
-"""The command ``invariance``; ``invariance --help`` lists what it can do."""
+"""The command ``invariance``; ``invariance --help`` lists its commands."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -305,7 +305,7 @@ def _print_data_set(entry: Any) -> None:
 @click.option("--run", "rerun", is_flag=True, help="Run its notebook, and print the new result.")
 @_profile("full")
 def claim(claim_id: str, rerun: bool, profile: str) -> None:
-    """Show a paper's claim, what was measured for it, the protocol, and the cost of a rerun.
+    """Show a paper's claim, its measured result and protocol, and the cost of a rerun.
 
     With --run, the claim's notebook runs alone, as by 'invariance run' (a full run updates what is
     published under figures/), and the new result is printed as well.

@@ -199,7 +199,7 @@ def finish(
 
 
 def _fault(job: Job) -> str | None:
-    """Return what is missing or damaged in an attempt that reports success, or None."""
+    """Return the fault of an attempt that reports success, or None."""
     if not (job.work / "job.json").is_file():
         return f"{job.folder} was removed while it ran; its outputs up to then are lost"
     size = _excessive_megabytes(job.folder / "executed.ipynb")

@@ -56,7 +56,7 @@ class Here:
         # The meaning of n_jobs=-1 in a notebook that shares its machine with others.
         shared["LOKY_MAX_CPU_COUNT"] = str(max(1, joblib.cpu_count() // self.slots))
         shared["PYTHONSAFEPATH"] = "1"
-        own = {**os.environ, **shared, MARK: description["folder"]}
+        complete = {**os.environ, **shared, MARK: description["folder"]}
         may_fork = sys.platform == "linux" and self._work is work
         if may_fork and environment["OMP_NUM_THREADS"] == "1" and _is_as_preloaded():
             context: Any = multiprocessing.get_context("forkserver")
@@ -64,12 +64,12 @@ class Here:
             initial = shared  # of the server, which many notebooks share
         else:
             context = multiprocessing.get_context("spawn")
-            initial = own
+            initial = complete
         folders = sys.path[0 if sys.flags.safe_path else 1 :]  # without the runner's own folder
         # multiprocessing's tracker outlives the notebook, so it must not be marked as its process.
         resource_tracker.ensure_running()
         with _environment(initial):
-            return _start_process(context, (path, own, folders, self._work))
+            return _start_process(context, (path, complete, folders, self._work))
 
     def end(self, process: BaseProcess | None, folder: Path) -> None:
         """End a process and everything that it has started."""

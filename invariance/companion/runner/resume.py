@@ -66,7 +66,7 @@ def _inputs_now(paths: Paths, job: "Job") -> dict[str, str]:
 
 
 def changed_meanwhile(paths: Paths, job: "Job") -> str | None:
-    """Return what has changed since a job started, among all that its results depend on, or None.
+    """Return the first dependency of a job's results that has changed since its start, or None.
 
     The files that the notebook's process has read count too: an edit may have been undone since.
     """
@@ -150,7 +150,7 @@ def reason_to_run(paths: Paths, job: "Job", ledger: Ledger) -> str | None:
     if results is None:
         return problems[0] if problems else None
     for name, sha256 in results["provenance"]["data"].items():
-        # A data file that is absent cannot have changed what was computed from it.
+        # A data file that is absent cannot be compared, and counts as unchanged.
         if _data_digest(name) not in (None, sha256):
             return f"the data file {name} has changed"
     protocol = _changed_protocol(paths, job.notebook, results, ledger)

@@ -92,7 +92,7 @@ def holders_of(file: Path) -> list[psutil.Process]:
 
 
 def end_all(find: Callable[[], list[psutil.Process]], patience: float = 10.0) -> None:
-    """Kill the processes that `find` returns until it returns none, for `patience` seconds."""
+    """Kill the processes that `find` returns until it is empty, for at most `patience` seconds."""
     end = time.monotonic() + patience
     living = find()
     while living and time.monotonic() < end:
@@ -271,9 +271,9 @@ def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
         return _failed(failure(str(error), folder))
     except DeadKernelError:
         return _death_of(kernel, folder)
-    reason = _incomplete(folder)
-    if reason:
-        return _failed(failure(reason, folder))
+    fault = _incomplete(folder)
+    if fault:
+        return _failed(failure(fault, folder))
     return {"status": "ok", "failure": None}
 
 

@@ -31,7 +31,7 @@ from .text import anchor, prose
 _TEMPLATES = Path(__file__).parent / "templates"
 #: Texts of the project that are pages too: page names by file.
 DOCUMENTS = {name: name.lower() for name in ("CHANGELOG.md", "CONTRIBUTING.md")}
-#: What would be in Sphinx's ``conf.py``.
+#: The settings that Sphinx expects in a ``conf.py``.
 SETTINGS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sphinx.yml").read_text("utf-8"))
 
 # Markup that notebooks may contain: a summary with text that is folded below it.
@@ -229,8 +229,8 @@ class Book:
                 yield page, text
         problems = self.material.all_problems()
         problems += [f"{n.name}: {n.failure}" for n in notebooks if n.failure]
-        others = [name for name in self.pages if name.split("/")[0] not in folders]
-        children = ["costs", *others, *documents]
+        unlisted = [name for name in self.pages if name.split("/")[0] not in folders]
+        children = ["costs", *unlisted, *documents]
         yield self._page(
             "about",
             "About this site",
@@ -457,7 +457,7 @@ def findings_of(material: Material) -> Iterator[dict[str, Any]]:
 
 
 def published(material: Material) -> dict[str, Any]:
-    """Return what a finding may use of published results; anything missing is a LookupError."""
+    """Return the functions and names of a finding's template; a missing result is a LookupError."""
     rows = {row.claim.id: row for row in material.rows if row.profile == "full"}
 
     def table(notebook: str, name: str) -> list[dict[str, str]]:

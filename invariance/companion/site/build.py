@@ -170,7 +170,7 @@ def _run_sphinx(book: Book, source: Path, out: Path) -> list[str]:
     settings["templates_path"] = [str(_HERE / "templates")]
     settings["html_search_scorer"] = str(_HERE / "scorer.js")
     warnings = io.StringIO()
-    # Twice the cores, since one process mostly hands out work, and none waits long for the last.
+    # Twice the cores, since one process mostly hands out work, and small chunks end together.
     n_processes = 1 if sys.platform == "win32" else 2 * (os.cpu_count() or 1)
     with _without_garbage_collection(), patch_docutils(), docutils_namespace():
         app = Sphinx(

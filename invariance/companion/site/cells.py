@@ -18,7 +18,7 @@ _LONG_DISPLAY = 5  # lines of code that only draws and records; longer code is f
 _DISPLAYS = re.compile(r"\b(run\.(figure|table|claim|say)|tell)\(")
 _PLUMBING = re.compile(r"\s*(#|import |from |\)|$|[\w, ]+,?$)")
 _LONG_OUTPUT = 4000  # characters
-# A warning, with the place where it was raised and the line of code there, which are not shown.
+# A warning, with its file and line of code, which are not shown.
 _WARNING = re.compile(r"^\S+:\d+: (\w*Warning: .*)\n(?:  .*\n?)?", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _TITLE = re.compile(r"\s*# +(.+)\n?")

@@ -44,7 +44,7 @@ class Table(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One ``results.json`` and the files beside it; ``says`` maps templates to sentences."""
+    """One ``results.json`` and the files beside it; the sentences are listed by their template."""
 
     profile: str
     content: Mapping[str, Any]

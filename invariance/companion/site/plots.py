@@ -125,7 +125,7 @@ def _percent(panel: Mapping[str, Any], value: float) -> float:
 
 
 def _placed_dots(panel: Mapping[str, Any], row: Row) -> list[Dot]:
-    """Return the dots of a claim in percent; none if its record has no numbers."""
+    """Return the dots of a claim in percent; an empty list if its record has no numbers."""
     try:
         dots = _DOTS_OF[row.claim.kind](row.claim, (row.result or {})["recorded"])
     except UNREADABLE:
@@ -166,22 +166,29 @@ def chart(rows: Mapping[str, Mapping[str, Any]], *, log: bool = False) -> dict[s
     On a logarithmic axis, zeros are left out.
     """
     scale = math.log10 if log else float
-    numbers: dict[str, dict[str, float]] = {}
+    names: list[str] = []
+    numbers: list[tuple[str, str, float]] = []  # row, name, value
     for label, values in rows.items():
-        numbers[label] = {name: float(v) for name, v in values.items() if v or not log}
-    scaled = [scale(value) for values in numbers.values() for value in values.values()]
-    low = math.floor(min(scaled)) if log else 0.0
-    high = math.ceil(max(scaled)) if log else max(scaled)
-    unit = 100 / ((high - low) or 1)
-    names = list(dict.fromkeys(name for values in numbers.values() for name in values))
-    placed = []
-    for label, values in numbers.items():
-        marks = []
         for name, value in values.items():
-            position = round(unit * (scale(value) - low), 2)
-            marks.append((name, names.index(name), position, value))
-        placed.append((label, marks))
-    step = max(1, round((high - low) / 4)) if log else 10 ** math.floor(math.log10(high or 1))
+            if log and not value:
+                continue
+            if name not in names:
+                names.append(name)
+            numbers.append((label, name, float(value)))
+    scaled = [scale(value) for _, _, value in numbers]
+    if log:
+        low = float(math.floor(min(scaled)))
+        high = float(math.ceil(max(scaled)))
+        step = max(1, round((high - low) / 4))
+    else:
+        low = 0.0
+        high = max(scaled)
+        step = 10 ** math.floor(math.log10(high or 1))
+    unit = 100 / ((high - low) or 1)
+    marks: dict[str, list[tuple[str, int, float, float]]] = {label: [] for label in rows}
+    for label, name, value in numbers:
+        position = round(unit * (scale(value) - low), 2)
+        marks[label].append((name, names.index(name), position, value))
     n_ticks = int((high - low) / step + 1e-9) + 1
     ticks = []
     for i in range(n_ticks):
@@ -190,4 +197,4 @@ def chart(rows: Mapping[str, Mapping[str, Any]], *, log: bool = False) -> dict[s
         ticks.append((round(unit * (value - low), 2), label))
     if n_ticks > _MAX_TICKS:
         ticks = ticks[::2]
-    return {"names": names, "rows": placed, "ticks": ticks}
+    return {"names": names, "rows": list(marks.items()), "ticks": ticks}

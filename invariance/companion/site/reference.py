@@ -67,7 +67,7 @@ class Reference:
 
     @cache  # noqa: B019
     def uses(self, source: str) -> tuple[str, ...]:
-        """Return the full names of what a source uses from the documented modules."""
+        """Return the full documented names that a source uses, in order."""
         documented = set(self._full_names.values())
         names: list[str] = []
         imported: dict[str, str] = {}

@@ -2,7 +2,7 @@
 
 ``python light.py ROOT`` runs every notebook of a project with ``--resume``. Its worker is the real
 one, but that its "kernel" writes results step by step and starts two processes that would sleep for
-ever. What it writes follows from the notebook's text, so that it can be told from anything else.
+ever. Its outputs are determined by the notebook's text, so that every other file is recognized.
 """
 
 import hashlib
@@ -65,7 +65,7 @@ def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
 
 
 class Chaos:
-    """A project of tiny notebooks, and what each of them has to have written."""
+    """A project of tiny notebooks, and the outputs that each must have written."""
 
     def __init__(self, project, seed: int) -> None:
         self.project, self.random = project, random.Random(seed)
@@ -114,11 +114,11 @@ class Chaos:
         assert self.project.hidden() == []
 
     def resume(self, names: tuple[str, ...] = NAMES, **options) -> list[str]:
-        """Run what is not up to date, at once and without processes; what had to run."""
+        """Run all notebooks that are not up to date, without processes; return their names."""
         place = Writer(self.write)
         options = {"profile": "full", "place": place, "resume": True} | options
         summary = run_notebooks(self.project, names, **options)
-        # outcomes name every notebook; none is left out
+        # there is an outcome for every notebook
         assert sorted(o.notebook for o in summary.outcomes) == sorted(names)
         return place.started
 
@@ -186,7 +186,7 @@ def end_with(parent: int) -> None:
 
 def write_outputs(job: dict) -> None:
     folder = Path(job["folder"])
-    for environment in ({}, None):  # one that cannot be told by its environment, one that can
+    for environment in ({}, None):  # one without the mark of the run, one with it
         subprocess.Popen(
             ["sleep", os.environ["LIGHT_SLEEP"]], env=environment, start_new_session=True
         )

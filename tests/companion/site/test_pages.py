@@ -1,4 +1,4 @@
-"""What the pages say, and that from any claim all else is one click away."""
+"""The text of the pages, and their links from and to the claims."""
 
 import html
 import json
@@ -27,10 +27,10 @@ from .hostile import ODD, UNREADABLE
 
 
 def test_nothing_is_wrong_with_a_good_project(small, pages):
-    # the findings need results that this small project has not; damaged notebooks say so
+    # this small project lacks the results of the findings; damaged notebooks report it
     bad = (*small.says, "soleymani2025/", "guides/minus")
-    found = [p for p in small.problems if "is left out" not in p and not p.startswith(bad)]
-    assert found == []
+    problems = [p for p in small.problems if "is left out" not in p and not p.startswith(bad)]
+    assert problems == []
     assert dead_links({small.site / name: page for name, page in pages.items()}, small.site) == []
 
 
@@ -78,11 +78,13 @@ def test_published_results_stand_first_and_are_labelled(small, pages):
     page = (small.site / "mroueh2015/xperm.html").read_text("utf-8")
     assert page.index("published, full scale") < page.index("The same, quick run on this machine")
     text = pages["mroueh2015/xperm.html"].text
-    assert "Printed by a quick run; figures and tables are of the full run 100%" in text
+    assert "Printed by a quick run; the figures and tables are from the full run 100%" in text
     assert "10%\r" not in text and "way" in text
     assert text.count("Accuracy against") >= 1
     only = pages["liu2022/few_samples.html"].text
-    assert "published, full scale 91.5 % are right 97.3 % are right" in only  # as the run said
+    assert (
+        "published, full scale 91.5 % are right 97.3 % are right" in only
+    )  # as printed by the run
     assert "quick run" not in only
 
 
@@ -126,12 +128,14 @@ def test_a_quick_result_on_a_stand_in_is_no_verdict(project):
 def test_results_stand_where_the_text_names_them(project):
     notebook = collect(project).notebooks["mroueh2015/xperm"]
     page = page_of(notebook)
-    found = [[(o.kind, o.value) for o in outputs] for outputs in page.outputs]
-    assert [("figure", "accuracy"), ("table", "scores")] in found
-    claims = next(outputs for outputs in found if ("claim", "mroueh2015/fig1-rls-order") in outputs)
+    placed = [[(o.kind, o.value) for o in outputs] for outputs in page.outputs]
+    assert [("figure", "accuracy"), ("table", "scores")] in placed
+    claims = next(
+        outputs for outputs in placed if ("claim", "mroueh2015/fig1-rls-order") in outputs
+    )
     # an f-string stands for every claim that fits it
     assert ("claim", "mroueh2015/theorem1-psd") in claims
-    assert found[-1] == [("claim", "mroueh2015/fig2-10-per-class")]  # named nowhere: at the end
+    assert placed[-1] == [("claim", "mroueh2015/fig2-10-per-class")]  # named nowhere: at the end
 
 
 def test_the_answer_is_the_figure_of_the_paper():
@@ -164,7 +168,7 @@ def test_cells_are_those_that_jupytext_reads():
 
 
 def shown_of(*written: dict) -> str:
-    """What the page shows of a notebook's cells."""
+    """Return the notebook file of a page with these cells."""
     content = {"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     return as_notebook(page_of(Notebook("p/a", executed=content)).cells)
 
@@ -222,15 +226,15 @@ def test_uses_reads_names_and_modules():
     reference = Reference(modules)
     source = NOTEBOOK + "\nfrom invariance.features.cdf import GroupCDF as G\n"
     source += "from invariance.theory import mroueh2015\nmroueh2015.theorem1_sandwich(3)\n"
-    found = reference.uses(source)
-    assert "invariance.features.GroupCDF" in found and len(found) == len(set(found))
-    assert "invariance.theory.mroueh2015.theorem1_sandwich" in found
+    names = reference.uses(source)
+    assert "invariance.features.GroupCDF" in names and len(names) == len(set(names))
+    assert "invariance.theory.mroueh2015.theorem1_sandwich" in names
     assert reference.uses("import (") == () == reference.uses("x = " + "-" * 20_000 + "1")
 
 
 def test_prose_is_its_few_kinds_of_markup_alone():
-    said = "a **b** `c<d` $x<y|z$ [e](https://f.g) [h](javascript:i) <script> 3 | 4"
-    assert prose(said) == (
+    text = "a **b** `c<d` $x<y|z$ [e](https://f.g) [h](javascript:i) <script> 3 | 4"
+    assert prose(text) == (
         'a <strong>b</strong> <code>c&lt;d</code> <span class="math inline">\\(x&lt;y|z\\)</span> '
         '<a href="https://f.g">e</a> [h](javascript:i) &lt;script&gt; 3 | 4'
     )
@@ -339,7 +343,7 @@ def test_every_published_result_has_one_place(published):
         expected = [("figure", n) for n in outcome.figures] + [("table", n) for n in outcome.tables]
         expected += [("claim", n) for n in outcome.claims] + [("says", n) for n in outcome.says]
         assert sorted(placed) == sorted(expected), notebook.name
-        # what a rewritten notebook no longer makes stands at its end until it has run again
+        # results that a changed notebook makes no more are at the end until the next run
         source = notebook.source.replace('tags=["settings"]', "")
         assert [o.value for o in outputs[-1] if f'"{o.value}"' in source] == [], notebook.name
 
@@ -362,9 +366,9 @@ def test_of_what_was_printed_warnings_are_shown_once_without_their_place_and_no_
         f"/home/someone/lib/python/some.py:{line}: UserWarning: few points\n  kernel(X)\n"
         for line in (3, 30)
     )
-    other = "/tmp/kernel_7/2.py:1: IndefiniteWarning: 2 of 9 eigenvalues\nare negative\n"
-    once = "UserWarning: few points\nIndefiniteWarning: 2 of 9 eigenvalues\nare negative"
-    assert printed(raised, other)["text"].strip() == once
+    indefinite = "/tmp/kernel_7/2.py:1: IndefiniteWarning: 2 of 9 eigenvalues\nare negative\n"
+    expected = "UserWarning: few points\nIndefiniteWarning: 2 of 9 eigenvalues\nare negative"
+    assert printed(raised, indefinite)["text"].strip() == expected
     assert printed("\n") is None and printed("\rfits:  50%|#####     | 5/10") is None
 
 
@@ -378,8 +382,8 @@ def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
         assert complaint in html.unescape(page), name
         assert f"{name}: " in about, name
         if name != "raj2017/failed":  # a notebook that failed is no fault of the site
-            found = [p for p in small.problems if p.startswith(f"{name}: ") and complaint in p]
-            assert found, name
+            listed = [p for p in small.problems if p.startswith(f"{name}: ") and complaint in p]
+            assert listed, name
     for name in ("liu2022/few_samples", "soleymani2025/attack", "soleymani2025/evil"):
         assert (small.site / f"{name}.html").is_file(), name
     # a byte order mark is read over, and is no problem

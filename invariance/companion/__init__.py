@@ -1,7 +1,7 @@
 # ruff: noqa: F401
 """The executable companion: run notebooks, compare with the papers, report.
 
-`__all__` is what notebooks need; the command line is in `invariance.companion.cli`.
+`__all__` lists the names for notebooks; the command line is in `invariance.companion.cli`.
 """
 
 from importlib import import_module
@@ -18,26 +18,35 @@ if TYPE_CHECKING:
     from .run.style import colour, label_ends, look, shades
     from .run.teaching import check
 
-# found on first use: the command line and the runner start without pandas and matplotlib
-_HOMES = {
-    "companion.run.run": "Run saved",
-    "companion.run.counting": "instructions processor_seconds",
-    "companion.run.plots": "curve family panel rows ticks",
-    "companion.run.style": "colour label_ends look shades",
-    "companion.run.teaching": "check",
-    "evaluation.means": "Score mean_se",
-    "evaluation.rates": "fit_rate",
+# Names are imported on first use: the command line starts without pandas and matplotlib.
+_MODULE_OF = {
+    "Run": "companion.run.run",
+    "Score": "evaluation.means",
+    "check": "companion.run.teaching",
+    "colour": "companion.run.style",
+    "curve": "companion.run.plots",
+    "family": "companion.run.plots",
+    "fit_rate": "evaluation.rates",
+    "instructions": "companion.run.counting",
+    "label_ends": "companion.run.style",
+    "look": "companion.run.style",
+    "mean_se": "evaluation.means",
+    "panel": "companion.run.plots",
+    "processor_seconds": "companion.run.counting",
+    "rows": "companion.run.plots",
+    "saved": "companion.run.run",
+    "shades": "companion.run.style",
+    "ticks": "companion.run.plots",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted(_HOME_OF)
+__all__ = sorted(_MODULE_OF)
 
 
-# `run.cache` and the runner compare what was imported with what the files say later on
+# The cache and the runner compare the imported modules with later versions of their files.
 watch()
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"invariance.{_HOME_OF[name]}"), name)
+    return getattr(import_module(f"invariance.{_MODULE_OF[name]}"), name)

@@ -1,4 +1,4 @@
-"""The command ``invariance``, or what to install where the library came without its laboratory."""
+"""The command ``invariance``; without the companion's packages, it prints how to install them."""
 
 import sys
 
@@ -11,10 +11,9 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if str(error.name).startswith("invariance"):
             raise
-        sys.exit(
-            f"the command invariance needs {error.name}, which comes with the laboratory: "
-            f"{how_to_install('companion')}"
-        )
+        package = error.name
+        remedy = how_to_install("companion")
+        sys.exit(f"the command invariance needs {package}, a package of the companion: {remedy}")
     command(prog_name="invariance")
 
 

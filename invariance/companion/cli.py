@@ -1,7 +1,7 @@
-"""The command ``invariance``; ``invariance --help`` lists what it can do."""
+"""The command ``invariance``; ``invariance --help`` lists its commands."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,45 +19,52 @@ from .runner.places import Here
 from .source import may_choose, read_parameters
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
-_NAMES = click.argument("notebooks", nargs=-1)
-_THREADS = click.option("--threads", default=1, show_default=True, help="BLAS threads of each.")
+_MAX_SOURCE_LINES = 12  # of a failed cell
+
+_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_NOTEBOOKS = click.argument("notebooks", nargs=-1)
+_THREADS = click.option(
+    "--threads", default=1, show_default=True, help="BLAS threads of each notebook."
+)
 
 
-def _out(default: str) -> Callable:
-    where = click.Path(path_type=Path)
-    return click.option("--out", type=where, help=f"Where. [default: {default}]")
+def _out(default: str) -> _Decorator:
+    return click.option(
+        "--out", type=click.Path(path_type=Path), help=f"Output path. [default: {default}]"
+    )
 
 
-def _profile(default: str) -> Callable:
-    kinds = click.Choice(PROFILES)
-    return click.option("--profile", type=kinds, default=default, show_default=True)
+def _profile(default: str) -> _Decorator:
+    return click.option(
+        "--profile", type=click.Choice(PROFILES), default=default, show_default=True
+    )
 
 
-class _Usage(click.ClickException):
-    """A mistake in what was asked: nothing was run."""
+class _UsageError(click.ClickException):
+    """An invalid request: nothing was run."""
 
     exit_code = 2
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Commands(click.Group):
+    """A group of commands that prints the errors of this package without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:  # an `OutputError`, or a data set that is not available
+            if error.errno is not None:  # an error of the system, such as a closed pipe
+                raise
+            raise click.ClickException(str(error)) from error
+        except (CompanionError, ParameterError) as error:
+            raise _UsageError(str(error)) from error
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="invariance")
 def main() -> None:
     """Run the companion's notebooks, compare with the papers, report."""
-
-
-def _invoke(ctx: click.Context, invoke: Callable[[click.Context], Any] = main.invoke) -> Any:
-    """Errors raised on purpose are printed without a traceback, whatever the command."""
-    try:
-        return invoke(ctx)
-    except OSError as error:  # `OutputError`, and a data set that cannot be had
-        if error.errno is not None:  # the system's own, such as a pipe that nobody reads
-            raise
-        raise click.ClickException(str(error)) from error
-    except (CompanionError, ParameterError) as error:
-        raise _Usage(str(error)) from error
-
-
-main.invoke = _invoke  # type: ignore[method-assign]
 
 
 @main.command()
@@ -74,85 +81,146 @@ def new(name: str, out: Path | None) -> None:
 
 
 @main.command("list")
-@_NAMES
+@_NOTEBOOKS
 def list_notebooks(notebooks: tuple[str, ...]) -> None:
-    """Notebooks, their parameters with types and defaults, last status and duration."""
+    """List notebooks, their parameters with types and defaults, last status and duration."""
     paths = Paths.find()
     for notebook in paths.select(notebooks):
-        found = {p: read_status(paths.output(notebook, p), notebook)[0] for p in PROFILES}
-        states = [f"{p}: {s['status']}, {duration(s['duration_s'])}" for p, s in found.items() if s]
         click.secho(notebook, bold=True, nl=False)
-        click.echo(f"  [{'; '.join(states) or 'never run'}]")
+        click.echo(f"  [{_last_runs(paths, notebook)}]")
         try:
-            for p in read_parameters(paths.source(notebook)).values():
-                comment = f"  # {p.help}" if p.help else ""
-                click.echo(f"    {p.name}: {p.type} = {p.default!r}{comment}")
+            parameters = read_parameters(paths.source(notebook))
         except NotebookError as error:
             click.secho(f"    {error}", fg="red")
+            continue
+        for parameter in parameters.values():
+            comment = f"  # {parameter.help}" if parameter.help else ""
+            click.echo(f"    {parameter.name}: {parameter.type} = {parameter.default!r}{comment}")
+
+
+def _last_runs(paths: Paths, notebook: str) -> str:
+    states = []
+    for profile in PROFILES:
+        status, _ = read_status(paths.output(notebook, profile), notebook)
+        if status:
+            states.append(f"{profile}: {status['status']}, {duration(status['duration_s'])}")
+    return "; ".join(states) or "never run"
 
 
 @main.command()
-@_NAMES
+@_NOTEBOOKS
 @_profile("quick")
-@click.option("-p", "given", nargs=2, multiple=True, metavar="NAME VALUE",
-              help="A parameter of the notebooks, written as in Python; repeatable.")  # fmt: skip
+@click.option(
+    "-p",
+    "parameters",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="A parameter of the notebooks, written as in Python; repeatable.",
+)
 @click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
 @_THREADS
 @click.option("--deadline", type=float, help="Seconds for each. [default: 900; full: 86400]")
 @click.option("--resume", is_flag=True, help="Skip what ran with the same text, code, versions.")
-def run(notebooks: tuple[str, ...], given: tuple[tuple[str, str], ...], **options: Any) -> None:
+def run(
+    notebooks: tuple[str, ...],
+    profile: str,
+    parameters: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    threads: int,
+    deadline: float | None,
+    resume: bool,
+) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
 
-    Exit status: 0 if every notebook succeeded, 1 if one failed, 2 if something asked for does
-    not exist, 130 if interrupted.
+    Exit status: 0 if every notebook succeeded, 1 if one failed, 2 if a name or a value is invalid,
+    130 if interrupted.
     """
     paths = Paths.find()
-    parameters = dict(given)
-    options["profile"] = parameters.pop("profile", options["profile"])
-    if options["jobs"] is None:  # no more threads than cores
-        options["jobs"] = max(1, cpu_count() // max(1, options["threads"]))
-    _run(paths, paths.select(notebooks), "succeeded", parameters=parameters, **options)
+    values = dict(parameters)
+    profile = values.pop("profile", profile)
+    if jobs is None:  # together no more threads than cores
+        jobs = max(1, cpu_count() // max(1, threads))
+    selected = paths.select(notebooks)
+    summary = batch.run_notebooks(
+        paths,
+        selected,
+        profile=profile,
+        parameters=values,
+        place=Here(jobs),
+        resume=resume,
+        threads=threads,
+        deadline=deadline,
+        tell=_print_outcome,
+    )
+    _print_failures(summary)
+    finished = _count_ok(summary)
+    results = paths.build / profile
+    click.echo(
+        f"{finished} of {len(selected)} notebooks succeeded ({profile}); results in {results}"
+    )
+    _exit(summary)
 
 
 @main.command()
-@_NAMES
+@_NOTEBOOKS
 @_profile("full")
 @click.option("--jobs", default=1, show_default=True, help="Notebooks at a time.")
 @_THREADS
-def choose(notebooks: tuple[str, ...], **options: Any) -> None:
+def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) -> None:
     """Choose the settings of notebooks, with seed 0 and without test data.
 
     At full scale they become notebooks/settings/<paper>/<name>.yml, which is committed: a part of
     the protocol that 'invariance run' measures. Without a name, every notebook that chooses.
     """
     paths = Paths.find()
-    named = paths.select(notebooks)
+    selected: Sequence[str] = paths.select(notebooks)
     if not notebooks:
-        named = [notebook for notebook in named if may_choose(paths.source(notebook))]
-    _run(paths, named, "have chosen", choosing=True, **options)
+        selected = [name for name in selected if may_choose(paths.source(name))]
+    summary = batch.run_notebooks(
+        paths,
+        selected,
+        profile=profile,
+        place=Here(jobs),
+        choosing=True,
+        threads=threads,
+        tell=_print_outcome,
+    )
+    _print_failures(summary)
+    finished = _count_ok(summary)
+    results = paths.build / "choosing" / profile
+    click.echo(
+        f"{finished} of {len(selected)} notebooks have chosen ({profile}); results in {results}"
+    )
+    _exit(summary)
 
 
-def _run(paths: Paths, notebooks: list[str], done: str, *, jobs: int, **options: Any) -> None:
-    """Run notebooks and tell how each ends."""
+def _print_outcome(outcome: batch.Outcome) -> None:
+    state = "kept" if outcome.resumed else outcome.status
+    click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
+    click.echo(f"  {outcome.notebook:<40}  {duration(outcome.duration_s)}")
 
-    def tell(outcome: batch.Outcome) -> None:
-        state = "kept" if outcome.resumed else outcome.status
-        click.secho(f"{state:<11}", fg=_COLOURS.get(outcome.status, "red"), nl=False)
-        click.echo(f"  {outcome.notebook:<40}  {duration(outcome.duration_s)}")
 
-    summary = batch.run_notebooks(paths, notebooks, place=Here(jobs), tell=tell, **options)
+def _print_failures(summary: batch.Summary) -> None:
     for outcome in summary.outcomes:
         failure = outcome.failure
-        if failure and outcome.status != "interrupted":
-            click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
-            if source := str(failure["cell_source"] or "").splitlines():
-                cut = [f"... {len(source) - 12} more lines"] if source[12:] else []
-                said = [f"  in cell {failure['cell_index']}:", *source[:12], *cut]
-                click.echo("\n    ".join(said), err=True)
-    finished = sum(outcome.status == "ok" for outcome in summary.outcomes)
-    profile, choosing = options["profile"], options.get("choosing")
-    where = f"({profile}); results in {paths.build / ('choosing/' * bool(choosing) + profile)}"
-    click.echo(f"{finished} of {len(notebooks)} notebooks {done} {where}")
+        if failure is None or outcome.status == "interrupted":
+            continue
+        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
+        source = str(failure["cell_source"] or "").splitlines()
+        if source:
+            lines = [f"  in cell {failure['cell_index']}:", *source[:_MAX_SOURCE_LINES]]
+            n_more = len(source) - _MAX_SOURCE_LINES
+            if n_more > 0:
+                lines.append(f"... {n_more} more lines")
+            click.echo("\n    ".join(lines), err=True)
+
+
+def _count_ok(summary: batch.Summary) -> int:
+    return sum(outcome.status == "ok" for outcome in summary.outcomes)
+
+
+def _exit(summary: batch.Summary) -> None:
     if summary.interrupted:
         click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
     sys.exit(summary.exit_code)
@@ -176,16 +244,17 @@ def site(out: Path | None) -> None:
 def _build_site(out: Path | None, profile: str | None) -> None:
     from .site.build import build_site
 
-    index, found = build_site(Paths.find(), out, profile=profile)
+    index, problems = build_site(Paths.find(), out, profile=profile)
     click.echo(f"Open {index}")
-    _refuse(found, "; everything else is shown")
+    _refuse(problems, "; everything else is shown")
 
 
-def _refuse(problems: list[str], more: str = "") -> None:
+def _refuse(problems: Sequence[str], remark: str = "") -> None:
+    """Print problems, and end with an error if there are any."""
     for problem in problems:
         click.secho(f"- {problem}", fg="red", err=True)
     if problems:
-        raise click.ClickException(f"{len(problems)} problem(s){more}")
+        raise click.ClickException(f"{len(problems)} problem(s){remark}")
 
 
 @main.command()
@@ -198,51 +267,64 @@ def pdf(out: Path | None) -> None:
 
 
 @main.command()
-@click.option("--download", "wanted", multiple=True, metavar="NAME", help="Download a data set.")
-def data(wanted: tuple[str, ...]) -> None:
-    """Which data sets are here, from where, and whether their checksums hold."""
+@click.option(
+    "--download", "names", multiple=True, metavar="NAME", help="Download a data set; repeatable."
+)
+def data(names: tuple[str, ...]) -> None:
+    """List the data sets: which are here, their sources, and whether their checksums hold."""
     from ..datasets import available, download
 
-    known = sorted(entry.name for entry in available())
-    for name in wanted:
-        if name not in known:
-            raise _Usage(f"unknown data set {name!r}: {', '.join(known)}")
+    valid_names = sorted(entry.name for entry in available())
+    for name in names:
+        if name not in valid_names:
+            raise _UsageError(f"unknown data set {name!r}: {', '.join(valid_names)}")
         click.echo(f"Downloading {name} ...")
         download(name)
-    damaged = False
-    for entry in sorted(available(), key=lambda entry: entry.name):
-        state, colour = ("here, checksums hold", "green") if entry.present else ("absent", "yellow")
-        if entry.checksum_ok is False:
-            state, colour, damaged = "damaged, WRONG CHECKSUM", "red", True
-        click.echo(f"{click.style(entry.name, bold=True)}: {click.style(state, fg=colour)}")
-        click.echo(f"    {entry.description}\n    files: {', '.join(map(str, entry.files))}")
-        click.echo(f"    from {entry.source}")
-    if damaged:
+    entries = sorted(available(), key=lambda entry: entry.name)
+    for entry in entries:
+        _print_data_set(entry)
+    if any(entry.checksum_ok is False for entry in entries):
         raise click.ClickException("a data set is damaged: remove its files and download it again")
+
+
+def _print_data_set(entry: Any) -> None:
+    if entry.checksum_ok is False:
+        state = click.style("damaged, WRONG CHECKSUM", fg="red")
+    elif entry.present:
+        state = click.style("here, checksums hold", fg="green")
+    else:
+        state = click.style("absent", fg="yellow")
+    click.echo(f"{click.style(entry.name, bold=True)}: {state}")
+    click.echo(f"    {entry.description}")
+    click.echo(f"    files: {', '.join(map(str, entry.files))}")
+    click.echo(f"    from {entry.source}")
 
 
 @main.command()
 @click.argument("claim_id", metavar="ID")
-@click.option("--run", "again", is_flag=True, help="Run its notebook, and show what came out.")
+@click.option("--run", "rerun", is_flag=True, help="Run its notebook, and print the new result.")
 @_profile("full")
-def claim(claim_id: str, again: bool, profile: str) -> None:
-    """What a paper claims, what was measured for it, by which protocol, and what a rerun costs.
+def claim(claim_id: str, rerun: bool, profile: str) -> None:
+    """Show a paper's claim, its measured result and protocol, and the cost of a rerun.
 
-    With --run, the claim's notebook runs alone, as of 'invariance run' (a full run updates what is
-    published under figures/), and what it gives is printed beside.
+    With --run, the claim's notebook runs alone, as by 'invariance run' (a full run updates what is
+    published under figures/), and the new result is printed as well.
     """
     paths = Paths.find()
     row = published(paths, claim_id)
     for name, text in told(paths, row).items():
         click.echo(f"{click.style(f'{name:<9}', bold=True)} {text}")
-    if again:
-        click.echo(f"\nRunning {row.notebook} ({profile}) ...")
-        summary = batch.run_notebooks(paths, [row.notebook], profile=profile, place=Here(1))
-        if failure := summary.outcomes[0].failure:
-            raise click.ClickException(failure["message"])
-        for name, text in measured(fresh(paths, row, profile)).items():
-            click.echo(f"{click.style(f'{name:<9}', bold=True)} {text or '-'}")
-        click.echo("A quick run is no verdict." if profile == "quick" else "")
+    if not rerun:
+        return
+    click.echo(f"\nRunning {row.notebook} ({profile}) ...")
+    summary = batch.run_notebooks(paths, [row.notebook], profile=profile, place=Here(1))
+    failure = summary.outcomes[0].failure
+    if failure:
+        raise click.ClickException(failure["message"])
+    for name, text in measured(fresh(paths, row, profile)).items():
+        click.echo(f"{click.style(f'{name:<9}', bold=True)} {text or '-'}")
+    if profile == "quick":
+        click.echo("A quick run is no verdict.")
 
 
 @main.command("scoreboard")
@@ -259,14 +341,17 @@ def write_scoreboard() -> None:
 )
 @click.option("--strict", is_flag=True, help="Refuse published pictures older than their code.")
 def check(edition: Path | None, strict: bool) -> None:
-    """Do ledger, notebooks, stored results and scoreboard agree?
+    """Check that ledger, notebooks, stored results and scoreboard agree.
 
     Published pictures that are older than the code that draws them are named; with --strict they
     are an error, as is whatever cannot be checked here.
     """
     paths = Paths.find()
     remarks = consistency.remarks(paths)
-    _refuse(consistency.problems(paths, edition) + remarks * strict)
+    problems = consistency.problems(paths, edition)
+    if strict:
+        problems = problems + remarks
+    _refuse(problems)
     for remark in remarks:
         click.echo(remark)
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

@@ -149,7 +149,7 @@ def _check_depth(text: str, loader: Any) -> None:
             raise ValueError(f"nested more than {_LARGEST_DEPTH} deep: it is damaged")
 
 
-def locked(stream: IO[str], *, shared: bool = False, wait: bool = True) -> bool:
+def locked(stream: IO[str] | int, *, shared: bool = False, wait: bool = True) -> bool:
     """Lock a file, and return whether it is locked.
 
     The answer is False if another process holds the lock and `wait` is False, and on a system or a
@@ -174,34 +174,53 @@ def ensure_writable(folder: Path) -> None:
     probe.unlink()
 
 
-def replace_folder(new: Path, final: Path) -> None:
-    """Move the folder `new` to `final`, on the same file system, or raise `OutputError`.
+def _aside(final: Path) -> Path:
+    return final.with_name(f".{final.name}.previous")
 
-    The earlier folder is moved aside first and removed at the end. If the process is killed in
-    between, `repair_folder` restores it.
-    """
-    repair_folder(final)
-    with writing(final):
-        final.parent.mkdir(parents=True, exist_ok=True)
-        if final.exists():
-            os.rename(final, _previous(final))
-        try:
-            os.rename(new, final)
-        finally:
-            repair_folder(final)
+
+@contextmanager
+def _turn(folder: Path) -> Iterator[None]:
+    """Hold a lock on a folder, if the system has locks for folders."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:  # it does not exist, or the system is Windows
+        yield
+        return
+    try:
+        locked(descriptor)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def repair_folder(final: Path) -> None:
-    """Finish or undo a `replace_folder` that was killed."""
-    previous = _previous(final)
-    if not previous.exists():
-        return
-    with writing(final):
+    """Finish a `replace_folder` that was cut short between its two renames."""
+    with _turn(final.parent), writing(final):
+        _repair(final)
+
+
+def _repair(final: Path) -> None:
+    aside = _aside(final)
+    if aside.exists():
         if final.exists():
-            shutil.rmtree(previous)
+            shutil.rmtree(aside)
         else:
-            os.rename(previous, final)
+            os.rename(aside, final)
 
 
-def _previous(final: Path) -> Path:
-    return final.with_name(f".{final.name}.previous")
+def replace_folder(new: Path, final: Path) -> None:
+    """Move the folder `new` to `final`, on the same file system, or raise `OutputError`.
+
+    The earlier folder is renamed first. If the process dies before the second rename,
+    `repair_folder` restores it.
+    """
+    with writing(final):
+        final.parent.mkdir(parents=True, exist_ok=True)
+        with _turn(final.parent):
+            _repair(final)
+            if final.exists():
+                os.rename(final, _aside(final))
+            try:
+                os.rename(new, final)
+            finally:
+                _repair(final)

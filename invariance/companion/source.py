@@ -1,8 +1,8 @@
-"""Text notebooks as they lie on disk: cells, code, what it calls, its parameters, and its header.
+"""Text notebooks on disk: their cells and code, the calls in it, their parameters and header.
 
-Whatever is wrong with a file is a `NotebookError` that names it: it takes no other notebook down.
-Above its first cell a notebook says what it reads of others' results, and whether another one
-beside it would distort the times that it measures::
+A fault in a file is a `NotebookError` that names the file, and affects no other notebook. In the
+header above its first cell, a notebook declares the notebooks whose results it reads, and whether
+it measures time, which another notebook beside it would distort::
 
     # ---
     # jupyter:
@@ -10,15 +10,14 @@ beside it would distort the times that it measures::
     #     reads: [compare/digits, compare/torus]
     #     alone: true
 
-It starts once those that it reads have ended, well or badly; at full scale, one that is to be alone
-starts when nothing else is running, after all others.
+It starts once the notebooks that it reads have ended, successfully or not. At full scale, a
+notebook with ``alone: true`` starts after all others, when nothing else is running.
 """
 
 import ast
 import re
-import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -35,22 +34,25 @@ from .paths import Paths
 if TYPE_CHECKING:
     import nbformat
 
-_PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
-_TYPE = re.compile(rf"({'|'.join(_PLAIN)}|list\[({'|'.join(_PLAIN)})\])( \| None)?")
-# a name, a type, a value, a comment; papermill drops a parameter with a second equals sign
+_PLAIN_TYPES = {"int": int, "float": float, "str": str, "bool": bool}
+_TYPE = re.compile(rf"({'|'.join(_PLAIN_TYPES)}|list\[({'|'.join(_PLAIN_TYPES)})\])( \| None)?")
+# A name, a type, a value, a comment. Papermill drops a parameter with a second equals sign.
 _LINE = re.compile(r"""(\w+): *([^=#]+?) *= *((?:"[^"=]*"|'[^'=]*'|[^='"#])+?) *(?:# *([^=]*))?""")
-_UNREADABLE = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
-_NOT_PYTHON = (SyntaxError, ValueError, RecursionError, MemoryError)
-# Jupytext ends a line at these, as `str.splitlines` does, and Python does not
+_LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
+_CODE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
+# Jupytext ends a line at these characters, as `str.splitlines` does. Python does not, so private
+# characters, which no text contains, replace them while Jupytext reads.
 _OTHER_BREAKS = "\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
-# in place of them while Jupytext reads: private characters, which no text has
-_STAND_INS = {ord(mark): 0xF0000 + i for i, mark in enumerate(_OTHER_BREAKS)}
-_BACK = {stand_in: mark for mark, stand_in in _STAND_INS.items()}
-# what IPython makes of magics and of commands for the shell, and the magics that run Python
-_MAGIC = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
-_RUNS_PYTHON = {"time", "timeit", "capture", "prun"}
-_OPTIONS = re.compile(r"\A\s*(-\w+\s*(\d+\s+)?)*")
-_MARKER = re.compile(r"\s*#\s*%%")
+_TO_PRIVATE = {ord(mark): 0xF0000 + i for i, mark in enumerate(_OTHER_BREAKS)}
+_FROM_PRIVATE = {private: mark for mark, private in _TO_PRIVATE.items()}
+# Methods that IPython calls for magics and shell commands, and the magics that run Python.
+_MAGIC_METHODS = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
+_PYTHON_MAGICS = {"time", "timeit", "capture", "prun"}
+_MAGIC_OPTIONS = re.compile(r"\A\s*(-\w+\s*(\d+\s+)?)*")
+_CELL_MARKER = re.compile(r"\s*#\s*%%")
+
+
+# ------------------------------------------------------------------------------ reading cells
 
 
 def read_notebook(path: Path) -> "nbformat.NotebookNode":
@@ -62,38 +64,37 @@ def read_notebook(path: Path) -> "nbformat.NotebookNode":
         raise NotebookError(f"cannot read the notebook {path}: {error}") from error
 
 
-@lru_cache(256)  # many ask for parts of the same text, and reading YAML is slow
+@lru_cache(256)  # several callers read the same text, and reading YAML is slow
 def parse_notebook(text: str) -> "nbformat.NotebookNode":
     """Read the text of a notebook (py:percent), not to be changed.
 
-    A `NotebookError` says which line cannot be read: a header or a cell's metadata that Jupytext
-    does not take, such as ``tags="x"`` in place of ``tags=["x"]``.
+    A `NotebookError` names the line that cannot be read: a header or a cell's metadata in a form
+    that Jupytext refuses, such as ``tags="x"`` in place of ``tags=["x"]``.
     """
-    # Where JupyterLab is installed, jsonschema, and with it nbformat, builds an Earley parser of
-    # RFC 3987 at its import: 1.4 s, for fields that no notebook has. None makes that import fail.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    import jupytext
-
-    def read(lines: str) -> "nbformat.NotebookNode":
-        return jupytext.reads(lines.translate(_STAND_INS), fmt="py:percent")
-
     try:
-        notebook = read(text)
-    except Exception as error:  # of whichever kind Jupytext's own code runs into
-        why = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:200]}"
-        raise NotebookError(f"{_unreadable_line(text, read)} ({why})") from error
+        notebook = _jupytext(text)
+    except Exception as error:  # Jupytext's own code raises errors of many types
+        first_line = str(error).partition("\n")[0][:200]
+        message = f"{_unreadable_line(text)} ({type(error).__name__}: {first_line})"
+        raise NotebookError(message) from error
     for cell in notebook.cells:
-        cell.source = cell.source.translate(_BACK)
+        cell.source = cell.source.translate(_FROM_PRIVATE)
     return notebook
 
 
-def _unreadable_line(text: str, read: Callable[[str], Any]) -> str:
-    """The first line that begins a cell with metadata that cannot be read, or else the header."""
+def _jupytext(text: str) -> "nbformat.NotebookNode":
+    import jupytext
+
+    return jupytext.reads(text.translate(_TO_PRIVATE), fmt="py:percent")
+
+
+def _unreadable_line(text: str) -> str:
+    """Return the first line that begins a cell with unreadable metadata, or else the header."""
     for number, line in enumerate(text.split("\n"), 1):
-        if not _MARKER.match(line):
+        if not _CELL_MARKER.match(line):
             continue
         try:
-            read(f"{line}\n1\n")
+            _jupytext(f"{line}\n1\n")
         except Exception:
             form = "metadata of a cell are written as in '# %% tags=[\"parameters\"]'"
             return f"line {number}, {line[:80]!r}: {form}"
@@ -101,9 +102,9 @@ def _unreadable_line(text: str, read: Callable[[str], Any]) -> str:
 
 
 def notebook_code(path: Path) -> str:
-    """All code of a text notebook as one Python source, without IPython's magics.
+    """Return all code of a text notebook as one Python source, without IPython's magics.
 
-    A `NotebookError` names file, cell and line of what neither Python nor IPython takes.
+    A `NotebookError` names file, cell and line of code that neither Python nor IPython can read.
     """
     parts = []
     for number, cell in enumerate(read_notebook(path).cells, 1):
@@ -111,33 +112,36 @@ def notebook_code(path: Path) -> str:
             continue
         try:
             parts.append(python_of(cell.source))
-        except _NOT_PYTHON as error:
+        except _CODE_ERRORS as error:
             line = getattr(error, "lineno", None)
             place = f"cell {number}, line {line}" if line else f"cell {number}"
-            why = getattr(error, "msg", None) or error
-            what = f"the notebook {path}, {place}, is not Python, or nested too deeply"
-            raise NotebookError(f"{what}: {why}") from error
+            reason = getattr(error, "msg", None) or error
+            fault = f"the notebook {path}, {place}, is not Python, or nested too deeply"
+            raise NotebookError(f"{fault}: {reason}") from error
     return "\n".join(parts)
 
 
 def code_cells(text: str) -> list[str]:
-    """The code cells of a text notebook as Python, without IPython's magics.
+    """Return the code cells of a text notebook as Python, without IPython's magics.
 
     A `NotebookError` if it cannot be read.
     """
     try:
-        cells = [cell.source for cell in parse_notebook(text).cells if cell.cell_type == "code"]
-        return [python_of(cell) for cell in cells]
+        cells = parse_notebook(text).cells
+        return [python_of(cell.source) for cell in cells if cell.cell_type == "code"]
     except Exception as error:
         raise NotebookError(f"cannot read the notebook: {error}") from error
 
 
+# ------------------------------------------------------------------------------- reading code
+
+
 @lru_cache(4096)
 def python_of(cell: str) -> str:
-    """The Python of a cell's code: magics and commands for the shell are None.
+    """Return a cell's code as Python, with None for each magic and shell command.
 
-    What ``%time`` and its like run is Python as well, and stands below. A `SyntaxError` (or another
-    error of Python's parser) for what IPython does not take either.
+    Python that a magic such as ``%time`` runs is appended. A `SyntaxError`, or another error of
+    Python's parser, if IPython cannot read the cell either.
 
     >>> python_of("files = !ls")
     'files = None'
@@ -148,12 +152,12 @@ def python_of(cell: str) -> str:
         ast.parse(cell)
         return cell
     except SyntaxError:
-        tree, runs = _without_magics(ast.parse(_transformed(cell)))
-    return "\n".join([ast.unparse(tree), *map(python_of, runs)])
+        tree, magic_code = _without_magics(ast.parse(_transformed(cell)))
+    return "\n".join([ast.unparse(tree), *map(python_of, magic_code)])
 
 
 def _transformed(cell: str) -> str:
-    """A cell as IPython hands it to Python; as it stands if IPython cannot read it either."""
+    """Return a cell as IPython hands it to Python; unchanged if IPython cannot read it either."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     with warnings.catch_warnings(), suppress(Exception):
@@ -162,106 +166,134 @@ def _transformed(cell: str) -> str:
     return cell
 
 
+class _MagicRemover(ast.NodeTransformer):
+    """Replaces calls of magics by None, and collects the Python code that they run."""
+
+    def __init__(self) -> None:
+        self.code: list[str] = []
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name("get_ipython")), attr=method)
+            ) if method in _MAGIC_METHODS:
+                name, *texts = [getattr(argument, "value", None) for argument in node.args]
+                if name in _PYTHON_MAGICS and texts:
+                    self.code.append(_MAGIC_OPTIONS.sub("", str(texts[-1])))
+                return ast.Constant(None)
+        return self.generic_visit(node)
+
+
 def _without_magics(tree: ast.Module) -> tuple[ast.Module, list[str]]:
-    """The tree with None for each magic, and the Python code that some of them run."""
-    runs = []
-
-    class Magics(ast.NodeTransformer):
-        def visit_Call(self, node: ast.Call) -> ast.AST:
-            match node:
-                case ast.Call(
-                    func=ast.Attribute(value=ast.Call(func=ast.Name("get_ipython")), attr=kind)
-                ) if kind in _MAGIC:
-                    name, *code = [getattr(argument, "value", None) for argument in node.args]
-                    if name in _RUNS_PYTHON and code:
-                        runs.append(_OPTIONS.sub("", str(code[-1])))
-                    return ast.Constant(None)
-            return self.generic_visit(node)
-
-    return Magics().visit(tree), [code for code in runs if code.strip()]
+    """Return the tree with None for each magic, and the Python code that some of them run."""
+    remover = _MagicRemover()
+    cleaned = remover.visit(tree)
+    return cleaned, [code for code in remover.code if code.strip()]
 
 
-def parse_code(code: str, what: str) -> ast.Module:
-    """The syntax tree of `code`; a `NotebookError` names `what` it is of."""
+def parse_code(code: str, name: str) -> ast.Module:
+    """Return the syntax tree of `code`; `name` is its name in a `NotebookError`."""
     try:
         return ast.parse(code)
-    except _NOT_PYTHON as error:
-        raise NotebookError(f"{what} is not Python, or nested too deeply: {error}") from error
+    except _CODE_ERRORS as error:
+        raise NotebookError(f"{name} is not Python, or nested too deeply: {error}") from error
 
 
 def calls_of(path: Path) -> list[tuple[str, ast.Call]]:
-    """A notebook's calls of plain names (``Run``) and of methods of plain names (``run.claim``)."""
-    found = []
+    """Return a notebook's calls of plain names (``Run``) and of their methods (``run.claim``)."""
+    calls = []
     for node in ast.walk(parse_code(notebook_code(path), f"notebook {path}")):
         match node:
             case ast.Call(func=ast.Name(id=name)):
-                found.append((name, node))
+                calls.append((name, node))
             case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr=name)):
-                found.append((f"{owner}.{name}", node))
-    return found
+                calls.append((f"{owner}.{name}", node))
+    return calls
 
 
 def chooses(path: Path) -> bool:
     """Whether a notebook has a stage of choosing: ``Run(..., chooses=True)``."""
-    calls = [call for name, call in calls_of(path) if name == "Run"]
-    return any(keyword.arg == "chooses" for call in calls for keyword in call.keywords)
+    for name, call in calls_of(path):
+        if name == "Run" and any(keyword.arg == "chooses" for keyword in call.keywords):
+            return True
+    return False
 
 
 def may_choose(path: Path) -> bool:
-    """Whether a notebook chooses, or cannot be read: its run then says what is wrong with it."""
+    """Whether a notebook chooses, or cannot be read: its run then reports the fault."""
     try:
         return chooses(path)
     except NotebookError:
         return True
 
 
+# --------------------------------------------------------------------------------- the header
+
+
+@dataclass(frozen=True)
+class _Header:
+    reads: list[str]
+    alone: bool
+
+
 def reads(paths: Paths, notebook: str) -> list[str]:
-    """Notebooks whose results a notebook reads.
+    """Return the notebooks whose results a notebook reads.
 
     A `NotebookError` for a malformed header, an unknown name, and notebooks that read in a circle.
     """
-    found = _header(paths, notebook)["reads"]
-    known = paths.all_notebooks() if found else []
-    for name in found:
-        if name not in known:
-            said = hint(name, known, "notebooks")
-            raise NotebookError(f"notebook {notebook} reads {name!r}, which is no notebook. {said}")
-    chains, seen = [[notebook, name] for name in found], set(found)
+    names = _header(paths, notebook).reads
+    if names:
+        valid_names = paths.all_notebooks()
+        for name in names:
+            if name not in valid_names:
+                advice = hint(name, valid_names, "notebooks")
+                fault = f"notebook {notebook} reads {name!r}, which is no notebook"
+                raise NotebookError(f"{fault}. {advice}")
+        _refuse_circles(paths, notebook, names)
+    return names
+
+
+def _refuse_circles(paths: Paths, notebook: str, names: list[str]) -> None:
+    """Raise a `NotebookError` if a notebook reads itself, through others or directly."""
+    chains = [[notebook, name] for name in names]
+    visited = set(names)
     while chains:
         chain = chains.pop()
         if chain[-1] == notebook:
             raise NotebookError(f"notebooks read each other in a circle: {' reads '.join(chain)}")
-        with suppress(NotebookError):  # that notebook's own error
-            further = _header(paths, chain[-1])["reads"]
-            chains += [[*chain, name] for name in further if name not in seen]
-            seen |= set(further)
-    return found
+        with suppress(NotebookError):  # reported when that notebook runs
+            following = _header(paths, chain[-1]).reads
+            chains += [[*chain, name] for name in following if name not in visited]
+            visited |= set(following)
 
 
 def runs_alone(paths: Paths, notebook: str) -> bool:
-    """Whether a notebook is to run beside no other; errors as of `reads`."""
-    return _header(paths, notebook)["alone"]
+    """Whether a notebook must run alone; raises the errors of `reads`."""
+    return _header(paths, notebook).alone
 
 
-def _header(paths: Paths, notebook: str) -> dict[str, Any]:
-    header = read_notebook(paths.source(notebook)).metadata.get("invariance", {})
-    if isinstance(header, dict) and {*header} <= {"reads", "alone"}:
-        said = {"reads": [], "alone": False} | header
-        listed = isinstance(said["reads"], list) and all(type(n) is str for n in said["reads"])
-        if listed and isinstance(said["alone"], bool):
-            return said
-    wanted = "expected 'reads: [<paper>/<name>, ...]' or 'alone: true' below it"
-    raise NotebookError(f"notebook {notebook}: its header says invariance: {header!r}; {wanted}")
+def _header(paths: Paths, notebook: str) -> _Header:
+    content = read_notebook(paths.source(notebook)).metadata.get("invariance", {})
+    if isinstance(content, dict) and set(content) <= {"reads", "alone"}:
+        names = content.get("reads", [])
+        alone = content.get("alone", False)
+        are_names = isinstance(names, list) and all(type(name) is str for name in names)
+        if are_names and isinstance(alone, bool):
+            return _Header(names, alone)
+    expected = "expected 'reads: [<paper>/<name>, ...]' or 'alone: true' below it"
+    raise NotebookError(f"notebook {notebook}: its header has invariance: {content!r}; {expected}")
 
 
-# papermill only warns about an unknown parameter and takes a value of any type; all below raises
+# ----------------------------------------------------------------------------- the parameters
+
+# Papermill only warns about an unknown parameter and accepts a value of any type. These raise.
 
 
 @dataclass(frozen=True)
 class Parameter:
     """One annotated name of a parameters cell.
 
-    ``type`` is the annotation as written, such as ``int | None``, ``help`` the line's comment.
+    ``type`` is the annotation as written, such as ``int | None``; ``help`` is the line's comment.
     """
 
     name: str
@@ -270,18 +302,19 @@ class Parameter:
     help: str = ""
 
     def check(self, value: Any) -> Any:
-        """The value, as the annotated type; `ParameterError` if it is of another.
+        """Return the value as the annotated type; `ParameterError` if it is of another.
 
-        An int is taken for a float; nothing else is converted.
+        An int is converted to a float if a float is expected; nothing else is converted.
         """
         try:
             return _as(self.type, value)
         except (TypeError, OverflowError):
-            wanted = f"of type {self.type} and finite (default: {self.default!r})"
-            raise ParameterError(f"parameter {self.name}: {short(value)} is not {wanted}") from None
+            expected = f"of type {self.type} and finite (default: {self.default!r})"
+            message = f"parameter {self.name}: {short(value)} is not {expected}"
+            raise ParameterError(message) from None
 
     def parse(self, text: str) -> Any:
-        """The value written on a command line as in Python; text needs no quotes.
+        """Return a value of a command line, written as in Python; text needs no quotes.
 
         >>> Parameter("window", "int", 7).parse("9")
         9
@@ -290,78 +323,100 @@ class Parameter:
         """
         value: Any = text
         if self.type != "str":
-            with suppress(*_UNREADABLE):
+            with suppress(*_LITERAL_ERRORS):
                 value = ast.literal_eval(text)
         return self.check(value)
 
 
-def _as(kind: str, value: Any) -> Any:
-    """The value as of a type; TypeError if it is of another, or not finite."""
-    kind, _, optional = kind.partition(" | ")
+def _as(annotation: str, value: Any) -> Any:
+    """Return the value as an annotated type; TypeError if it is of another, or not finite."""
+    kind, _, optional = annotation.partition(" | ")
     if value is None and optional:
         return None
     if kind.startswith("list[") and type(value) is list:
-        return [_as(kind[5:-1], item) for item in value]
+        item_type = kind.removeprefix("list[").removesuffix("]")
+        return [_as(item_type, item) for item in value]
     if kind == "float" and type(value) in (int, float) and isfinite(value):
         return float(value)
-    if kind != "float" and type(value) is _PLAIN.get(kind):
+    if kind != "float" and type(value) is _PLAIN_TYPES.get(kind):
         return value
     raise TypeError
 
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
-    """Parameters of a text notebook, in their order.
+    """Return the parameters of a text notebook, in their order.
 
-    Raises a `NotebookError` that names the first line which declares no parameter.
+    A `NotebookError` names the first line that declares no parameter.
     """
-    name = f"notebook {path.parent.name}/{path.stem}"
-    code = [cell for cell in read_notebook(path).cells if cell.cell_type == "code"]
-    cells = [cell.source for cell in code if "parameters" in cell.metadata.get("tags", [])]
-    if len(cells) != 1:
-        start = 'Start it with\n# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full'
-        raise NotebookError(f"{name} has {len(cells)} parameters cells, needs one. {start}")
-    lines = [line.strip() for line in cells[0].splitlines()]
+    notebook = f"notebook {path.parent.name}/{path.stem}"
     parameters = {}
-    for line in (line for line in lines if line and not line.startswith("#")):
+    for line in _parameters_cell(path, notebook).splitlines():
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
         try:
-            found = _parameter(line)
+            parameter = _parameter(line)
         except (NotebookError, ParameterError) as error:
-            where = f"{name}, parameters cell, line {line[:200]!r}"
-            raise NotebookError(f"{where}: {error}") from None
-        parameters[found.name] = found
-    if next(iter(parameters), None) != "profile" or parameters["profile"].default != "quick":
-        raise NotebookError(f"{name}: the first parameter must be 'profile: str = \"quick\"'")
+            place = f"{notebook}, parameters cell, line {line[:200]!r}"
+            raise NotebookError(f"{place}: {error}") from None
+        parameters[parameter.name] = parameter
+    first = next(iter(parameters.values()), None)
+    if first is None or first.name != "profile" or first.default != "quick":
+        raise NotebookError(f"{notebook}: the first parameter must be 'profile: str = \"quick\"'")
     return parameters
 
 
+def _parameters_cell(path: Path, notebook: str) -> str:
+    cells = []
+    for cell in read_notebook(path).cells:
+        if cell.cell_type == "code" and "parameters" in cell.metadata.get("tags", []):
+            cells.append(cell.source)
+    if len(cells) != 1:
+        start = 'Start it with\n# %% tags=["parameters"]\nprofile: str = "quick"  # quick or full'
+        raise NotebookError(f"{notebook} has {len(cells)} parameters cells, needs one. {start}")
+    return cells[0]
+
+
 def _parameter(line: str) -> Parameter:
-    if (found := _LINE.fullmatch(line)) is None:
+    match = _LINE.fullmatch(line)
+    if match is None:
         raise NotebookError("expected 'name: type = value' without a second equals sign")
-    name, kind, value, comment = found.groups(default="")
-    if not _TYPE.fullmatch(kind):
+    name, annotation, value, comment = match.groups(default="")
+    if not _TYPE.fullmatch(annotation):
         raise NotebookError("the type is not one of int, float, str, bool, list[...], ... | None")
     try:
         default = ast.literal_eval(value)
-    except _UNREADABLE:
+    except _LITERAL_ERRORS:
         raise NotebookError("the default is not a literal") from None
-    return Parameter(name, kind, Parameter(name, kind, default).check(default), comment)
+    checked = Parameter(name, annotation, default).check(default)
+    return Parameter(name, annotation, checked, comment)
 
 
 def resolve(
-    notebook: str, parameters: Mapping[str, Parameter], given: Mapping[str, Any]
+    notebook: str, parameters: Mapping[str, Parameter], requested: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Every parameter of a notebook with its value: the given one or the default.
+    """Return the value of every parameter of a notebook: the requested one or the default.
 
     A str is parsed by the parameter's type. A `ParameterError` for unknown names and wrong types.
     """
-    for name in given:
+    for name in requested:
         if name not in parameters:
-            described = ", ".join(f"{p.name} ({p.type})" for p in parameters.values())
-            close = hint(name, parameters) if get_close_matches(name, parameters) else ""
-            said = f"{close} It has: {described}"
-            raise ParameterError(f"notebook {notebook} has no parameter {name!r}. {said}")
-    values = {name: parameter.default for name, parameter in parameters.items()}
-    for name, value in given.items():
-        own = parameters[name]
-        values[name] = own.parse(value) if isinstance(value, str) else own.check(value)
+            raise ParameterError(_unknown_parameter(notebook, name, parameters))
+    values = {}
+    for name, parameter in parameters.items():
+        if name not in requested:
+            values[name] = parameter.default
+        elif isinstance(requested[name], str):
+            values[name] = parameter.parse(requested[name])
+        else:
+            values[name] = parameter.check(requested[name])
     return values
+
+
+def _unknown_parameter(notebook: str, name: str, parameters: Mapping[str, Parameter]) -> str:
+    """Message for a parameter that a notebook does not have."""
+    listed = ", ".join(f"{parameter.name} ({parameter.type})" for parameter in parameters.values())
+    message = f"notebook {notebook} has no parameter {name!r}."
+    if get_close_matches(name, parameters):
+        message = f"{message} {hint(name, parameters)}"
+    return f"{message} It has: {listed}"

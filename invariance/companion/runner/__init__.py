@@ -1,1 +1,1 @@
-"""Runs notebooks: processes and places, attempts that are kept or not, and what is resumed."""
+"""Run notebooks: places and processes, attempts, and which results can be kept."""

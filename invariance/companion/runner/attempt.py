@@ -1,17 +1,17 @@
-"""One attempt at a notebook: its process, how it ended, and what is kept of it.
+"""One attempt at a notebook: start its process, read how it ended, keep its results or not.
 
-An attempt writes to a folder of its runner (`places`). On success that folder takes the place of
-the output folder by a rename; on failure it becomes ``failed/`` inside it and the last good results
-stay. ``status.json`` tells of the latest attempt, and what `resume` needs of the latest success.
+An attempt writes to a folder of its runner (`places`). If it succeeds, that folder replaces the
+output folder by a rename. If it fails, the folder becomes ``failed/`` inside the output folder, and
+the last good results stay. ``status.json`` describes the latest attempt, and holds what `resume`
+needs to know about the latest success.
 """
 
 import shutil
 import signal
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from ..clock import WorkingClock
 from ..files import file_digest, replace_folder, write_bytes, write_json, writing
@@ -22,12 +22,36 @@ from ..paths import Paths
 from .resume import changed_meanwhile, inputs_of
 from .worker import failure
 
-_THREADS = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "NUMEXPR_NUM", "VECLIB_MAXIMUM")
-# with less than this many bytes free, a worker that left no word died of it
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+# With fewer free bytes than this, a worker that left no message died of a full disk.
 _LITTLE_SPACE = 2**17
-# a notebook with more output than this is neither kept nor read: reading it takes minutes
-_MOST_MB = 100
-_PUBLISHED = (".svg", ".png", ".csv")
+# Larger executed notebooks are neither kept nor read: reading one takes minutes.
+_MAX_OUTPUT_MB = 100
+_PUBLISHED_SUFFIXES = (".svg", ".png", ".csv")
+
+
+class Process(Protocol):
+    """A process of a notebook, as far as a batch looks at it."""
+
+    @property
+    def exitcode(self) -> int | None: ...
+
+
+class Place(Protocol):
+    """Runs the processes of notebooks, at most `slots` at a time."""
+
+    slots: int
+
+    def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process: ...
+
+    def end(self, process: Process | None, folder: Path) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -43,28 +67,35 @@ class Outcome:
 
 @dataclass(eq=False)
 class Job:
-    """A notebook to be run: from where, with what, to where; its process once it has started."""
+    """A notebook to run: its source, parameters and folders, and its process once started."""
 
     notebook: str
     source: Path
-    final: Path  # its output folder
+    final: Path  # the output folder
     parameters: dict[str, Any]
-    choosing: bool = False  # it ends where it has chosen its settings
-    folder: Path = Path()  # the attempt's own
-    fault: str = ""  # why its text cannot be run
-    default_parameters: bool = False  # the notebook's own for its profile: these are published
+    choosing: bool = False  # stops after it has chosen its settings
+    folder: Path = Path()  # the folder of this attempt
+    fault: str = ""  # the reason why the text cannot be run
+    default_parameters: bool = False  # all as the profile has them: such results are published
     fingerprint: dict[str, Any] = field(default_factory=dict)  # see `resume.fingerprint`
     reads: list[str] = field(default_factory=list)  # notebooks whose results it reads
-    inputs: dict[str, str] = field(default_factory=dict)  # digests of these when it started
+    inputs: dict[str, str] = field(default_factory=dict)  # digests of their results at the start
     expected_s: float = 0.0
     expected_mb: float = 0.0  # at its peak
-    alone: bool = False  # it is about time, or was killed beside others
-    process: Any = None
+    alone: bool = False  # run alone: it measures time, or was killed for memory before
+    process: Process | None = None
     started: datetime | None = None
-    clock: WorkingClock | None = None  # looked at while the job runs
+    clock: WorkingClock | None = None
 
-    #: What the choosing stage writes at its end.
-    chosen = property(lambda self: self.folder / "settings.yml")
+    @property
+    def chosen(self) -> Path:
+        """The file that the choosing stage writes at its end."""
+        return self.folder / "settings.yml"
+
+    @property
+    def work(self) -> Path:
+        """The folder in which runner and worker leave messages for each other."""
+        return self.folder / ".work"
 
     @property
     def elapsed(self) -> float:
@@ -75,169 +106,213 @@ class Job:
         return self.parameters["profile"] == "full" and self.default_parameters
 
 
-def start(job: Job, paths: Paths, place: Any, threads: int) -> None:
-    """Start a job's process, with so many of BLAS's threads."""
+def start(job: Job, paths: Paths, place: Place, threads: int) -> None:
+    """Start a job's process, with that many BLAS threads."""
     job.inputs = inputs_of(paths, job.reads, job.parameters["profile"])
     job.started = datetime.now(UTC)
-    where = {"source": str(job.source), "folder": str(job.folder)}
-    description = {"notebook": job.notebook, "parameters": job.parameters, **where}
-    environment = {
-        **{f"{name}_THREADS": str(threads) for name in _THREADS},
-        "INVARIANCE_ROOT": str(paths.root),
-        "TQDM_DISABLE": "1",
-        "PYTHONHASHSEED": "0",  # sets of strings come in the same order in every run
-        # as a kernel sets it; here before anything is imported
-        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
-        "JUPYTER_PLATFORM_DIRS": "1",
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-        **({STAGE: str(job.chosen)} if job.choosing else {}),
+    description = {
+        "notebook": job.notebook,
+        "parameters": job.parameters,
+        "source": str(job.source),
+        "folder": str(job.folder),
     }
+    environment = dict.fromkeys(_THREAD_VARIABLES, str(threads))
+    environment["INVARIANCE_ROOT"] = str(paths.root)
+    environment["TQDM_DISABLE"] = "1"
+    # Sets of strings are iterated in the same order in every run.
+    environment["PYTHONHASHSEED"] = "0"
+    # A kernel sets this variable, but only after some packages have been imported.
+    environment["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    environment["JUPYTER_PLATFORM_DIRS"] = "1"
+    environment["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    if job.choosing:
+        environment[STAGE] = str(job.chosen)
     shutil.rmtree(job.folder, ignore_errors=True)
-    write_json(job.folder / ".work" / "job.json", description)
+    write_json(job.work / "job.json", description)
     job.process = place.start(description, environment)
-    job.clock = WorkingClock()  # the first notebook may have waited for the server of forks
+    # The clock starts now, since the first notebook may have waited for the fork server.
+    job.clock = WorkingClock()
 
 
 def ending(job: Job) -> tuple[str, dict[str, Any] | None]:
-    """Status and failure of a worker that has exited by itself."""
-    if outcome := read_outcome(job.folder / ".work" / "outcome.json"):
-        told = outcome["failure"]
-        if told or outcome["status"] == "ok":
-            return outcome["status"], failure("") | told if told else None
+    """Return status and failure of a worker that has exited by itself."""
+    outcome = read_outcome(job.work / "outcome.json")
+    if outcome:
+        reported = outcome["failure"]
+        if reported:
+            return outcome["status"], failure("") | reported
+        if outcome["status"] == "ok":
+            return "ok", None
     if not job.folder.exists():
         return "failed", failure(f"{job.folder} was removed while it ran")
-    code = job.process.exitcode
-    if code == 255:  # multiprocessing's server is gone, and with it all that it had forked
+    code = job.process.exitcode if job.process else None
+    if code == 255:  # the fork server has ended, and the worker with it
         code = -signal.SIGKILL
     if code is not None and code < 0:
-        how = signal.Signals(-code).name + " (out of memory?)" * (code == -signal.SIGKILL)
-        return "killed", failure(f"the notebook's process was killed by {how}", job.folder)
+        name = signal.Signals(-code).name
+        if code == -signal.SIGKILL:
+            name += " (out of memory?)"
+        return "killed", failure(f"the notebook's process was killed by {name}", job.folder)
     if shutil.disk_usage(job.folder).free < _LITTLE_SPACE:
         return "failed", failure(f"no space left for {job.final}: free some, then run again")
-    log = ""
-    with suppress(OSError):
-        log = (
-            (job.folder / ".work" / "worker.log")
-            .read_text(errors="replace", encoding="utf-8")[-2000:]
-            .strip()
-        )
-    if log.endswith("KeyboardInterrupt"):  # before it could take the signal as its own end
+    log = _end_of_log(job)
+    if log.endswith("KeyboardInterrupt"):  # the signal came before the worker could handle it
         return "killed", failure("the notebook's process was killed by SIGINT while it started")
-    message = f"the notebook's process ended with code {code}: {log or 'it said nothing'}"
+    message = f"the notebook's process ended with code {code}: {log or 'it printed nothing'}"
     return "failed", failure(message, job.folder)
 
 
-def finish(job: Job, paths: Paths, place: Any, status: str, why: dict[str, Any] | None) -> Outcome:
-    """End a job's processes and put in its place what is kept of it."""
+def _end_of_log(job: Job) -> str:
+    try:
+        log = (job.work / "worker.log").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return log[-2000:].strip()
+
+
+def finish(
+    job: Job, paths: Paths, place: Place, status: str, reason: dict[str, Any] | None
+) -> Outcome:
+    """End a job's processes, and keep its results or its failure in the output folder."""
     duration = job.elapsed
     place.end(job.process, job.folder)
-    if status == "ok" and (fault := _fault(job) or _change(job, paths)):
-        status, why = "failed", failure(fault)
+    if status == "ok":
+        fault = _fault(job) or _change(job, paths)
+        if fault:
+            status = "failed"
+            reason = failure(fault)
     try:
         if status == "ok":
-            why = None
+            reason = None
             _keep_success(job, paths)
         else:
-            why = why or failure("no reason known")
-            _keep_failure(job, status, why)
+            reason = reason or failure("no reason known")
+            _keep_failure(job, status, reason)
     except OSError as error:
-        said = f"{why['message']} (and: {error})" if why else str(error)
-        status, why = status if why else "failed", (why or failure("")) | {"message": said}
+        if reason:
+            reason = reason | {"message": f"{reason['message']} (and: {error})"}
+        else:
+            status = "failed"
+            reason = failure(str(error))
     shutil.rmtree(job.folder, ignore_errors=True)
-    return Outcome(job.notebook, status, duration, why)
+    return Outcome(job.notebook, status, duration, reason)
 
 
 def _fault(job: Job) -> str | None:
-    """What is wrong with what an attempt left that says it went well; None if nothing is."""
-    if not (job.folder / ".work" / "job.json").is_file():
-        return f"{job.folder} was removed while it ran; what it had written by then is lost"
-    if size := _too_large(job.folder / "executed.ipynb"):
-        return f"the notebook's output takes {size} MB, at most {_MOST_MB} are kept: print less"
+    """Return the fault of an attempt that reports success, or None."""
+    if not (job.work / "job.json").is_file():
+        return f"{job.folder} was removed while it ran; its outputs up to then are lost"
+    size = _excessive_megabytes(job.folder / "executed.ipynb")
+    if size:
+        return (
+            f"the notebook's output takes {size} MB, at most {_MAX_OUTPUT_MB} are kept: print less"
+        )
     executed, problems = read_executed(job.folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "the executed notebook is missing"
     if job.choosing and not job.chosen.is_file():
-        return "no run.measure() came: it ends the choosing, and writes what was chosen"
+        return "run.measure() was not called: it ends the choosing, and writes the chosen settings"
     results, problems = read_results(job.folder, job.notebook)
     if results is None:
         return problems[0] if problems else None
-    recorded = results["parameters"]
-    if different := [n for n, v in job.parameters.items() if n not in recorded or recorded[n] != v]:
-        listed = ", ".join(f"{name}={name}" for name in job.parameters)
-        line = f'    run = Run("{job.notebook}", {listed})'
-        return f"the results were recorded without the run's {', '.join(different)}; write\n{line}"
-    return None
+    return _unrecorded_parameters(job, results["parameters"])
+
+
+def _unrecorded_parameters(job: Job, recorded: dict[str, Any]) -> str | None:
+    """Return a message if the notebook did not hand all its parameters to its `Run`."""
+    different = []
+    for name, value in job.parameters.items():
+        if name not in recorded or recorded[name] != value:
+            different.append(name)
+    if not different:
+        return None
+    arguments = ", ".join(f"{name}={name}" for name in job.parameters)
+    remedy = f'    run = Run("{job.notebook}", {arguments})'
+    return f"the results were recorded without the run's {', '.join(different)}; write\n{remedy}"
 
 
 def _change(job: Job, paths: Paths) -> str | None:
-    """What has changed while an attempt ran: its results may be of neither text."""
-    if changed := changed_meanwhile(paths, job):
-        return f"{changed} changed while it ran: run it again"
-    return None
+    """Return a message if an input changed during the attempt: results may mix both versions."""
+    changed = changed_meanwhile(paths, job)
+    return f"{changed} changed while it ran: run it again" if changed else None
 
 
-def _too_large(path: Path) -> int:
-    """Megabytes of a file that holds too many; 0 of any other."""
-    megabytes = path.stat().st_size // 10**6 if path.is_file() else 0
-    return megabytes if megabytes > _MOST_MB else 0
+def _excessive_megabytes(path: Path) -> int:
+    """Size of a file above the limit, in megabytes; 0 for every other file."""
+    if not path.is_file():
+        return 0
+    megabytes = path.stat().st_size // 10**6
+    return megabytes if megabytes > _MAX_OUTPUT_MB else 0
 
 
 def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
-    content: dict[str, Any] = {"notebook": job.notebook, "parameters": job.parameters}
     now = datetime.now(UTC)
-    for name, at in {"started": job.started or now, "finished": now}.items():
-        content[name] = at.isoformat(timespec="seconds")
-    content |= {"status": status, "duration_s": round(job.elapsed, 2)}
+    started = job.started or now
+    content = {
+        "notebook": job.notebook,
+        "parameters": job.parameters,
+        "started": started.isoformat(timespec="seconds"),
+        "finished": now.isoformat(timespec="seconds"),
+        "status": status,
+        "duration_s": round(job.elapsed, 2),
+    }
     write_json(folder / "status.json", content | fields)
 
 
 def _keep_success(job: Job, paths: Paths) -> None:
-    shutil.rmtree(job.folder / ".work", ignore_errors=True)
-    follows = {"fingerprint": job.fingerprint, "inputs": job.inputs}
-    success = follows | {"outputs": outputs_of(job.folder)}
+    shutil.rmtree(job.work, ignore_errors=True)
+    success = {
+        "fingerprint": job.fingerprint,
+        "inputs": job.inputs,
+        "outputs": outputs_of(job.folder),
+    }
     _write_status(job, job.folder, "ok", failure=None, success=success)
-    # published first: a kill in between leaves a notebook that runs again, not one that is kept
-    # beside an earlier publication
+    # Publish first: after a kill in between, the notebook runs again. In the other order, it would
+    # be kept while an earlier publication stays.
     if job.choosing and job.parameters["profile"] == "full":
-        write_bytes(paths.settings(job.notebook), job.chosen.read_bytes())
-        record_digests(paths, paths.settings(job.notebook))
+        settings = paths.settings(job.notebook)
+        write_bytes(settings, job.chosen.read_bytes())
+        record_digests(paths, settings)
     elif job.published and (job.folder / "results.json").is_file():
         _publish(job, job.folder, paths)
     replace_folder(job.folder, job.final)
 
 
-def _keep_failure(job: Job, status: str, why: dict[str, Any]) -> None:
+def _keep_failure(job: Job, status: str, reason: dict[str, Any]) -> None:
     if job.folder.exists() and status != "interrupted":
-        shutil.rmtree(job.folder / ".work", ignore_errors=True)
+        shutil.rmtree(job.work, ignore_errors=True)
         partial = job.folder / "executed.ipynb"
-        if _too_large(partial) or read_executed(partial)[0] is None:
+        if _excessive_megabytes(partial) or read_executed(partial)[0] is None:
             partial.unlink(missing_ok=True)
         replace_folder(job.folder, job.final / "failed")
     before, _ = read_status(job.final, job.notebook)
     success = before["success"] if before else None
-    _write_status(job, job.final, status, failure=why, success=success)
+    _write_status(job, job.final, status, failure=reason, success=success)
 
 
 def publish_again(job: Job, paths: Paths) -> None:
-    """Publish a valid result once more, in place of a copy of it or of what cannot be read."""
+    """Publish a valid result again, over an identical or an unreadable publication."""
     target = paths.published(job.notebook)
-    mine, theirs = (file_digest(folder / "results.json") for folder in (job.final, target))
-    known = theirs == mine or not read_results(target, job.notebook)[0]
-    if mine is not None and job.published and known:
+    valid = file_digest(job.final / "results.json")
+    published = file_digest(target / "results.json")
+    if valid is None or not job.published:
+        return
+    if published == valid or not read_results(target, job.notebook)[0]:
         _publish(job, job.final, paths)
 
 
 def _publish(job: Job, folder: Path, paths: Paths) -> None:
     target = paths.published(job.notebook)
-    fresh = target.with_name(f".{target.name}.{job.folder.parents[1].name}")
+    runner = job.folder.parents[1].name
+    copy = target.with_name(f".{target.name}.{runner}")
     with writing(target):
         try:
-            fresh.mkdir(parents=True, exist_ok=True)
+            copy.mkdir(parents=True, exist_ok=True)
             for path in folder.iterdir():
-                if path.suffix in _PUBLISHED or path.name == "results.json":
-                    shutil.copyfile(path, fresh / path.name)
+                if path.suffix in _PUBLISHED_SUFFIXES or path.name == "results.json":
+                    shutil.copyfile(path, copy / path.name)
         except OSError:
-            shutil.rmtree(fresh, ignore_errors=True)
+            shutil.rmtree(copy, ignore_errors=True)
             raise
-    replace_folder(fresh, target)
+    replace_folder(copy, target)
     record_digests(paths, target)

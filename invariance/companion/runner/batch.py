@@ -1,4 +1,4 @@
-"""Run notebooks: each in its own process, several at a time, nothing half-written (`attempt`)."""
+"""Run a batch of notebooks: each in its own process, several at a time (see `attempt`)."""
 
 import signal
 import threading
@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from math import inf, isinf
 from pathlib import Path
 from typing import Any
@@ -21,34 +20,54 @@ from ..ledger.registration import Registrar, undeclared
 from ..ledger.results import read_results
 from ..ledger.settings import CHOOSING_SEED
 from ..paths import PROFILES, Paths
-from ..source import may_choose, read_parameters, reads, resolve, runs_alone
-from .attempt import Job, Outcome, ending, finish, publish_again, start
+from ..source import Parameter, may_choose, read_parameters, reads, resolve, runs_alone
+from .attempt import Job, Outcome, Place, ending, finish, publish_again, start
 from .places import Here, runner_folder, take_outputs
 from .resume import NEW, fingerprint, reason_to_run
 from .worker import failure
 
-# seconds after which a notebook counts as hanging, unless --deadline says otherwise
+# Seconds after which a notebook counts as hanging, unless --deadline sets another limit.
 DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
 
-# seconds between two looks at the notebooks that run, and for a signal to all to arrive here too
-_GLANCE, _TOGETHER = 0.05, 0.5
-# MiB that a notebook is taken to need until it has run
+# Polling interval, and the grace period for a signal sent to all processes, in seconds.
+_GLANCE = 0.05
+_TOGETHER = 0.5
+# Memory, in MiB, that a notebook is assumed to need before its first run.
 _UNKNOWN_MB = 1024.0
-# what ends a process from outside; Windows has no hang-up
-_ENDING = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+# Signals that end a process; Windows has no SIGHUP.
+_ENDING_SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
+
+_Ending = tuple[str, dict[str, Any] | None]  # status and failure
 
 
 @dataclass(frozen=True)
 class Summary:
-    """Outcomes of all notebooks, and whether the run was cut short."""
+    """Outcomes of all notebooks, and whether the run was interrupted."""
 
     outcomes: list[Outcome]
     interrupted: bool = False
 
     @property
     def exit_code(self) -> int:
-        failed = any(outcome.status != "ok" for outcome in self.outcomes)
-        return 130 if self.interrupted else int(failed)
+        if self.interrupted:
+            return 130
+        return int(any(outcome.status != "ok" for outcome in self.outcomes))
+
+
+@dataclass(frozen=True)
+class _Request:
+    """The arguments of a run that are the same for all its notebooks."""
+
+    paths: Paths
+    parameters: Mapping[str, Any]
+    threads: int
+    choosing: bool
+
+    @property
+    def profile(self) -> str:
+        return self.parameters["profile"]
 
 
 def run_notebooks(
@@ -66,135 +85,197 @@ def run_notebooks(
 ) -> Summary:
     """Run notebooks, several at a time, longest first, each after those whose results it reads.
 
-    Together they take no more memory than the place has, by what they took before. Notebooks that
-    say so (see `source`) run at the end of a full run, one by one. So does, once more, one whose
-    process was killed while others were running, as a system does that is out of memory.
+    Notebooks run together only if the place has enough memory for all, judged by their earlier
+    runs. Notebooks that measure time (see `source`) run at the end of a full run, one by one. A
+    notebook whose process was killed while others were running is tried once more, alone, since
+    the system may have run out of memory.
 
-    `parameters` are values for parameters that every one of the notebooks has (str as on a command
-    line), `place` is where they run (default: `Here`). With `resume`, notebooks are skipped whose
-    results are those that a run would give. With `choosing`, they run with seed 0 and without test
-    data until they have chosen their settings. `threads` are BLAS's, `deadline` are seconds after
-    which a notebook is killed, `tell` is called with each outcome. What is asked wrongly is a
-    `ParameterError`, `NotebookError`, `LedgerError` or `OutputError` before anything is run.
+    Parameters
+    ----------
+    paths : Paths
+        The project.
+    notebooks : sequence of str
+        Names such as ``"raj2017/theorem1"``.
+    profile : {"quick", "full"}
+        The scale of the run.
+    parameters : mapping, optional
+        Values of parameters that all these notebooks have; str as on a command line.
+    place : Here, optional
+        Where the notebooks run; default: processes of this machine.
+    resume : bool
+        Skip notebooks whose stored results are those that a run would give.
+    choosing : bool
+        Run with seed 0 and without test data, until the settings are chosen.
+    threads : int
+        BLAS threads of each notebook.
+    deadline : float, optional
+        Seconds after which a notebook is killed; default: `DEADLINES`.
+    tell : callable, optional
+        Called with each outcome.
+
+    Raises
+    ------
+    ParameterError, NotebookError, LedgerError, OutputError
+        If an argument is invalid. No notebook has run then.
     """
+    place = place or Here()
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
-    place = place or Here()
-    deadline = DEADLINES[profile] if deadline is None else deadline
+    if deadline is None:
+        deadline = DEADLINES[profile]
     for name, number in {"jobs": place.slots, "threads": threads, "deadline": deadline}.items():
         if not 1 <= number < inf:
             raise ParameterError(f"{name}={number}: at least 1, and finite")
-    for notebook in notebooks if choosing else ():
-        if not may_choose(paths.source(notebook)):
-            raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
+    if choosing:
+        _refuse_without_choice(paths, notebooks)
     ledger = load_ledger(paths.ledger)
-    given = {**(parameters or {}), "profile": profile}
-    jobs = [_job(paths, notebook, given, threads, choosing) for notebook in notebooks]
+    values = {**(parameters or {}), "profile": profile}
+    request = _Request(paths, values, threads, choosing)
+    jobs = [_job(request, notebook) for notebook in notebooks]
     ensure_writable(paths.build / profile)
     with (
-        _signals_noted() as stop,
+        _signals_noted() as signals,
         runner_folder(paths) as folder,
         tqdm(total=len(jobs), unit="notebook", disable=None) as bar,
     ):
-        renew = partial(_job, paths, given=given, threads=threads, choosing=choosing)
-        batch = _Batch(paths, place, threads, deadline, stop, bar, tell, renew)
+        batch = _Batch(request, place, deadline, signals, bar, tell)
         for job in jobs:
             job.folder = folder / job.notebook
             if job.fault:
                 batch.end(job, "failed", failure(job.fault))
-        sound = batch.take([job for job in jobs if not job.fault], folder)
-        waiting = batch.keep(sound, ledger) if resume else sound
-        waiting = batch.refuse(waiting, ledger)
-        # a text's length says little of its time, and more than nothing
-        batch.run(sorted(waiting, key=lambda job: (-job.expected_s, -job.source.stat().st_size)))
-    return Summary(batch.outcomes, interrupted=bool(stop))
+        waiting = [job for job in jobs if not job.fault]
+        waiting = batch.without_conflicts(waiting, folder)
+        if resume:
+            waiting = batch.without_valid(waiting, ledger)
+        waiting = batch.without_undeclared(waiting, ledger)
+        batch.run(sorted(waiting, key=_longest_first))
+    return Summary(batch.outcomes, interrupted=bool(signals))
 
 
-def _job(
-    paths: Paths, notebook: str, given: Mapping[str, Any], threads: int, choosing: bool
-) -> Job:
-    """A notebook, what it follows from and what it will take, or what is wrong with its text."""
-    profile, source = given["profile"], paths.source(notebook)
-    final = (paths.choosing if choosing else paths.output)(notebook, profile)
-    for folder in (final, paths.published(notebook)):
-        repair_folder(folder)
-    job = Job(notebook, source, final, {"profile": profile}, choosing)
+def _refuse_without_choice(paths: Paths, notebooks: Sequence[str]) -> None:
+    """Raise a `NotebookError` if a notebook has no settings to choose."""
+    for notebook in notebooks:
+        if not may_choose(paths.source(notebook)):
+            raise NotebookError(f"{notebook} chooses nothing: it has no Run(..., chooses=True)")
+
+
+def _longest_first(job: Job) -> tuple[float, int]:
+    """Sort key; if no duration is known, a long text suggests a long run."""
+    return -job.expected_s, -job.source.stat().st_size
+
+
+def _job(request: _Request, notebook: str) -> Job:
+    """Return the job of a notebook as its text is now, or with the fault of that text."""
+    paths = request.paths
+    profile = request.profile
+    folder_of = paths.choosing if request.choosing else paths.output
+    final = folder_of(notebook, profile)
+    repair_folder(final)
+    repair_folder(paths.published(notebook))
+    source = paths.source(notebook)
+    job = Job(notebook, source, final, {"profile": profile}, request.choosing)
     try:
-        own = read_parameters(source)
-        seeds = {"seed": CHOOSING_SEED, "seeds": [CHOOSING_SEED]} if choosing else {}
-        given = {**given, **{name: value for name, value in seeds.items() if name in own}}
-        job.parameters = resolve(notebook, own, given)
-        defaults = {name: p.default for name, p in own.items()} | {"profile": profile}
+        declared = read_parameters(source)
+        job.parameters = resolve(notebook, declared, _requested_values(request, declared))
+        defaults = {name: parameter.default for name, parameter in declared.items()}
+        defaults["profile"] = profile
         job.default_parameters = job.parameters == defaults
-        job.fingerprint = fingerprint(paths, notebook, job.parameters, threads)
+        job.fingerprint = fingerprint(paths, notebook, job.parameters, request.threads)
         job.expected_s, job.expected_mb = _expected(paths, job)
         job.reads = reads(paths, notebook)
-        # seconds at a toy's scale are shown, not believed
+        # Timings of a quick run are shown but not relied upon.
         job.alone = runs_alone(paths, notebook) and profile == "full"
     except NotebookError as error:
         job.fault = str(error)
     return job
 
 
-def _expected(paths: Paths, job: Job) -> tuple[float, float]:
-    """Seconds and MiB that a notebook takes, by the largest of its records.
+def _requested_values(request: _Request, declared: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Parameter values of the run; the choosing stage fixes the seeds."""
+    values = dict(request.parameters)
+    if request.choosing:
+        if "seed" in declared:
+            values["seed"] = CHOOSING_SEED
+        if "seeds" in declared:
+            values["seeds"] = [CHOOSING_SEED]
+    return values
 
-    Seconds are the processor's where they are fewer than the clock's, with those that filled its
-    cache. A notebook never run comes first.
+
+def _expected(paths: Paths, job: Job) -> tuple[float, float]:
+    """Return the expected seconds and MiB of a notebook: the largest among its records.
+
+    Seconds are processor time if that is less than wall time, plus the time that filled its cache.
+    A notebook without a record has infinite expected time, so that it starts first.
     """
-    folders = [job.final, *([paths.published(job.notebook)] if job.published else [])]
-    found = [(read_results(f, job.notebook)[0] or {"volatile": {}})["volatile"] for f in folders]
-    known = [volatile for volatile in found if volatile.get("wall_s")]
-    seconds = [min(v["wall_s"], v["cpu_s"] or inf) + v["cached_s"] for v in known]
-    memory = [v["peak_memory_mb"] or _UNKNOWN_MB for v in known]
+    folders = [job.final]
+    if job.published:
+        folders.append(paths.published(job.notebook))
+    seconds = []
+    memory = []
+    for folder in folders:
+        results, _ = read_results(folder, job.notebook)
+        if results is None or not results["volatile"].get("wall_s"):
+            continue
+        record = results["volatile"]
+        seconds.append(min(record["wall_s"], record["cpu_s"] or inf) + record["cached_s"])
+        memory.append(record["peak_memory_mb"] or _UNKNOWN_MB)
     return max(seconds, default=inf), max(memory, default=_UNKNOWN_MB)
 
 
 @contextmanager
 def _signals_noted() -> Iterator[list[int]]:
-    """Note Ctrl-C, termination and hang-up instead of obeying: nothing is cut in the middle."""
+    """Note Ctrl-C, termination and hang-up in a list; the batch stops at a safe point."""
     noted: list[int] = []
-    before = {}
+    handlers = {}
     if threading.current_thread() is threading.main_thread():
-        for number in _ENDING:
-            # nohup leaves the last one ignored, and it stays so
-            if number is not _ENDING[-1] or signal.getsignal(number) is not signal.SIG_IGN:
-                before[number] = signal.signal(number, lambda number, _: noted.append(number))
+        for number in _ENDING_SIGNALS:
+            # nohup makes a process ignore SIGHUP, and this has to stay so.
+            is_hangup = number is _ENDING_SIGNALS[-1]
+            if is_hangup and signal.getsignal(number) is signal.SIG_IGN:
+                continue
+            handlers[number] = signal.signal(number, lambda number, _: noted.append(number))
     try:
         yield noted
     finally:
-        for number, handler in before.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
-def _next(waiting: Sequence[Job], running: Sequence[Job], room: float) -> Job | None:
-    """The first job that can start now; those to run alone come last.
+def _next(waiting: Sequence[Job], running: Sequence[Job], memory_mb: float) -> Job | None:
+    """Return the first job that can start now, or None; jobs to run alone come last.
 
-    It reads nothing of one which is yet to end, and at most `room` MiB are given away together.
-    What needs more than that runs by itself.
+    A job waits for the notebooks that it reads, and for free memory: all running jobs together are
+    expected to take at most `memory_mb`. A job that needs more than that runs by itself.
     """
     if any(job.alone for job in running):
         return None
-    to_end = {job.notebook for job in (*waiting, *running)}
-    ready = [job for job in waiting if to_end.isdisjoint(job.reads)]
-    free = room - sum(job.expected_mb for job in running)
-    beside = (job for job in ready if not job.alone and (job.expected_mb <= free or not running))
-    return next(beside, ready[0] if ready and not running else None)
+    unfinished = {job.notebook for job in (*waiting, *running)}
+    ready = [job for job in waiting if unfinished.isdisjoint(job.reads)]
+    free_mb = memory_mb - sum(job.expected_mb for job in running)
+    for job in ready:
+        fits = job.expected_mb <= free_mb or not running
+        if fits and not job.alone:
+            return job
+    if ready and not running:
+        return ready[0]
+    return None
 
 
 @dataclass
 class _Batch:
-    """The jobs of one run on their way: waiting, running, ended."""
+    """The jobs of one run: waiting, running, ended."""
 
-    paths: Paths
-    place: Any
-    threads: int
+    request: _Request
+    place: Place
     deadline: float
-    stop: list[int]
+    signals: list[int]  # received so far; the run stops after the first
     bar: Any
     tell: Callable[[Outcome], None] | None
-    renew: Callable[[str], Job]  # a job for a notebook as it is now
     outcomes: list[Outcome] = field(default_factory=list)
+
+    @property
+    def paths(self) -> Paths:
+        return self.request.paths
 
     def done(self, outcome: Outcome) -> None:
         self.outcomes.append(outcome)
@@ -203,129 +284,172 @@ class _Batch:
             with self.bar.external_write_mode():
                 self.tell(outcome)
 
-    def end(self, job: Job, status: str, why: dict[str, Any] | None) -> None:
-        self.done(finish(job, self.paths, self.place, status, why))
+    def end(self, job: Job, status: str, reason: dict[str, Any] | None) -> None:
+        self.done(finish(job, self.paths, self.place, status, reason))
 
-    def take(self, jobs: Sequence[Job], folder: Path) -> list[Job]:
-        """The jobs whose output folder no other runner is writing to with other parameters.
+    def without_conflicts(self, jobs: Sequence[Job], folder: Path) -> list[Job]:
+        """Return the jobs whose output folder is free, or written with the same parameters.
 
-        The others fail, and nothing on disk changes: it is that runner's.
+        The others fail, and nothing on disk changes: the other runner owns their folder.
         """
         taken = take_outputs(folder, {str(job.final): job.parameters for job in jobs})
         for job in jobs:
-            theirs = taken.get(str(job.final))
-            if theirs is not None:
-                given = [f"{n}={v!r}" for n, v in theirs.items() if job.parameters.get(n, ...) != v]
-                others = ", ".join(given) or "other parameters"
-                what = f"another run of {job.notebook} is under way, with {others}"
-                remedy = "wait until it has ended, or run this one in a copy of the checkout"
-                why = failure(f"{what}, and both would write to {job.final}: {remedy}")
-                self.done(Outcome(job.notebook, "failed", 0.0, why))
+            parameters = taken.get(str(job.final))
+            if parameters is not None:
+                reason = failure(_conflict(job, parameters))
+                self.done(Outcome(job.notebook, "failed", 0.0, reason))
         return [job for job in jobs if str(job.final) not in taken]
 
-    def keep(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
-        """Keep what is valid, and say of the rest why it runs again."""
-        why: dict[str, str | None] = {}
+    def without_valid(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
+        """Keep valid results; return the other jobs, and print why each runs again."""
+        reasons = {job.notebook: self._reason_to_run(job, ledger) for job in jobs}
+        _spread_to_readers(jobs, reasons)
         for job in jobs:
-            try:
-                why[job.notebook] = reason_to_run(self.paths, job, ledger)
-            except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-                said = f"its results cannot be checked ({type(error).__name__}: {error})"
-                why[job.notebook] = said
-        readers = {job.notebook: job.reads for job in jobs if why[job.notebook] is None}
-        for _ in jobs:  # until nothing reads what runs again
-            why |= {
-                reader: f"it reads {name}, which runs again"
-                for reader, names in readers.items() if why[reader] is None
-                for name in names if why.get(name)
-            }  # fmt: skip
-        for job in jobs:
-            if why[job.notebook] is None:
-                try:
-                    publish_again(job, self.paths)
-                    spent = 0.0 if isinf(job.expected_s) else job.expected_s
-                    self.done(Outcome(job.notebook, "ok", spent, resumed=True))
-                except OSError as error:
-                    why[job.notebook] = str(error)
-            if why[job.notebook] not in (None, NEW):
-                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {why[job.notebook]}")
-        return [job for job in jobs if why[job.notebook] is not None]
+            if reasons[job.notebook] is None:
+                reasons[job.notebook] = self._keep(job)
+            reason = reasons[job.notebook]
+            if reason not in (None, NEW):
+                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reason}")
+        return [job for job in jobs if reasons[job.notebook] is not None]
 
-    def refuse(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
-        """Do not run what would replace a result whose claim has changed without a word."""
+    def _reason_to_run(self, job: Job, ledger: Ledger) -> str | None:
+        try:
+            return reason_to_run(self.paths, job, ledger)
+        except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+            return f"its results cannot be checked ({type(error).__name__}: {error})"
+
+    def _keep(self, job: Job) -> str | None:
+        """Count a valid result as done; return an error that prevents it from being published."""
+        try:
+            publish_again(job, self.paths)
+        except OSError as error:
+            return str(error)
+        seconds = 0.0 if isinf(job.expected_s) else job.expected_s
+        self.done(Outcome(job.notebook, "ok", seconds, resumed=True))
+        return None
+
+    def without_undeclared(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
+        """Return the jobs that may run: a changed claim has to be declared before its run."""
         registrar = Registrar(self.paths)
         allowed = []
         for job in jobs:
-            replaces = job.published and not job.choosing
-            if replaces and (found := undeclared(self.paths, job.notebook, ledger, registrar)):
-                self.end(job, "failed", failure("; ".join(found)))
+            changes = []
+            if job.published and not job.choosing:
+                changes = undeclared(self.paths, job.notebook, ledger, registrar)
+            if changes:
+                self.end(job, "failed", failure("; ".join(changes)))
             else:
                 allowed.append(job)
         return allowed
 
     def run(self, waiting: list[Job]) -> None:
         running: list[Job] = []
-        room = getattr(self.place, "memory_mb", inf)
-        while (waiting or running) and not self.stop:
-            while len(running) < self.place.slots and (job := _next(waiting, running, room)):
-                waiting.remove(job)
-                if fault := self._renewed(job):
-                    self.end(job, "failed", failure(fault))
-                    continue
-                try:
-                    start(job, self.paths, self.place, self.threads)
-                    running.append(job)
-                    self.bar.set_postfix_str(", ".join(j.notebook for j in running))
-                except OSError as error:
-                    self.end(job, "failed", failure(str(error)))
+        while (waiting or running) and not self.signals:
+            self._start_ready(waiting, running)
             for job in list(running):
-                if (ended := self._look(job)) is None:
+                result = self._look(job)
+                if result is None:
                     continue
                 running.remove(job)
-                if ended[0] == "killed" and running and not job.alone and not self.stop:
-                    self._once_more(job, running)
+                status, reason = result
+                if status == "killed" and running and not job.alone and not self.signals:
+                    self._prepare_retry(job, running)
                     waiting.append(job)
                 else:
-                    self.end(job, *ended)
+                    self.end(job, status, reason)
             time.sleep(_GLANCE)
         for job in running:
-            # one that has ended well by itself meanwhile is not thrown away
-            ended = self._look(job)
-            self.end(job, *(ended if ended and ended[0] == "ok" else _interrupted(job)))
+            # A job that has succeeded in the meantime is kept.
+            result = self._look(job)
+            if result is None or result[0] != "ok":
+                result = _interrupted(job)
+            self.end(job, *result)
 
-    def _renewed(self, job: Job) -> str:
-        """Take a job's text, and all that follows from it, as they are now; why not, if not."""
+    def _start_ready(self, waiting: list[Job], running: list[Job]) -> None:
+        memory_mb = getattr(self.place, "memory_mb", inf)
+        while len(running) < self.place.slots:
+            job = _next(waiting, running, memory_mb)
+            if job is None:
+                return
+            waiting.remove(job)
+            fault = self._renew(job)
+            if fault:
+                self.end(job, "failed", failure(fault))
+                continue
+            try:
+                start(job, self.paths, self.place, self.request.threads)
+            except OSError as error:
+                self.end(job, "failed", failure(str(error)))
+                continue
+            running.append(job)
+            self.bar.set_postfix_str(", ".join(other.notebook for other in running))
+
+    def _renew(self, job: Job) -> str:
+        """Update a job to the present text of its notebook; return the fault of that text."""
         try:
-            now = self.renew(job.notebook)
+            now = _job(self.request, job.notebook)
         except (ParameterError, OSError) as error:
             return str(error)
         if not now.fault and now.reads != job.reads:
             return "its header has changed since the run began: run it again"
-        job.parameters, job.default_parameters = now.parameters, now.default_parameters
+        job.parameters = now.parameters
+        job.default_parameters = now.default_parameters
         job.fingerprint = now.fingerprint
         return now.fault
 
-    def _look(self, job: Job) -> tuple[str, dict[str, Any] | None] | None:
-        """How a job has ended, if it has."""
-        code = job.process.exitcode
+    def _look(self, job: Job) -> _Ending | None:
+        """Return status and failure of a job that has ended or is too late, else None."""
+        code = job.process.exitcode if job.process else 0
         if code is None:
             if job.elapsed <= self.deadline:
                 return None
             return "timeout", failure(f"killed after {self.deadline:g} s (--deadline)", job.folder)
-        ended = ending(job)
-        if ended[0] != "ok" and -code in _ENDING:
-            # whoever ends everything at once, as a shutdown does, may reach the worker first
-            end = time.monotonic() + _TOGETHER
-            while not self.stop and time.monotonic() < end:
-                time.sleep(_GLANCE)
-        return ended if ended[0] == "ok" or not self.stop else _interrupted(job)
+        status, reason = ending(job)
+        if status == "ok":
+            return status, reason
+        if -code in _ENDING_SIGNALS:
+            # A shutdown signals all processes, and may reach the worker before the runner.
+            self._wait_for_signal()
+        return _interrupted(job) if self.signals else (status, reason)
 
-    def _once_more(self, job: Job, beside: Sequence[Job]) -> None:
+    def _wait_for_signal(self) -> None:
+        end = time.monotonic() + _TOGETHER
+        while not self.signals and time.monotonic() < end:
+            time.sleep(_GLANCE)
+
+    def _prepare_retry(self, job: Job, running: Sequence[Job]) -> None:
         self.place.end(job.process, job.folder)
-        job.alone, job.process = True, None
-        others = ", ".join(other.notebook for other in beside)
-        self.bar.write(f"{job.notebook} was killed beside {others}: once more, alone")
+        job.alone = True
+        job.process = None
+        names = ", ".join(other.notebook for other in running)
+        self.bar.write(f"{job.notebook} was killed beside {names}: once more, alone")
 
 
-def _interrupted(job: Job) -> tuple[str, dict[str, Any]]:
+def _conflict(job: Job, parameters: Mapping[str, Any]) -> str:
+    """Message for a job that another runner runs with other parameters."""
+    different = []
+    for name, value in parameters.items():
+        if job.parameters.get(name, ...) != value:
+            different.append(f"{name}={value!r}")
+    listed = ", ".join(different) or "other parameters"
+    fault = f"another run of {job.notebook} is under way, with {listed}"
+    remedy = "wait until it has ended, or run this one in a copy of the checkout"
+    return f"{fault}, and both would write to {job.final}: {remedy}"
+
+
+def _spread_to_readers(jobs: Sequence[Job], reasons: dict[str, str | None]) -> None:
+    """Add a reason for each notebook that reads, directly or not, one that runs again."""
+    changed = True
+    while changed:
+        changed = False
+        for job in jobs:
+            if reasons[job.notebook] is not None:
+                continue
+            for name in job.reads:
+                if reasons.get(name):
+                    reasons[job.notebook] = f"it reads {name}, which runs again"
+                    changed = True
+
+
+def _interrupted(job: Job) -> _Ending:
     return "interrupted", failure("stopped before it was finished", job.folder)

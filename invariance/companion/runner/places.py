@@ -1,7 +1,7 @@
-"""Where notebooks run: processes of this machine, and a folder of each runner's own.
+"""Where notebooks run: processes of this machine, and a folder for each runner.
 
-Runners may share ``build/`` (containers, two terminals): a dead one is told from a living one by
-the lock on its folder, which the system releases when the process ends.
+Several runners (containers, two terminals) may share ``build/``. Each holds a lock on a file in its
+folder, which the system releases when the process ends: this distinguishes dead from living ones.
 """
 
 import multiprocessing
@@ -24,83 +24,103 @@ import psutil
 from ..files import locked, read_json, write_json, writing
 from ..paths import Paths
 from ..provenance import digest
-from .worker import MARK, begin, end_all, processes_of, work
+from .worker import MARK, begin, end_all, holders_of, processes_of, work
 
-_PATIENCE = 5.0  # seconds for a process that was told to end
-_SWEEP = 10.0  # seconds for the notebooks of a dead runner, which end by themselves
+_PATIENCE_S = 5.0  # for a process to end after a signal
+_SWEEP_S = 10.0  # for the notebooks of a dead runner, which end by themselves
+# Memory that notebooks may take together: this many MiB, or this share of the machine's.
+_MAX_MEMORY_MB = 20 * 1024.0
+_MEMORY_SHARE = 0.85
 
 
 class Here:
-    """This machine, `jobs` notebooks at a time (default: one a core).
+    """Processes of this machine, for `jobs` notebooks at a time (default: one per core).
 
-    On Linux, with one BLAS thread, the notebooks' processes are forks of multiprocessing's server,
-    which has imported everything (`preload`): a start takes hundredths of a second instead of two
-    seconds; once a file of the library has changed, they are new processes again. ``memory_mb``
-    are MiB that notebooks may take together: 20 GiB, or 85 % of what the machine has. `work` is
-    what a process does with the file that describes its job.
+    On Linux, with one BLAS thread, the processes are forks of multiprocessing's server, which has
+    imported all packages before (`preload`): a start takes hundredths of a second instead of two
+    seconds. After a file of the library has changed, they are new interpreters again.
+    ``memory_mb`` is the memory, in MiB, that notebooks may take together. `work` is the function
+    that a process calls with the file that describes its job.
     """
 
     def __init__(self, jobs: int | None = None, work: Callable[[Path], None] = work) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
-        self.memory_mb = min(20 * 1024.0, 0.85 * psutil.virtual_memory().total / 2**20)
+        total_mb = psutil.virtual_memory().total / 2**20
+        self.memory_mb = min(_MAX_MEMORY_MB, _MEMORY_SHARE * total_mb)
         self._work = work
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> BaseProcess:
-        """Begin the process of the notebook that is described, in a folder of its own."""
+        """Start the process of the described notebook, in a folder of its own."""
         path = Path(description["folder"], ".work", "job.json")
-        # what n_jobs=-1 means in a notebook that shares its machine with others
-        share = str(max(1, joblib.cpu_count() // self.slots))
-        environment = {**environment, "LOKY_MAX_CPU_COUNT": share, "PYTHONSAFEPATH": "1"}
-        marked = {**os.environ, **environment, MARK: description["folder"]}
-        forks = sys.platform == "linux" and self._work is work
-        if forks and environment["OMP_NUM_THREADS"] == "1" and _as_preloaded():
-            server: Any = multiprocessing.get_context("forkserver")
-            server.set_forkserver_preload(["invariance.companion.runner.preload"])
+        shared = dict(environment)
+        # The meaning of n_jobs=-1 in a notebook that shares its machine with others.
+        shared["LOKY_MAX_CPU_COUNT"] = str(max(1, joblib.cpu_count() // self.slots))
+        shared["PYTHONSAFEPATH"] = "1"
+        complete = {**os.environ, **shared, MARK: description["folder"]}
+        may_fork = sys.platform == "linux" and self._work is work
+        if may_fork and environment["OMP_NUM_THREADS"] == "1" and _is_as_preloaded():
+            context: Any = multiprocessing.get_context("forkserver")
+            context.set_forkserver_preload(["invariance.companion.runner.preload"])
+            initial = shared  # of the server, which many notebooks share
         else:
-            server, environment = multiprocessing.get_context("spawn"), marked
-        folders = sys.path[0 if sys.flags.safe_path else 1 :]  # without the runner's own
+            context = multiprocessing.get_context("spawn")
+            initial = complete
+        folders = sys.path[0 if sys.flags.safe_path else 1 :]  # without the runner's own folder
+        # multiprocessing's tracker outlives the notebook, so it must not be marked as its process.
         resource_tracker.ensure_running()
-        before = dict(os.environ)
-        # a new interpreter, and the server, have the environment of the process that starts them
-        os.environ.update(environment)
-        try:
-            return _started(server, (path, marked, folders, self._work))
-        finally:
-            os.environ.clear()
-            os.environ.update(before)
+        with _environment(initial):
+            return _start_process(context, (path, complete, folders, self._work))
 
     def end(self, process: BaseProcess | None, folder: Path) -> None:
         """End a process and everything that it has started."""
         if process is not None:
-            # told to, it ends everything below it first; killed, it takes its kernel along
+            # SIGTERM lets it end its descendants first.
             for end in (process.terminate, process.kill):
                 if process.exitcode is None:
                     end()
-                    process.join(_PATIENCE)
+                    process.join(_PATIENCE_S)
         end_all(partial(processes_of, folder))
+        job = folder / ".work" / "job.json"
+        if not _is_released(job):
+            end_all(partial(holders_of, job))
 
 
-def _started(server: Any, arguments: tuple[Any, ...]) -> BaseProcess:
-    """Start a process; once more if the server of forks ends meanwhile, which starts another."""
-    for patience in (0.1, 0.5, None):
-        process: BaseProcess = server.Process(target=begin, args=arguments)
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set variables for a while: a new interpreter inherits those of the process that starts it."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _start_process(context: Any, arguments: tuple[Any, ...]) -> BaseProcess:
+    """Start a process; try again if the fork server ends meanwhile, since this starts another."""
+    for pause in (0.1, 0.5, None):
+        process: BaseProcess = context.Process(target=begin, args=arguments)
         try:
             process.start()
             return process
         except (EOFError, ConnectionError) as error:
-            if patience is None:
-                what = "the server that notebooks are forked from ended"
-                raise OSError(f"{what} ({type(error).__name__}: {error})") from error
-            time.sleep(patience)
+            if pause is None:
+                fault = "the server that notebooks are forked from ended"
+                raise OSError(f"{fault} ({type(error).__name__}: {error})") from error
+            time.sleep(pause)
     raise AssertionError("unreachable")
 
 
-# the text of the library when the server that forks was started
+# Digest of the library's text when the fork server was started.
 _preloaded: list[str] = []
 
 
-def _as_preloaded() -> bool:
-    """Whether the library is still what the server has imported, or will import now."""
+def _is_as_preloaded() -> bool:
+    """Whether the library's files are still those that the fork server has imported."""
     package = Path(__file__).resolve().parents[2]
     text = digest({str(path): path for path in package.rglob("*.py")})
     if not _preloaded:
@@ -110,68 +130,78 @@ def _as_preloaded() -> bool:
 
 @contextmanager
 def runner_folder(paths: Paths) -> Iterator[Path]:
-    """A folder for this runner's attempts, on the file system of the results.
+    """Make a folder for this runner's attempts, on the file system of the results.
 
-    What dead runners left is removed first: folders, half-published copies, processes.
+    First, the remains of dead runners are removed: folders, half-published copies, processes.
     """
-    home = paths.build / ".runners"
-    mine = home / uuid.uuid4().hex[:16]
-    with writing(mine):
-        home.mkdir(parents=True, exist_ok=True)
-        with open(
-            home / "turn", "w", encoding="utf-8"
-        ) as turn:  # nobody meets a folder that is not locked yet
+    runners = paths.build / ".runners"
+    folder = runners / uuid.uuid4().hex[:16]
+    with writing(folder):
+        runners.mkdir(parents=True, exist_ok=True)
+        # Within this lock, no other runner sees the folder before it is locked.
+        with open(runners / "turn", "w", encoding="utf-8") as turn:
             locked(turn)
-            for folder in home.iterdir():
-                if folder.is_dir():
-                    _sweep(folder, paths)
-            mine.mkdir()
-            alive = open(mine / "alive", "w", encoding="utf-8")
+            for earlier in runners.iterdir():
+                if earlier.is_dir():
+                    _sweep(earlier, paths)
+            folder.mkdir()
+            alive = open(folder / "alive", "w", encoding="utf-8")
             locked(alive, wait=False)
     try:
-        yield mine
+        yield folder
     finally:
-        shutil.rmtree(mine, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         alive.close()
 
 
-def take_outputs(mine: Path, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """Note in a runner's folder what it writes to: output folders, and the parameters of each.
+def take_outputs(folder: Path, parameters_of: Mapping[str, Any]) -> dict[str, Any]:
+    """Note in a runner's folder which output folders it writes to, and with which parameters.
 
-    Returns those that another living runner writes to with other parameters, with these: they are
-    not noted. On a file system without locks nobody can tell, and nothing is returned.
+    Return the output folders that another living runner writes to with other parameters, and these
+    parameters; they are not noted. On a file system without locks this cannot be decided, and
+    nothing is returned.
     """
     taken: dict[str, Any] = {}
-    with open(mine.parent / "turn", "w", encoding="utf-8") as turn:
+    with open(folder.parent / "turn", "w", encoding="utf-8") as turn:
         if not locked(turn):
             return taken
-        for folder in mine.parent.iterdir():
-            noted = read_json(folder / "outputs.json") if folder != mine else None
-            if isinstance(noted, dict) and _lives(folder):
-                taken |= {name: p for name, p in noted.items() if wanted.get(name, p) != p}
-        write_json(mine / "outputs.json", {n: p for n, p in wanted.items() if n not in taken})
+        for runner in folder.parent.iterdir():
+            noted = read_json(runner / "outputs.json") if runner != folder else None
+            if not isinstance(noted, dict) or not _is_alive(runner):
+                continue
+            for output, parameters in noted.items():
+                if parameters_of.get(output, parameters) != parameters:
+                    taken[output] = parameters
+        noted = {name: value for name, value in parameters_of.items() if name not in taken}
+        write_json(folder / "outputs.json", noted)
     return taken
 
 
-def _lives(folder: Path) -> bool:
-    """Whether the runner of a folder lives: it holds the lock."""
+def _is_released(file: Path) -> bool:
+    """Whether no process holds a lock on a file; no on a file system without locks."""
     try:
-        with open(folder / "alive", encoding="utf-8") as alive:
-            return not locked(alive, wait=False)
+        with open(file, encoding="utf-8") as opened:
+            return locked(opened, wait=False)
     except FileNotFoundError:
-        return False
+        return True
+
+
+def _is_alive(runner: Path) -> bool:
+    """Whether the runner of a folder lives: it holds a lock."""
+    return not _is_released(runner / "alive")
 
 
 def _sweep(folder: Path, paths: Paths) -> None:
     """Remove a runner's folder if the runner is dead."""
-    if _lives(folder):
+    if _is_alive(folder):
         return
     end_all(partial(processes_of, folder))
-    end = time.monotonic() + _SWEEP
-    for job in [*folder.rglob(".work/job.json")]:
-        # held by worker and kernel; once it is ours, a worker on its way finds its job gone
-        with suppress(FileNotFoundError), open(job, encoding="utf-8") as held:
-            while not locked(held, wait=False) and time.monotonic() < end:
+    end = time.monotonic() + _SWEEP_S
+    for job in list(folder.rglob(".work/job.json")):
+        # Worker and kernel hold a lock. Within ours, a worker that is about to start finds its job
+        # removed, and ends.
+        with suppress(FileNotFoundError), open(job, encoding="utf-8") as opened:
+            while not locked(opened, wait=False) and time.monotonic() < end:
                 time.sleep(0.02)
             shutil.rmtree(job.parents[1], ignore_errors=True)
     for copy in paths.figures.glob(f"*/.*.{folder.name}"):

@@ -1,37 +1,66 @@
-"""What the process imports that notebooks' processes are forked from: four seconds' worth."""
+"""Imports of the server that forks notebooks' processes: they take four seconds, once."""
 
 import gc
 import importlib
-import sys
 from contextlib import suppress
 
 from ..errors import NotebookError
 from ..ledger.results import check_of
 from ..provenance import closure
 
-# see `invariance.companion.source.read_notebook`
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-
-_OURS = (
-    "companion.cli", "companion.run.run", "companion.runner.worker",
-    "beyond", "datasets", "evaluation", "features", "groups", "kernels", "linear", "spectral",
+_LIBRARY = (
+    "companion.cli",
+    "companion.run.run",
+    "companion.runner.worker",
+    "beyond",
+    "datasets",
+    "evaluation",
+    "features",
+    "groups",
+    "kernels",
+    "linear",
+    "spectral",
     "theory",
-)  # fmt: skip
-for _name in (
-    "jupytext", "nbformat", "papermill.engines", "nbclient.exceptions", "psutil",
+)
+_PACKAGES = (
+    "jupytext",
+    "nbformat.v4",
+    "papermill.engines",
+    "nbclient.exceptions",
+    "psutil",
     "jupyter_client.asynchronous.client",
-    "ipykernel.kernelapp", "ipykernel.ipkernel", "IPython.core.completer",
-    "matplotlib.pyplot", "pandas", "scipy.stats", "sklearn.svm", "sklearn.kernel_ridge",
-    *(f"invariance.{name}" for name in _OURS),
-):  # fmt: skip
-    # what cannot be imported fails the notebooks that need it, each with its own traceback
-    with suppress(Exception, SystemExit):
-        importlib.import_module(_name)
+    "ipykernel.kernelapp",
+    "ipykernel.ipkernel",
+    "IPython.core.completer",
+    "matplotlib.pyplot",
+    "pandas",
+    "scipy.stats",
+    "sklearn.svm",
+    "sklearn.kernel_ridge",
+)
 
-for _name in ("results", "status", "executed"):
-    check_of(_name)
-with suppress(NotebookError):
-    closure("\n".join(f"import invariance.{name}" for name in _OURS))
-sys.modules["nbformat"].v4.new_code_cell()  # compiles its schema
+
+def _import_all() -> None:
+    """Import what notebooks need; a module that fails is left to the notebooks that import it."""
+    for name in (*_PACKAGES, *(f"invariance.{name}" for name in _LIBRARY)):
+        with suppress(Exception, SystemExit):
+            importlib.import_module(name)
+
+
+def _fill_caches() -> None:
+    """Compile the schemas of stored files, and read the library's imports."""
+    for kind in ("results", "status", "executed"):
+        check_of(kind)
+    with suppress(NotebookError):
+        closure("\n".join(f"import invariance.{name}" for name in _LIBRARY))
+    with suppress(ImportError):
+        from nbformat import v4
+
+        v4.new_code_cell()
+
+
+_import_all()
+_fill_caches()
+# Pages that the garbage collector does not touch stay shared between forks.
 gc.collect()
 gc.freeze()

@@ -1,8 +1,8 @@
-"""Is a result that lies on disk the one that a run would give? `reason_to_run` says why not.
+"""Decide whether a stored result is the one that a run would give (`reason_to_run`).
 
-The latest success noted, in ``status.json``, a fingerprint (text, parameters, code, packages,
-threads), inputs (results of the notebooks that it reads) and digests of its outputs: all of them,
-and the data files, are to be the same. What a clock says plays no part.
+The latest success has recorded in ``status.json`` a fingerprint (text, parameters, code, packages,
+threads), its inputs (results of the notebooks that it reads) and digests of its outputs. All of
+these, and the data files, must be unchanged. Time stamps play no part.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NotebookError
 from ..files import file_digest, read_json, read_text
@@ -20,143 +20,177 @@ from ..ledger.settings import registered
 from ..paths import Paths
 from ..provenance import architecture, modules_of, package_versions
 
+if TYPE_CHECKING:
+    from .attempt import Job
+
 NEW = "it has not run yet"
 
 
-def fingerprint(paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int) -> dict:
-    """What a run's results follow from, but for data and for other notebooks' results."""
+def fingerprint(
+    paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int
+) -> dict[str, Any]:
+    """Return all that determines a run's results, except data and other notebooks' results."""
     source = paths.source(notebook)
+    text = read_text(source, NotebookError)
+    code = {name: str(file_digest(path))[:16] for name, path in modules_of(source).items()}
     return {
-        "text": hashlib.sha256(read_text(source, NotebookError).encode()).hexdigest(),
-        "code": {name: str(file_digest(path))[:16] for name, path in modules_of(source).items()},
+        "text": hashlib.sha256(text.encode()).hexdigest(),
+        "code": code,
         "settings": file_digest(paths.settings(notebook)),
         "parameters": dict(parameters),
         "packages": package_versions(),
-        # the last digits depend on these two
+        # The last digits depend on these two.
         "threads": threads,
         "architecture": architecture(),
     }
 
 
 def inputs_of(paths: Paths, reads: Sequence[str], profile: str) -> dict[str, str]:
-    """Digest of what each notebook that is read has to offer: results and tables."""
-    found = {}
+    """Return, for each notebook that is read, a digest of its results and tables."""
+    digests = {}
     for name in reads:
         total = hashlib.sha256()
         for folder in (paths.published(name), paths.output(name, profile)):
             for path in sorted([folder / "results.json", *folder.glob("*.csv")]):
                 total.update(f"{path.name} {file_digest(path)}\n".encode())
             total.update(b"\n")
-        found[name] = total.hexdigest()
-    return found
+        digests[name] = total.hexdigest()
+    return digests
 
 
-def changed_meanwhile(paths: Paths, job: Any) -> str | None:
-    """What a job's results follow from that has changed since it started; None if nothing has.
+def _inputs_now(paths: Paths, job: "Job") -> dict[str, str]:
+    return inputs_of(paths, job.reads, job.parameters["profile"])
 
-    What the notebook says that it has read counts as well: an edit may have been taken back.
+
+# ------------------------------------------------------------------------- after an attempt
+
+
+def changed_meanwhile(paths: Paths, job: "Job") -> str | None:
+    """Return the first dependency of a job's results that has changed since its start, or None.
+
+    The files that the notebook's process has read count too: an edit may have been undone since.
     """
     try:
-        now = fingerprint(paths, job.notebook, job.parameters, job.fingerprint.get("threads"))
+        now = fingerprint(paths, job.notebook, job.parameters, job.fingerprint["threads"])
     except NotebookError as error:
         return f"the text ({error})"
     for name, value in now.items():
-        if changed := _changed(job.fingerprint, name, value):
-            return changed
-    if changed := _changed({"inputs": job.inputs}, "inputs", _inputs_of(paths, job)):
-        return changed
-    text = read_json(job.folder / ".work" / "text.json")
+        change = _difference(job.fingerprint, name, value)
+        if change:
+            return change
+    change = _difference({"inputs": job.inputs}, "inputs", _inputs_now(paths, job))
+    if change:
+        return change
+    text = read_json(job.work / "text.json")
     if text not in (None, job.fingerprint["text"]):
         return "text"
-    read = read_json(job.folder / ".work" / "read.json")
-    return _read_otherwise(paths, job, read) if isinstance(read, dict) else None
+    files_read = read_json(job.work / "read.json")
+    if isinstance(files_read, dict):
+        return _difference_to_start(paths, job, files_read)
+    return None
 
 
-def _read_otherwise(paths: Paths, job: Any, read: Mapping[str, Any]) -> str | None:
-    """What a notebook's process has read that is not what it was started with; see `Run`."""
+def _difference_to_start(paths: Paths, job: "Job", files_read: Mapping[str, Any]) -> str | None:
+    """Return a file that the notebook's process read in another version than at the start.
+
+    The process notes these digests itself; see `Run`.
+    """
     expected = job.fingerprint
     modules = modules_of(paths.source(job.notebook))
     names = {str(path.resolve()): name for name, path in modules.items()}
-    for file, sha256 in read["modules"].items():
-        if file in names and expected["code"].get(names[file]) != sha256[:16]:
-            return f"code ({names[file]})"
-    if read["settings"] != expected["settings"]:
+    for file, sha256 in files_read["modules"].items():
+        name = names.get(file)
+        if name is not None and expected["code"].get(name) != sha256[:16]:
+            return f"code ({name})"
+    if files_read["settings"] != expected["settings"]:
         return "settings"
-    if job.choosing or read["claims"] == file_digest(paths.ledger):
+    if job.choosing or files_read["claims"] == file_digest(paths.ledger):
         return None
     results, _ = read_results(job.folder, job.notebook)
-    return _other_protocol(paths, job.notebook, results or {}, load_ledger(paths.ledger))
+    return _changed_protocol(paths, job.notebook, results or {}, load_ledger(paths.ledger))
 
 
-def _other_protocol(
+def _changed_protocol(
     paths: Paths, notebook: str, results: Mapping[str, Any], ledger: Ledger
 ) -> str | None:
-    """A claim whose protocol is not the one that results were measured by; None if all are."""
-    known = {*ledger} & {*results["claims"]} if results.get("profile") == "full" else ()
-    for claim_id in sorted(known):
+    """Return a claim whose protocol has changed since it was measured at full scale, or None."""
+    if results.get("profile") != "full":
+        return None
+    for claim_id in sorted(set(ledger) & set(results["claims"])):
         protocol = results["claims"][claim_id]["protocol"]
         if protocol != registered(ledger[claim_id], paths, notebook):
             return f"the protocol of {claim_id}"
     return None
 
 
-def _inputs_of(paths: Paths, job: Any) -> dict[str, str]:
-    return inputs_of(paths, job.reads, job.parameters["profile"])
+# -------------------------------------------------------------------------------- before a run
 
 
-def reason_to_run(paths: Paths, job: Any, ledger: Ledger) -> str | None:
-    """Why the results in a job's output folder are not those that it would give; None if they are.
+def reason_to_run(paths: Paths, job: "Job", ledger: Ledger) -> str | None:
+    """Return why a job has to run, or None if its output folder has the results it would give.
 
-    An attempt that was interrupted takes nothing away from the success before it.
+    An interrupted attempt does not invalidate the success before it.
     """
-    folder, notebook = job.final, job.notebook
-    status, problems = read_status(folder, notebook)
+    status, problems = read_status(job.final, job.notebook)
     if status is None:
         return problems[0] if problems else NEW
     if status["status"] not in ("ok", "interrupted"):
         return f"its latest attempt ended as {status['status']}"
     success = status["success"] or {}
-    # written and read as JSON, so that 1.0 and tuples compare as they are stored
-    for name, now in json.loads(json.dumps(job.fingerprint)).items():
-        if changed := _changed(success.get("fingerprint"), name, now):
-            return f"{changed} has changed"
-    if changed := _changed(success, "inputs", _inputs_of(paths, job)):
-        return f"what it reads has changed: {changed}"
+    reason = _changed_dependency(paths, job, success)
+    if reason:
+        return reason
     outputs = success.get("outputs")
     if not isinstance(outputs, dict) or "executed.ipynb" not in outputs:
-        return f"{folder / 'status.json'}: damaged"
-    if said := altered(folder, status):
-        return said
-    results, problems = read_results(folder, notebook)
+        return f"{job.final / 'status.json'}: damaged"
+    damage = altered(job.final, status)
+    if damage:
+        return damage
+    results, problems = read_results(job.final, job.notebook)
     if results is None:
         return problems[0] if problems else None
     for name, sha256 in results["provenance"]["data"].items():
-        # data that is not here any more cannot have changed what was computed from it
+        # A data file that is absent cannot be compared, and counts as unchanged.
         if _data_digest(name) not in (None, sha256):
             return f"the data file {name} has changed"
-    changed = _other_protocol(paths, notebook, results, ledger)
-    return f"{changed} has changed" if changed else None
+    protocol = _changed_protocol(paths, job.notebook, results, ledger)
+    return f"{protocol} has changed" if protocol else None
 
 
-def _changed(found: Any, name: str, now: Any) -> str | None:
-    """What of it is different, in words; None if nothing is."""
-    before = found.get(name) if isinstance(found, dict) else None
+def _changed_dependency(paths: Paths, job: "Job", success: Mapping[str, Any]) -> str | None:
+    """Return what differs from the latest success in fingerprint or inputs, or None."""
+    # Written and read as JSON, 1.0 and tuples compare as they are stored.
+    stored = json.loads(json.dumps(job.fingerprint))
+    for name, now in stored.items():
+        change = _difference(success.get("fingerprint"), name, now)
+        if change:
+            return f"{change} has changed"
+    change = _difference(success, "inputs", _inputs_now(paths, job))
+    return f"the results that it reads have changed: {change}" if change else None
+
+
+def _difference(record: Any, name: str, now: Any) -> str | None:
+    """Return the name of an entry that is not `now`, with the keys that differ, or None."""
+    before = record.get(name) if isinstance(record, dict) else None
     if before == now:
         return None
     if not (isinstance(before, dict) and isinstance(now, dict)):
         return name
-    names = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
-    return f"{name} ({', '.join(names[:3])}{', ...' if names[3:] else ''})"
+    keys = [key for key in sorted({*before, *now}) if before.get(key) != now.get(key)]
+    listed = ", ".join(keys[:3])
+    return f"{name} ({listed}, ...)" if len(keys) > 3 else f"{name} ({listed})"
 
 
 def _data_digest(name: str) -> str | None:
-    """SHA-256 of the file that a data set would read under that name; None if it is not here."""
+    """Return the SHA-256 of the file that a data set reads under this name, or None if absent."""
     from ...datasets.catalogue import CATALOGUE
     from ...datasets.files import locate
 
     for entry in CATALOGUE.values():
         for file in entry.files:
             if any(source.path == name for source in file.sources):
-                found = locate(file)
-                return found.sha256 if found and found.source.path == name else None
+                located = locate(file)
+                if located is None or located.source.path != name:
+                    return None
+                return located.sha256
     return file_digest(Path(os.environ.get("INVARIANCE_DATA", ""), name))

@@ -1,9 +1,9 @@
-"""The process of one notebook: it executes the notebook and says how it ended.
+"""The process of one notebook: it executes the notebook and reports how it ended.
 
-It forks its kernel before anything else runs in it, and it ends everything below it, orphans of
-the notebook among them: when the notebook has ended, when it is told to (SIGTERM), and when the
-runner has gone. It writes ``executed.ipynb`` after every cell, and in ``.work`` the cell under way
-(``progress.json``) and how it ended (``outcome.json``).
+It forks its kernel before anything else runs in it. It ends all its descendants, among them orphans
+that the notebook left, when the notebook has ended, when it receives SIGTERM, and when the runner
+is gone. It writes ``executed.ipynb`` after every cell, and in ``.work`` the cell under way
+(``progress.json``) and how the notebook ended (``outcome.json``).
 """
 
 import ctypes
@@ -18,9 +18,9 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from copy import deepcopy
-from multiprocessing import connection, resource_tracker
+from multiprocessing import connection
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import psutil
 
@@ -30,70 +30,93 @@ from ..ledger.results import read_executed
 from ..ledger.settings import STAGE
 from ..source import read_notebook
 
-# every process of a run inherits this variable: it says whose process it is, even of an orphan
+if TYPE_CHECKING:
+    from jupyter_client.asynchronous.client import AsyncKernelClient
+
+#: Environment variable with the folder of a run; every program that the run starts inherits it.
 MARK = "INVARIANCE_RUN_DIR"
 
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-_START_S = 120.0  # for a kernel to say that it is there
+_PR_SET_CHILD_SUBREAPER = 36
+_START_S = 120.0  # for a kernel to write its ports
+_LOOK_S = 0.1  # between two looks at the fork server
 
 
-def _prctl(option: int, value: int) -> None:
+# --------------------------------------------------------------------------------- processes
+
+
+def _adopt_orphans() -> None:
+    """Make orphaned descendants children of this process instead of init's (Linux)."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def die_with_parent(parent: int) -> None:
-    """Have the system kill this process when its parent dies (Linux; elsewhere kernels poll)."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _alive(process: psutil.Process) -> bool:
+def _is_alive(process: psutil.Process) -> bool:
     return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
 
 
-def _below() -> list[psutil.Process]:
-    """Living descendants of this process."""
-    with suppress(ChildProcessError):  # no child is left
+def _descendants() -> list[psutil.Process]:
+    """Return the living descendants of this process, after it has reaped its dead children."""
+    with suppress(ChildProcessError):
         ended = -1
-        while ended:  # those that have ended are let go, one at a time
+        while ended:
             ended, _ = os.waitpid(-1, os.WNOHANG)
-    return [process for process in psutil.Process().children(recursive=True) if _alive(process)]
+    children = psutil.Process().children(recursive=True)
+    return [process for process in children if _is_alive(process)]
 
 
 def processes_of(folder: Path) -> list[psutil.Process]:
-    """Living processes that were started by a run which writes to `folder` or below it."""
-    found = []
+    """Return the living programs that were started by a run which writes to `folder` or below."""
+    marked = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             mark = Path(process.environ().get(MARK, ""))
-            if process.pid != os.getpid() and folder in (mark, *mark.parents) and _alive(process):
-                found.append(process)
-    return found
+            is_ours = process.pid != os.getpid() and folder in (mark, *mark.parents)
+            if is_ours and _is_alive(process):
+                marked.append(process)
+    return marked
+
+
+def holders_of(file: Path) -> list[psutil.Process]:
+    """Return the other processes that have a file open.
+
+    A worker and its kernel hold their job open. Forks of the server can be recognized by nothing
+    else: the system shows them with the environment of the server.
+    """
+    holders = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            is_open = any(opened.path == str(file) for opened in process.open_files())
+            if is_open and process.pid != os.getpid():
+                holders.append(process)
+    return holders
 
 
 def end_all(find: Callable[[], list[psutil.Process]], patience: float = 10.0) -> None:
-    """Kill what `find` finds until it finds nothing, for at most `patience` seconds."""
+    """Kill the processes that `find` returns until it is empty, for at most `patience` seconds."""
     end = time.monotonic() + patience
-    while (living := find()) and time.monotonic() < end:
+    living = find()
+    while living and time.monotonic() < end:
         for process in living:
             with suppress(psutil.Error):
                 process.kill()
         time.sleep(0.01)
+        living = find()
 
 
 def _guard(runner: int) -> None:
-    """From now on this process ends with everything below it: when told to, and with its runner."""
+    """End this process and its descendants on a signal, or when its runner or parent is gone."""
+    parent = os.getppid()  # the fork server, or the runner itself
 
     def stop(number: int, _: object) -> None:
-        end_all(_below)
+        end_all(_descendants)
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
     def watch() -> None:
-        connection.wait([runner])
-        end_all(_below)
+        runner_is_gone = False
+        while not runner_is_gone and os.getppid() == parent:
+            runner_is_gone = bool(connection.wait([runner], _LOOK_S))
+        end_all(_descendants)
         os._exit(1)
 
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
@@ -101,57 +124,57 @@ def _guard(runner: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class Kernel:
-    """A fork of this process that becomes a kernel: what nbclient asks of a kernel's manager.
+# ------------------------------------------------------------------------------------ kernel
 
-    It chooses its ports itself and writes them to the file `told`: no other process can take one
-    in between. `folder` is its working directory.
+
+class Kernel:
+    """A fork of this process that becomes a kernel, with the methods of a kernel manager.
+
+    The kernel chooses its ports itself and writes them to `ports`, so that no other process can
+    take one in between. `folder` is its working directory.
     """
 
     has_kernel = True
 
-    def __init__(self, told: Path, folder: Path) -> None:
-        self._told = told
-        self.code: int | None = (
-            None  # its exit code, once it has ended; that of a signal is below 0
-        )
+    def __init__(self, ports: Path, folder: Path) -> None:
+        self._ports = ports
+        self.code: int | None = None  # the exit code, negative after a signal; None while it runs
         worker = os.getpid()
         self._pid = os.fork()
-        if self._pid:
-            return
-        os.setsid()  # interrupted with all that it has started
-        die_with_parent(worker)
-        os.chdir(folder)
-        sys.path.append(str(folder))  # of modules beside the notebook
-        sys.argv[1:] = ["-f", str(told)]
-        try:
-            from ipykernel import kernelapp
-
-            kernelapp.launch_new_instance([*sys.argv[1:], f"--IPKernelApp.parent_handle={worker}"])
-        finally:
-            os._exit(0)
+        if self._pid == 0:
+            try:
+                _become_kernel(ports, folder, worker)
+            finally:
+                os._exit(0)
 
     def is_alive(self) -> bool:
         if self.code is None:
             with suppress(ChildProcessError):
                 ended, status = os.waitpid(self._pid, os.WNOHANG)
-                self.code = os.waitstatus_to_exitcode(status) if ended else None
+                if ended:
+                    self.code = os.waitstatus_to_exitcode(status)
         return self.code is None
 
-    def client(self) -> Any:
-        """A client of the kernel, once that has written its ports."""
+    def client(self) -> "AsyncKernelClient":
+        """Wait until the kernel has written its ports, and return a client."""
         from jupyter_client.asynchronous.client import AsyncKernelClient
 
-        async def is_alive() -> bool:
-            return self.is_alive()
+        kernel = self
+
+        class Client(AsyncKernelClient):
+            """A client that asks the system whether the kernel lives, not its heartbeat."""
+
+            async def _async_is_alive(self) -> bool:
+                return kernel.is_alive()
+
+            is_alive = _async_is_alive
 
         end = time.monotonic() + _START_S
-        while not isinstance(read_json(self._told), dict):
+        while not isinstance(read_json(self._ports), dict):
             if not self.is_alive() or time.monotonic() > end:
-                raise RuntimeError("the kernel died before it could be told anything")
+                raise RuntimeError("the kernel died before it was ready")
             time.sleep(0.005)
-        client = AsyncKernelClient(connection_file=str(self._told))
-        client.is_alive = client._async_is_alive = is_alive  # type: ignore[method-assign]
+        client = Client(connection_file=str(self._ports))
         client.load_connection_file()
         return client
 
@@ -159,31 +182,59 @@ class Kernel:
         os.killpg(self._pid, signal.SIGINT)
 
 
-def failure(message: str, folder: Path | None = None, **more: Any) -> dict[str, Any]:
-    """What ``status.json`` says of a failure; with a run's folder, of the cell under way too."""
-    noted = read_json(folder / ".work" / "progress.json") if folder else None
-    told = dict.fromkeys(("message", "exception", "traceback", "cell_index", "cell_source"))
-    return told | (noted if isinstance(noted, dict) else {}) | {"message": message} | more
+def _become_kernel(ports: Path, folder: Path, worker: int) -> None:
+    """Turn this fork of a worker into a kernel, which ends itself once the worker has died."""
+    os.setsid()  # an interrupt reaches the kernel and all that it has started, and nothing else
+    os.chdir(folder)
+    sys.path.append(str(folder))  # for modules beside the notebook
+    sys.argv[1:] = ["-f", str(ports)]
+    from ipykernel import kernelapp
+
+    # ipykernel compares the id of its parent with this one every second.
+    kernelapp.launch_new_instance([*sys.argv[1:], f"--IPKernelApp.parent_handle={worker}"])
+
+
+# --------------------------------------------------------------------------------- execution
+
+
+def failure(message: str, folder: Path | None = None, **details: Any) -> dict[str, Any]:
+    """Return the ``failure`` of a ``status.json``, with the cell under way in a run's `folder`."""
+    fields = ("message", "exception", "traceback", "cell_index", "cell_source")
+    content: dict[str, Any] = dict.fromkeys(fields)
+    if folder:
+        progress = read_json(folder / ".work" / "progress.json")
+        if isinstance(progress, dict):
+            content |= progress
+    return content | {"message": message} | details
+
+
+def _failed(reason: dict[str, Any], status: str = "failed") -> dict[str, Any]:
+    return {"status": status, "failure": reason}
 
 
 def _incomplete(folder: Path) -> str | None:
-    """Why an executed notebook did not run to its last cell; None if it did.
+    """Return why an executed notebook did not run to its last cell, or None if it did.
 
-    papermill takes ``sys.exit(0)`` for a good end; a choosing stage ends like that.
+    papermill takes ``sys.exit(0)`` for success; a choosing stage ends like that.
     """
     executed, problems = read_executed(folder / "executed.ipynb")
     if executed is None:
         return problems[0] if problems else "executed.ipynb was not written"
-    code = [i for i, cell in enumerate(executed["cells"]) if _is_executed(cell)]
-    if STAGE in os.environ or failure("", folder)["cell_index"] in (None, *code[-1:]):
+    if STAGE in os.environ:
+        return None
+    code_cells = [i for i, cell in enumerate(executed["cells"]) if _is_executed(cell)]
+    latest = failure("", folder)["cell_index"]
+    if latest is None or latest == max(code_cells, default=None):
         return None
     return "the notebook ended early: leave cells by a condition, not by sys.exit"
 
 
 def _is_executed(cell: dict[str, Any]) -> bool:
     """Whether a cell has code to execute: JupyterLab leaves an empty one at the end."""
-    skipped = "skip-execution" in cell["metadata"].get("tags", [])
-    return cell["cell_type"] == "code" and bool("".join(cell["source"]).strip()) and not skipped
+    if cell["cell_type"] != "code":
+        return False
+    is_skipped = "skip-execution" in cell["metadata"].get("tags", [])
+    return bool("".join(cell["source"]).strip()) and not is_skipped
 
 
 class _KernelEndedError(Exception):
@@ -191,135 +242,168 @@ class _KernelEndedError(Exception):
 
 
 def _refuse_quit(cell: Any, cell_index: int, execute_reply: dict[str, Any]) -> None:
-    """Raise if the cell that has just been executed ends the kernel, which would fail the next."""
+    """Raise if the cell just executed asks the kernel to end: the next cell would fail instead."""
     for payload in execute_reply["content"].get("payload") or []:
         if payload.get("source") == "ask_exit" and not payload.get("keepkernel"):
-            what = "quit() or exit() in this cell ends the kernel"
-            raise _KernelEndedError(f"{what}: leave it out, and leave cells by a condition")
+            fault = "quit() or exit() in this cell ends the kernel"
+            raise _KernelEndedError(f"{fault}: leave it out, and leave cells by a condition")
 
 
 def execute(job: dict[str, Any], kernel: Kernel) -> dict[str, Any]:
-    """Execute the job's notebook: ``{"status": ..., "failure": ...}`` as in ``status.json``."""
-    folder, source = Path(job["folder"]), Path(job["source"])
-    text = read_text(source, NotebookError)
-    notebook = deepcopy(read_notebook(source))
-    # beside it, the notebook's own process says what it has imported
-    write_json(folder / ".work" / "text.json", hashlib.sha256(text.encode()).hexdigest())
-    import nbformat
-    import papermill
+    """Execute the job's notebook; return status and failure as in ``status.json``."""
+    folder = Path(job["folder"])
+    notebook = _prepare(Path(job["source"]), folder)
     from nbclient.exceptions import DeadKernelError
     from papermill.exceptions import PapermillExecutionError
+
+    try:
+        _run_papermill(job, notebook, kernel)
+    except PapermillExecutionError as error:
+        reason = failure(
+            f"{error.ename}: {without_escapes(error.evalue)}",
+            exception=error.ename,
+            traceback=without_escapes("\n".join(error.traceback)),
+            cell_index=error.cell_index,
+            cell_source=error.source,
+        )
+        return _failed(reason)
+    except _KernelEndedError as error:
+        return _failed(failure(str(error), folder))
+    except DeadKernelError:
+        return _death_of(kernel, folder)
+    fault = _incomplete(folder)
+    if fault:
+        return _failed(failure(fault, folder))
+    return {"status": "ok", "failure": None}
+
+
+def _prepare(source: Path, folder: Path) -> Path:
+    """Write the notebook that papermill reads, and the digest of its text."""
+    import nbformat
+
+    text = read_text(source, NotebookError)
+    notebook = deepcopy(read_notebook(source))
+    # The notebook's own process notes its imports in a file beside this one.
+    write_json(folder / ".work" / "text.json", hashlib.sha256(text.encode()).hexdigest())
+    notebook.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3 (ipykernel)",
+        "language": "python",
+    }
+    # Papermill copies a notebook that is not a file into the metadata of its output.
+    prepared = folder / ".work" / source.with_suffix(".ipynb").name
+    nbformat.write(notebook, prepared)
+    return prepared
+
+
+def _run_papermill(job: dict[str, Any], notebook: Path, kernel: Kernel) -> None:
+    import papermill
     from papermill.iorw import LocalHandler, papermill_io
 
-    class Whole(LocalHandler):
-        """A kill never leaves half of a notebook."""
+    folder = Path(job["folder"])
+
+    class WholeFiles(LocalHandler):
+        """Writes files such that a kill never leaves half a notebook."""
 
         def write(self, buf: str, path: str) -> None:
             write_bytes(Path(path), buf.encode("utf-8", "backslashreplace"))
 
-    def note(cell: Any, cell_index: int) -> None:
-        under_way = {"cell_index": cell_index, "cell_source": cell.source}
-        write_json(folder / ".work" / "progress.json", under_way)
+    def note_progress(cell: Any, cell_index: int) -> None:
+        progress = {"cell_index": cell_index, "cell_source": cell.source}
+        write_json(folder / ".work" / "progress.json", progress)
 
-    papermill_io.register("/", Whole())
-    language = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
-    notebook.metadata["kernelspec"] = language
-    # given the node instead of a file, papermill copies all of it into the output's metadata
-    plain = folder / ".work" / source.with_suffix(".ipynb").name
-    nbformat.write(notebook, plain)
-    try:
-        papermill.execute_notebook(
-            plain,
-            folder / "executed.ipynb",
-            parameters=job["parameters"],
-            kernel_name="python3",
-            progress_bar=False,
-            cwd=source.parent,
-            start_timeout=int(_START_S),
-            iopub_timeout=120,
-            km=kernel,
-            on_cell_execute=note,
-            on_cell_executed=_refuse_quit,
-        )
-    except PapermillExecutionError as error:
-        cell = {"cell_index": error.cell_index, "cell_source": error.source}
-        trace = without_escapes("\n".join(error.traceback))
-        what = f"{error.ename}: {without_escapes(error.evalue)}"
-        return _failed(failure(what, exception=error.ename, traceback=trace, **cell))
-    except _KernelEndedError as error:
-        return _failed(failure(str(error), folder))
-    except DeadKernelError:
-        if kernel.code is not None and kernel.code >= 0:
-            what = f"this cell ended the kernel's process with exit code {kernel.code}"
-            return _failed(failure(f"{what}, as os._exit does: leave it by a condition", folder))
-        why = "killed for want of memory, by a signal, or by a crash in compiled code"
-        return _failed(failure(f"the kernel died while it ran this cell: {why}", folder), "killed")
-    reason = _incomplete(folder)
-    return _failed(failure(reason, folder)) if reason else {"status": "ok", "failure": None}
+    papermill_io.register("/", WholeFiles())
+    papermill.execute_notebook(
+        notebook,
+        folder / "executed.ipynb",
+        parameters=job["parameters"],
+        kernel_name="python3",
+        progress_bar=False,
+        cwd=Path(job["source"]).parent,
+        start_timeout=int(_START_S),
+        iopub_timeout=120,
+        km=kernel,
+        on_cell_execute=note_progress,
+        on_cell_executed=_refuse_quit,
+    )
 
 
-def _failed(why: dict[str, Any], status: str = "failed") -> dict[str, Any]:
-    return {"status": status, "failure": why}
+def _death_of(kernel: Kernel, folder: Path) -> dict[str, Any]:
+    """Return the failure of a cell during which the kernel died."""
+    if kernel.code is not None and kernel.code >= 0:
+        fault = f"this cell ended the kernel's process with exit code {kernel.code}"
+        message = f"{fault}, as os._exit does: leave it by a condition"
+        return _failed(failure(message, folder))
+    causes = "killed for want of memory, by a signal, or by a crash in compiled code"
+    message = f"the kernel died while it ran this cell: {causes}"
+    return _failed(failure(message, folder), "killed")
+
+
+# ----------------------------------------------------------------------------------- process
+
+
+class _StartKernel(Protocol):
+    def __call__(self, ports: Path, folder: Path, /) -> Any: ...
 
 
 def work(
     path: Path,
-    kernel: Callable[[Path, Path], Any] = Kernel,
+    start_kernel: _StartKernel = Kernel,
     execute: Callable[[dict[str, Any], Any], dict[str, Any]] = execute,
 ) -> None:
-    """Do the job that is described in a file of its folder."""
-    held = _take(path)
-    if held is None:
+    """Do the job that the file `path` describes, which lies in the job's folder."""
+    opened = _open_job(path)
+    if opened is None:
         return
-    job = json.load(held)
+    job = json.load(opened)
     folder = Path(job["folder"])
     for name in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
         os.environ[name] = str(path.with_name(name.lower()))
-    # orphans of the notebook become children of this process, whatever their environment
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    child = kernel(path.with_name("kernel.json"), Path(job["source"]).parent)
+    _adopt_orphans()
+    kernel = start_kernel(path.with_name("kernel.json"), Path(job["source"]).parent)
     runner = multiprocessing.parent_process()
     assert runner is not None
     _guard(runner.sentinel)
     try:
-        outcome = execute(job, child)
+        outcome = execute(job, kernel)
     except Exception as error:
         outcome = _failed(failure(f"{type(error).__name__}: {error}", folder))
     write_json(path.with_name("outcome.json"), outcome)
-    end_all(_below)
+    end_all(_descendants)
     os._exit(0)
 
 
-def _take(path: Path) -> IO[str] | None:
-    """A hold on a job for as long as the file is open; None if the job has been removed."""
+def _open_job(path: Path) -> IO[str] | None:
+    """Open a job and lock it for as long as the file is open; None if the job was removed."""
     try:
-        held = open(path, encoding="utf-8")
+        opened = open(path, encoding="utf-8")
     except FileNotFoundError:
         return None
-    locked(held, shared=True)
-    return held if path.exists() else None
+    locked(opened, shared=True)
+    return opened if path.exists() else None
 
 
 def begin(
     path: Path, environment: dict[str, str], folders: list[str], work: Callable[[Path], None]
 ) -> None:
-    """Do a job in a child of the runner or of multiprocessing's server, as a new process would."""
-    runner = multiprocessing.parent_process()
-    if runner is not None and os.getppid() != runner.pid:
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # with the server
-    os.setsid()  # Ctrl-C in the terminal reaches the runner alone, which then ends the rest
+    """Do a job in a new child of the runner or of the fork server, in a state as after a start.
+
+    `environment` is the whole environment of the job, and `folders` are those of ``sys.path``.
+    """
+    os.setsid()  # Ctrl-C in the terminal reaches only the runner, which then ends the others
     with (
         open(path.with_name("worker.log"), "ab") as log,
         open(os.devnull, encoding="utf-8") as nothing,
     ):
         for stream, file in enumerate((nothing, log, log)):
             os.dup2(file.fileno(), stream)
-    os.environ.clear()
+    # The fork server may have variables that the runner has not any more.
+    for name in set(os.environ) - set(environment):
+        del os.environ[name]
     os.environ.update(environment)
     sys.path[:] = folders
-    # what a notebook leaves to be tidied ends with it: the runner's tracker would tell of leaks
-    setattr(resource_tracker._resource_tracker, "_fd", None)  # noqa: B010
     os.chdir(environment["INVARIANCE_ROOT"])
-    if numpy := sys.modules.get("numpy"):
-        numpy.random.seed()  # what a notebook draws from it is its own
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed()  # forks would draw the same numbers
     work(path)

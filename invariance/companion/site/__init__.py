@@ -1,1 +1,1 @@
-"""The site: results, notebooks and reference as a book that opens from disk, built by Sphinx."""
+"""The site: pages on papers, claims, notebooks and the library, built by Sphinx."""

@@ -1,9 +1,10 @@
-"""`Book`: the pages of the site, written by templates from the material."""
+"""`Book` holds the pages of the site, which templates write from the material."""
 
 import re
 import runpy
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -28,294 +29,476 @@ from .reference import Reference
 from .text import anchor, prose
 
 _TEMPLATES = Path(__file__).parent / "templates"
-#: Texts of the project that are pages as well.
+#: Texts of the project that are pages too: page names by file.
 DOCUMENTS = {name: name.lower() for name in ("CHANGELOG.md", "CONTRIBUTING.md")}
-_FOLDED = re.compile(r"^<details><summary>([\w ]+)</summary>\n(.+?)^</details>$", re.S | re.M)
-#: What would stand in Sphinx's ``conf.py``.
+#: The settings that Sphinx expects in a ``conf.py``.
 SETTINGS: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "sphinx.yml").read_text("utf-8"))
+
+# Markup that notebooks may contain: a summary with text that is folded below it.
+_FOLDED = re.compile(r"^<details><summary>([\w ]+)</summary>\n(.+?)^</details>$", re.S | re.M)
+_LINK = re.compile(r"\[([^]]*)\]\((?!https:)([^)\s]+)\)")
+# The part of a claim's name that repeats its source, such as "fig1-".
+_SOURCE_PREFIX = re.compile(r"^[a-z]+[A-Z0-9.]+(-|$)")
+_ANSWER = re.compile(r"answer$|(figure|table)\d")
+_THUMBNAIL = 500  # pixels; narrower pictures get fewer colours
+_ROWS_OF_RUN = 12  # of a table of this machine, if it is published too
+_ROWS = 200  # of every other table
+
+
+@dataclass(frozen=True)
+class PlainPage:
+    """A page that Sphinx does not write: titles and words for its search."""
+
+    titles: list[str]
+    words: str
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A recorded result with a label; a table shows at most `n_rows` rows."""
+
+    label: str
+    value: Any
+    n_rows: int
 
 
 class Book:
-    """The material, its pages, and what stands on them.
+    """The material and its pages.
 
-    What a template writes of a result, a ledger or a notebook is text (`text.prose`), never markup.
+    Text from a result, a ledger or a notebook is escaped by the templates (`text.prose`); it never
+    becomes markup.
     """
 
     def __init__(self, material: Material, paths: Paths, pictures: Path):
-        self.material, self.about, self.pictures = material, material.about, pictures
-        self.pages = {n.name: page_of(n) for n in material.notebooks.values()}
+        self.material = material
+        self.about = material.about
+        self.pictures = pictures
+        self.pages = {name: page_of(notebook) for name, notebook in material.notebooks.items()}
         self.reference = Reference(self.about["reference"])
-        self.parts: list[str] = []  # HTML on the pages of Sphinx, where their numbers stand
-        self.examples: dict[str, int] = {}  # parts with the notebooks that use a documented name
-        self.leaves: set[str] = set()  # pages of the reference that one class has to itself
-        self.found: dict[str, tuple[list[str], str]] = {}  # titles, words of pages without Sphinx
-        self._paths, self._own = paths, paths.notebooks / "pages"
-        self._filled: dict[str, bool] = {}
-        self._jinja = Environment(
-            loader=FileSystemLoader(_TEMPLATES), autoescape=True, trim_blocks=True,
-            lstrip_blocks=True, undefined=StrictUndefined,
-        )  # fmt: skip
-        ours = (
-            anchor, answer, at_fault, clipped, counts, dot_plot, prose, self.beside,
-            self.heading, self.idea, self.members, self.picture, self.recorded,
-            self.title, sentence, registration, without_rounding,
-        )  # fmt: skip
-        self._jinja.filters |= {function.__name__: function for function in ours}
-        # pages that a project's own words may lead to
-        there = {*self.pages, *self.about["pages"], "claims/index", "claims/ledger"}
-        there |= {f"{name.split('/')[0]}/index" for name in self.pages}
-        there |= {f"papers/{paper.key}" for paper in material.papers}
-        self._jinja.globals |= {
-            "about": self.about, "material": material, "notebooks": material.notebooks,
-            "papers": {p.key: p for p in material.papers}, "verdicts": VERDICTS, "kept": KEPT,
-            "failed": FAILED, "findings": [*self._findings()], "reference": self.reference,
-            "there": there,
-        }  # fmt: skip
+        self.findings = list(findings_of(material))
+        self.parts: list[str] = []  # HTML in Sphinx's pages, which refer to it by number
+        self.examples: dict[str, int] = {}  # part with the notebooks that use a documented name
+        self.class_pages: set[str] = set()  # pages of the reference for one class
+        self.without_sphinx: dict[str, PlainPage] = {}
+        self._paths = paths
+        self._project_pages = paths.notebooks / "pages"
+        self._fills_frame: dict[str, bool] = {}  # by file name of a picture
+        self._jinja = self._environment()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {}  # Sphinx stores its configuration, and nobody reads the book from there
+        # Sphinx stores its configuration, which includes the book, but nothing reads it there.
+        return {}
 
-    def write(self, template: str, page: str, /, **values: Any) -> str:
-        """The HTML of a template, with links as a page needs them."""
-        values |= {"page": page, "root": "../" * page.count("/")}
-        return self._jinja.get_template(template).render(values)
+    def _environment(self) -> Environment:
+        jinja = Environment(
+            loader=FileSystemLoader(_TEMPLATES),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        jinja.filters |= {
+            "anchor": anchor,
+            "answer": answer,
+            "at_fault": at_fault,
+            "clipped": clipped,
+            "counts": counts,
+            "dot_plot": dot_plot,
+            "figure_beside": self.figure_beside,
+            "heading": self.heading,
+            "idea": self.idea,
+            "members": self.members,
+            "picture": self.picture,
+            "prose": prose,
+            "recorded": self.recorded,
+            "registration": registration,
+            "sentence": sentence,
+            "title": self.title,
+            "without_rounding": without_rounding,
+        }
+        jinja.globals |= {
+            "about": self.about,
+            "existing_pages": self._existing_pages(),
+            "failed": FAILED,
+            "findings": self.findings,
+            "kept": KEPT,
+            "material": self.material,
+            "notebooks": self.material.notebooks,
+            "papers": {paper.key: paper for paper in self.material.papers},
+            "reference": self.reference,
+            "verdicts": VERDICTS,
+        }
+        return jinja
 
-    def part(self, *arguments: Any, **values: Any) -> str:
-        """The same, kept for Sphinx; what stands for it in Markdown."""
-        self.parts.append(self.write(*arguments, **values))
-        return f"\n```{{part}} {len(self.parts) - 1}\n```\n"
+    def _existing_pages(self) -> set[str]:
+        """Return the pages that a project's own text may link to."""
+        pages = {*self.pages, *self.about["pages"], "claims/index", "claims/ledger"}
+        pages |= {f"{name.split('/')[0]}/index" for name in self.pages}
+        pages |= {f"papers/{paper.key}" for paper in self.material.papers}
+        return pages
 
-    # ---------------------------------------------------------------------------------- pages
+    def render(self, template: str, page: str, /, **values: Any) -> str:
+        """Return the HTML of a template, with links relative to a page."""
+        root = "../" * page.count("/")
+        return self._jinja.get_template(template).render(values, page=page, root=root)
 
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Every page that Sphinx writes: its file and its text."""
-        material, about = self.material, self.about
-        sections = {name: entry for name, entry in about["sections"].items() if self.members(name)}
+    def part(self, template: str, page: str, /, **values: Any) -> str:
+        """Render a template for a page of Sphinx; return the Markdown that stands for it."""
+        self.parts.append(self.render(template, page, **values))
+        return f"\n{_directive(len(self.parts) - 1)}\n"
+
+    # ------------------------------------------------------------------- pages that Sphinx writes
+
+    def sphinx_pages(self) -> Iterator[tuple[str, str]]:
+        """Yield file and text of every page that Sphinx writes."""
+        sections = {}
+        for name, section in self.about["sections"].items():
+            if self.members(name):
+                sections[name] = section
         yield self._index(sections)
-        papers = [f"papers/{paper.key}" for paper in material.papers]
-        yield self._page("papers/index", "The papers", "papers.html", papers)
-        for paper in material.papers:
-            below = self.members(paper.key)
-            yield self._page(f"papers/{paper.key}", paper.heading, "paper.html", below, paper=paper)
+        yield from self._paper_pages()
         for name, section in sections.items():
-            values = {"name": name, "section": section, "text": section.get("text", "")}
-            at = (f"{name}/index", section.get("title", name), "section.html", self.members(name))
-            said = self._document(f"notebooks/{name}/README.md").partition("\n")[2]
-            file, page = self._page(*at, **values)
-            yield file, page.replace("```{part}", f"{said}\n```{{part}}", 1)
-        rules = read_text(self._paths.ledger).partition("\nclaims:")[0].splitlines()
-        rules = [line.removeprefix("#").removeprefix(" ") for line in rules]
-        listed = ["claims/failures", "claims/ledger"]
-        yield self._page("claims/index", "All claims", "claims.html", listed)
-        yield self._page("claims/failures", "What fell short, and why", "failures.html")
-        yield self._page("claims/ledger", "The ledger", "ledger.html", rules=rules)
-        spent = [(n.name, run) for n in material.notebooks.values() if (run := n.published)]
-        spent.sort(key=lambda pair: -pair[1].seconds)
-        yield self._page("costs", "What it costs", "costs.html", spent=spent)
-        problems = material.all_problems()
-        problems += [f"{n.name}: {n.failure}" for n in material.notebooks.values() if n.failure]
-        homes = {*(paper.key for paper in material.papers), *sections}
-        others = ["costs", *(name for name in self.pages if name.split("/")[0] not in homes)]
-        texts = {page: text for file, page in DOCUMENTS.items() if (text := self._document(file))}
-        yield from texts.items()
-        values = {"problems": problems, "documents": [page.removesuffix(".md") for page in texts]}
-        below = [*others, *values["documents"]]
-        yield self._page("about", "About this site", "about.html", below, **values)
-        for name in about["pages"]:
-            yield f"{name}.md", (self._own / f"{name}.md").read_text(encoding="utf-8")
-        for notebook in material.notebooks.values():
+            yield self._section(name, section)
+        yield from self._claim_lists()
+        yield from self._about_pages({*sections, *(paper.key for paper in self.material.papers)})
+        for name in self.about["pages"]:
+            yield f"{name}.md", (self._project_pages / f"{name}.md").read_text(encoding="utf-8")
+        for notebook in self.material.notebooks.values():
             yield f"{notebook.name}.ipynb", self._notebook(notebook)
-        yield from self._api()
-
-    def whole(self) -> Iterator[tuple[str, str]]:
-        """Every page that is written here: claims, and the sources of what is documented."""
-        for row in self.material.rows:
-            name = f"claims/{row.claim.id}"
-            title = f"{row.where.partition(',')[0]}, {self.heading(row)}"
-            words = f"{row.claim.says} {row.claim.kind} {row.verdict}"
-            self.found[name] = [title, self.heading(row), row.claim.id], words
-            yield name, self.write("claim.html", name, row=row, title=title)
-        for module, (lines, places) in self.reference.sources.items():
-            name = f"code/{module}"
-            yield name, self.write("source.html", name, lines=lines, places=places, title=module)
+        yield from self._reference_pages()
 
     def _index(self, sections: Mapping[str, Any]) -> tuple[str, str]:
-        about = self.about
         menu = {"papers/index": "Papers"}
-        menu |= {f"{name}/index": entry.get("menu", name) for name, entry in sections.items()}
-        menu |= about["pages"] | {"claims/index": "Claims"}
-        menu |= {"api/index": "Reference"} if self.reference.modules else {}
-        below = [f"{words} </{name}>" for name, words in (menu | {"about": "About"}).items()]
-        return self._page("index", about["title"], "index.html", below, text=about["text"])
+        for name, section in sections.items():
+            menu[f"{name}/index"] = section.get("menu", name)
+        menu |= self.about["pages"]
+        menu["claims/index"] = "Claims"
+        if self.reference.modules:
+            menu["api/index"] = "Reference"
+        menu["about"] = "About"
+        children = [f"{label} </{name}>" for name, label in menu.items()]
+        title = self.about["title"]
+        return self._page("index", title, "index.html", children, text=self.about["text"])
+
+    def _paper_pages(self) -> Iterator[tuple[str, str]]:
+        papers = self.material.papers
+        children = [f"papers/{paper.key}" for paper in papers]
+        yield self._page("papers/index", "The papers", "papers.html", children)
+        for paper in papers:
+            notebooks = self.members(paper.key)
+            name = f"papers/{paper.key}"
+            yield self._page(name, paper.heading, "paper.html", notebooks, paper=paper)
+
+    def _section(self, name: str, section: Mapping[str, Any]) -> tuple[str, str]:
+        """Return the page of a section, with the text of its README below the title."""
+        file, text = self._page(
+            f"{name}/index",
+            section.get("title", name),
+            "section.html",
+            self.members(name),
+            name=name,
+            section=section,
+            text=section.get("text", ""),
+        )
+        readme = self._document(f"notebooks/{name}/README.md").partition("\n")[2]
+        return file, text.replace("```{part}", f"{readme}\n```{{part}}", 1)
+
+    def _claim_lists(self) -> Iterator[tuple[str, str]]:
+        head = read_text(self._paths.ledger).partition("\nclaims:")[0]
+        rules = [line.removeprefix("#").removeprefix(" ") for line in head.splitlines()]
+        children = ["claims/failures", "claims/ledger"]
+        yield self._page("claims/index", "All claims", "claims.html", children)
+        yield self._page("claims/failures", "Claims that failed, and why", "failures.html")
+        yield self._page("claims/ledger", "The ledger", "ledger.html", rules=rules)
+
+    def _about_pages(self, folders: set[str]) -> Iterator[tuple[str, str]]:
+        """Yield the costs, the project's documents, and the page about the site.
+
+        `folders` are those with a page of their own; notebooks in others are listed here.
+        """
+        notebooks = self.material.notebooks.values()
+        published = [(notebook.name, notebook.published) for notebook in notebooks]
+        costs = [(name, outcome) for name, outcome in published if outcome]
+        costs.sort(key=lambda cost: -cost[1].seconds)
+        yield self._page("costs", "Computing costs", "costs.html", costs=costs)
+        documents = []
+        for file, page in DOCUMENTS.items():
+            text = self._document(file)
+            if text:
+                documents.append(page.removesuffix(".md"))
+                yield page, text
+        problems = self.material.all_problems()
+        problems += [f"{n.name}: {n.failure}" for n in notebooks if n.failure]
+        unlisted = [name for name in self.pages if name.split("/")[0] not in folders]
+        children = ["costs", *unlisted, *documents]
+        yield self._page(
+            "about",
+            "About this site",
+            "about.html",
+            children,
+            problems=problems,
+            documents=documents,
+        )
 
     def _document(self, file: str) -> str:
-        """A text of the project; a link leads to a page, or to the repository, or is words."""
-        path, home = self._paths.root / file, self.about["repository"]
-        places = {f"notebooks/{name}.py": f"{name}.ipynb" for name in self.pages}
-        places |= {f"notebooks/pages/{name}.md": f"{name}.md" for name in self.about["pages"]}
-        places |= {f: page for f, page in DOCUMENTS.items() if (self._paths.root / f).is_file()}
+        """Return a text of the project; its links lead to pages or to the repository."""
+        path = self._paths.root / file
+        if not path.is_file():
+            return ""
+        pages = {f"notebooks/{name}.py": f"{name}.ipynb" for name in self.pages}
+        pages |= {f"notebooks/pages/{name}.md": f"{name}.md" for name in self.about["pages"]}
+        for document, page in DOCUMENTS.items():
+            if (self._paths.root / document).is_file():
+                pages[document] = page
+        repository = self.about["repository"]
 
-        def leads(link: re.Match[str]) -> str:
+        def with_target(link: re.Match[str]) -> str:
+            label = link[1]
             place = normpath(f"{file}/../{link[2]}")
-            to = f"/{places[place]}" if place in places else home and f"{home}/blob/HEAD/{place}"
-            return f"[{link[1]}]({to})" if to else link[1]
+            if place in pages:
+                return f"[{label}](/{pages[place]})"
+            if repository:
+                return f"[{label}]({repository}/blob/HEAD/{place})"
+            return label
 
-        text = path.read_text(encoding="utf-8") if path.is_file() else ""
-        return re.sub(r"\[([^]]*)\]\((?!https:)([^)\s]+)\)", leads, text)
+        return _LINK.sub(with_target, path.read_text(encoding="utf-8"))
 
     def _page(
-        self, name: str, title: str, template: str, below: Iterable[str] = (), /, **values: Any
+        self, name: str, title: str, template: str, children: Iterable[str] = (), /, **values: Any
     ) -> tuple[str, str]:
-        """A page: its title and a part; and pages below it."""
-        said = {"title": Markup(title), "part": Markup(self.part(template, name, **values))}
-        below = [Markup(entry if "<" in entry else f"/{entry}") for entry in below]
-        return f"{name}.md", self.write("page.md", name, below=below, **said)
+        """Return file and text of a page: its title, a part, and the pages below it."""
+        part = self.part(template, name, **values)
+        # An entry is a page, or has the form "label </page>".
+        entries = [entry if "<" in entry else f"/{entry}" for entry in children]
+        text = self.render(
+            "page.md",
+            name,
+            title=Markup(title),
+            part=Markup(part),
+            children=[Markup(entry) for entry in entries],
+        )
+        return f"{name}.md", text
 
     def _notebook(self, notebook: Notebook) -> str:
-        """A notebook with prose, code and what it printed as they stand, results between them."""
-        page, name = self.pages[notebook.name], notebook.name
-        cells = [Cell(f"# {page.title}\n{self.part('head.html', name, notebook=notebook)}")]
+        """Return a notebook file: prose, code and printed output, with results between them."""
+        name = notebook.name
+        page = self.pages[name]
+        head = self.part("head.html", name, notebook=notebook)
+        cells = [Cell(f"# {page.title}\n{head}")]
         for cell in page.cells:
-            cells.append(cell)
             if not cell.code:
                 cell.source = _FOLDED.sub(self._folded, cell.source)
+            cells.append(cell)
             if cell.outputs:
                 part = self.part("outputs.html", name, notebook=notebook, shown=cell.outputs)
                 cells.append(Cell(part))
         cells.append(Cell(self.part("foot.html", name, notebook=notebook, rest=page.rest)))
         return as_notebook(cells)
 
-    def _folded(self, found: re.Match[str]) -> str:
-        """What a notebook folds is folded here: the only markup of its own that is kept."""
-        self.parts += [f"<details><summary>{found[1]}</summary>", "</details>"]
-        start, end = (f"```{{part}} {len(self.parts) + at}\n```" for at in (-2, -1))
-        return f"{start}\n\n{found[2].strip()}\n\n{end}\n"
+    def _folded(self, match: re.Match[str]) -> str:
+        """Return Markdown for folded text; all other markup of a notebook is shown as text."""
+        start = len(self.parts)
+        self.parts += [f"<details><summary>{match[1]}</summary>", "</details>"]
+        return f"{_directive(start)}\n\n{match[2].strip()}\n\n{_directive(start + 1)}\n"
 
-    def _api(self) -> Iterator[tuple[str, str]]:
-        using: dict[str, list[str]] = {}
+    def _reference_pages(self) -> Iterator[tuple[str, str]]:
+        modules = self.reference.modules
+        if modules:
+            children = [f"api/{module}" for module in modules]
+            yield self._page("api/index", "Reference", "api.html", children)
+        for module in modules:
+            yield from self._module_pages(module)
+
+    def _module_pages(self, module: str) -> Iterator[tuple[str, str]]:
+        """Yield the page of a module, and one for each of its classes."""
+        page = f"api/{module}"
+        names = list(self.reference.modules[module])
+        classes = self.reference.classes(module)
+        summary = self.part("module.html", page, module=module)
+        text = self.render(
+            "module.md", page, module=module, names=names, classes=classes, part=Markup(summary)
+        )
+        yield f"{page}.md", text
+        for name in names:
+            full = f"{module}.{name}"
+            self.examples[full] = len(self.parts)
+            self.part("examples.html", page, names=self._users.get(full, []))
+        for name in classes:
+            self.class_pages.add(f"{page}.{name}")
+            text = self.render("class.md", page, module=module, name=name)
+            yield f"{page}.{name}.md", text
+
+    @cached_property
+    def _users(self) -> dict[str, list[str]]:
+        """The notebooks that use each documented name."""
+        users: dict[str, list[str]] = {}
         for notebook in self.material.notebooks.values():
             for full in self.reference.uses(notebook.source):
-                using.setdefault(full, []).append(notebook.name)
-        if modules := self.reference.modules:
-            below = [f"api/{module}" for module in modules]
-            yield self._page("api/index", "Reference", "api.html", below)
-        for module, names in modules.items():
-            page, classes = f"api/{module}", self.reference.classes(module)
-            part = Markup(self.part("module.html", page, module=module))
-            values = {"module": module, "names": names, "classes": classes, "part": part}
-            yield f"{page}.md", self.write("module.md", page, **values)
-            for name in names:
-                self.examples[f"{module}.{name}"] = len(self.parts)
-                self.part("examples.html", page, names=using.get(f"{module}.{name}", []))
-            for name in classes:
-                self.leaves.add(f"{page}.{name}")
-                yield f"{page}.{name}.md", self.write("class.md", page, module=module, name=name)
+                users.setdefault(full, []).append(notebook.name)
+        return users
 
-    # --------------------------------------------------------------------- what a project says
+    # ---------------------------------------------------------------------- pages without Sphinx
 
-    def _findings(self) -> Iterator[dict[str, Any]]:
-        """Findings that published results bear out; the others are problems of their notebooks."""
-        jinja = Environment(undefined=StrictUndefined)
-        jinja.globals |= published(self.material)
-        for finding in self.about["findings"]:
-            notebook = self.material.notebooks.get(finding["notebook"])
-            try:
-                module = jinja.from_string(finding["says"]).make_module()
-                drawn = vars(module).get("chart")
-                if not vars(module).get("holds", True):
-                    raise LookupError("what is published does not bear it out")
-                yield finding | {"said": str(module), "chart": drawn and chart(**drawn)}
-            except (UndefinedError, *UNREADABLE) as error:
-                if notebook:
-                    why = f"{type(error).__name__}: {error}"
-                    notebook.problems.append(f"the finding {finding['title']!r} is left out: {why}")
+    def plain_pages(self) -> Iterator[tuple[str, str]]:
+        """Yield name and HTML of the pages that are written here: claims and sources."""
+        for row in self.material.rows:
+            name = f"claims/{row.claim.id}"
+            heading = self.heading(row)
+            title = f"{row.where.partition(',')[0]}, {heading}"
+            words = f"{row.claim.says} {row.claim.kind} {row.verdict}"
+            self.without_sphinx[name] = PlainPage([title, heading, row.claim.id], words)
+            yield name, self.render("claim.html", name, row=row, title=title)
+        for module, source in self.reference.sources.items():
+            name = f"code/{module}"
+            yield name, self.render("source.html", name, source=source, title=module)
 
-    # ---------------------------------------------------------------------------- what there is
+    # ---------------------------------------------------------------------- filters of templates
 
     def title(self, notebook: str) -> Markup:
         return prose(self.pages[notebook].title)
 
     def target(self, name: str) -> str | None:
-        """Where a word between backquotes leads: a notebook, or a public name."""
+        """Return the address of the notebook or public name in backquotes, or None."""
         if name in self.pages:
             return f"{name}.html"
         if not re.search("[A-Z_]", name) or name not in self.reference.homes:
             return None
         return self.reference.address(self.reference.homes[name])
 
-    def picture(self, figure: Figure, most: int = 960) -> tuple[str, bool]:
-        """Address of a picture at most so many pixels wide, and whether it fills its frame."""
+    def picture(self, figure: Figure, width: int = 960) -> tuple[str, bool]:
+        """Return the address of a picture of at most this width, and whether it fills its frame."""
         content = figure.png.read_bytes()
-        name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.webp"
-        if name not in self._filled:
+        name = f"{sha256(content + str(width).encode()).hexdigest()[:16]}.webp"
+        if name not in self._fills_frame:
             self.pictures.mkdir(parents=True, exist_ok=True)
-            few = 12 if most < 500 else 24
-            light, filled = light_picture(content, most=most, colours=few, kind="WEBP")
-            (self.pictures / name).write_bytes(light)
-            self._filled[name] = filled
-        return f"{self.pictures.name}/{name}", self._filled[name]
+            n_colours = 12 if width < _THUMBNAIL else 24
+            picture, fills = light_picture(content, most=width, colours=n_colours, kind="WEBP")
+            (self.pictures / name).write_bytes(picture)
+            self._fills_frame[name] = fills
+        return f"{self.pictures.name}/{name}", self._fills_frame[name]
 
     @cached_property
     def _ideas(self) -> dict[str, Callable[[], Idea]]:
-        return runpy.run_path(str(self._own / "_ideas.py"))
+        return runpy.run_path(str(self._project_pages / "_ideas.py"))
 
     def idea(self, name: str) -> Idea:
-        """Something to move, drawn in advance."""
+        """Return a moving picture of the project."""
         return self._ideas[name]()
 
-    def beside(self, row: Row) -> Figure | None:
-        """The published figure that its notebook shows beside a claim."""
+    def figure_beside(self, row: Row) -> Figure | None:
+        """Return the published figure that its notebook shows beside a claim."""
         notebook = self.material.notebooks.get(row.notebook)
-        drawn = notebook.published.figures if notebook and notebook.published else {}
-        return drawn.get(self.pages[row.notebook].beside(row.claim.id)) if drawn else None
+        if notebook is None or notebook.published is None or not notebook.published.figures:
+            return None
+        name = self.pages[row.notebook].figure_beside(row.claim.id)
+        return notebook.published.figures.get(name)
 
-    def recorded(self, notebook: Notebook, output: Output) -> list[tuple[str, Any, int]]:
-        """Label, thing and rows to show, of each outcome that has this output."""
-        some = []
+    def recorded(self, notebook: Notebook, output: Output) -> list[Shown]:
+        """Return a recorded result as it is in each outcome of its notebook that has it."""
+        shown = []
         for outcome in notebook.outcomes:
-            ours = outcome is notebook.run
-            label = f"{outcome.profile} run on this machine" if ours else "published, full scale"
-            if thing := getattr(outcome, RECORDED[output.kind]).get(output.value):
-                some.append((label, thing, 12 if ours and notebook.published else 200))
-        return some
+            value = getattr(outcome, RECORDED[output.kind]).get(output.value)
+            if not value:
+                continue
+            if outcome is notebook.run:
+                n_rows = _ROWS_OF_RUN if notebook.published else _ROWS
+                shown.append(Shown(f"{outcome.profile} run on this machine", value, n_rows))
+            else:
+                shown.append(Shown("published, full scale", value, _ROWS))
+        return shown
 
     def heading(self, row: Row) -> str:
-        """What the paper calls it; one of many rows of a table says which."""
-        part = re.sub(r"^[a-z]+[A-Z0-9.]+(-|$)", "", row.claim.id.split("/")[1]).replace("-", " ")
-        place = (row.claim.paper_key, row.claim.source)
-        many = sum((r.claim.paper_key, r.claim.source) == place for r in self.material.rows) > 1
-        return f"{place[1][:1].upper()}{place[1][1:]}" + (f": {part}" if part and many else "")
+        """Return the paper's name for a claim's source; one of several claims adds its own name."""
+        source = row.claim.source
+        heading = f"{source[:1].upper()}{source[1:]}"
+        detail = _SOURCE_PREFIX.sub("", row.claim.id.split("/")[1]).replace("-", " ")
+        place = (row.claim.paper_key, source)
+        n_claims = self._claims_per_source[place]
+        return f"{heading}: {detail}" if detail and n_claims > 1 else heading
+
+    @cached_property
+    def _claims_per_source(self) -> Counter[tuple[str, str]]:
+        return Counter((row.claim.paper_key, row.claim.source) for row in self.material.rows)
 
     def members(self, folder: str) -> list[str]:
         return [name for name in self.pages if name.startswith(f"{folder}/")]
 
 
+def _directive(number: int) -> str:
+    """Markdown for a part of the book; see `extension`."""
+    return f"```{{part}} {number}\n```"
+
+
+# -------------------------------------------------------------------------------------- findings
+
+
+def findings_of(material: Material) -> Iterator[dict[str, Any]]:
+    """Yield the findings that published results support; the others become problems.
+
+    A finding is a template in ``papers.yml``. It may set ``holds`` and a ``chart``.
+    """
+    jinja = Environment(undefined=StrictUndefined)
+    jinja.globals |= published(material)
+    for finding in material.about["findings"]:
+        try:
+            module = jinja.from_string(finding["says"]).make_module()
+            variables = vars(module)
+            if not variables.get("holds", True):
+                raise LookupError("the published results do not support it")
+            data = variables.get("chart")
+            drawn = chart(**data) if data else None
+            yield finding | {"text": str(module), "chart": drawn}
+        except (UndefinedError, *UNREADABLE) as error:
+            notebook = material.notebooks.get(finding["notebook"])
+            if notebook:
+                reason = f"{type(error).__name__}: {error}"
+                fault = f"the finding {finding['title']!r} is left out: {reason}"
+                notebook.problems.append(fault)
+
+
 def published(material: Material) -> dict[str, Any]:
-    """What a finding may ask of published results; what is not there is a LookupError."""
+    """Return the functions and names of a finding's template; a missing result is a LookupError."""
     rows = {row.claim.id: row for row in material.rows if row.profile == "full"}
 
     def table(notebook: str, name: str) -> list[dict[str, str]]:
-        """Rows of a published table by the names of its columns."""
-        names, *found = material.notebooks[notebook].published.tables[name].rows  # type: ignore[union-attr]
-        return [dict(zip(names, row, strict=True)) for row in found]
+        """Return the rows of a published table, each by the names of its columns."""
+        outcome = material.notebooks[notebook].published
+        if outcome is None:
+            raise LookupError(f"{notebook} is not published")
+        names, *values = outcome.tables[name].rows
+        return [dict(zip(names, row, strict=True)) for row in values]
+
+    def claims() -> list[Any]:
+        return [row.result for row in rows.values()]
+
+    def recorded(claim: str) -> Any:
+        return (rows[claim].result or {})["recorded"]
+
+    def verdicts(start: str = "") -> list[str]:
+        return [row.verdict for row in material.rows if row.claim.id.startswith(start)]
 
     return {
-        "kept": KEPT, "failed": FAILED, "judged": VERDICTS, "row": rows.__getitem__, "table": table,
-        "claims": lambda: [row.result for row in rows.values()],
-        "recorded": lambda claim: (rows[claim].result or {})["recorded"],
-        "verdicts": lambda start="": [
-            r.verdict for r in material.rows if r.claim.id.startswith(start)
-        ],
-    }  # fmt: skip
+        "kept": KEPT,
+        "failed": FAILED,
+        "judged": VERDICTS,
+        "row": rows.__getitem__,
+        "table": table,
+        "claims": claims,
+        "recorded": recorded,
+        "verdicts": verdicts,
+    }
 
 
 def answer(outcomes: Iterable[Outcome]) -> Figure | None:
-    """The figure named ``answer`` or like one of the paper's (``figure2``), or else the first."""
+    """Return the figure named ``answer`` or like one of the paper's (``figure2``), or the first."""
     figures = [figure for outcome in outcomes for figure in outcome.figures.values()]
-    named = [figure for figure in figures if re.match(r"answer$|(figure|table)\d", figure.name)]
-    return next(iter(named or figures), None)
+    for figure in figures:
+        if _ANSWER.match(figure.name):
+            return figure
+    return figures[0] if figures else None
 
 
 def counts(rows: Iterable[Row]) -> str:
-    """``"3 matched, 1 short"``."""
-    return ", ".join(f"{n} {word}" for word, n in Counter(row.verdict for row in rows).items())
+    """Return a count of verdicts such as ``"3 matched, 1 short"``."""
+    numbers = Counter(row.verdict for row in rows)
+    return ", ".join(f"{number} {verdict}" for verdict, number in numbers.items())

@@ -1,6 +1,6 @@
-"""`build_site`: the book written by Sphinx in a folder of its own, then put in place at once.
+"""`build_site` writes the pages with Sphinx in a temporary folder, then puts them in place.
 
-`write_pdf`: question, method, each paper's claims and the failures, printed as a paper.
+`write_pdf` prints question, method, each paper's claims and the failures as a paper.
 """
 
 import gc
@@ -11,8 +11,9 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 
 import yaml
@@ -25,92 +26,125 @@ from .book import SETTINGS, Book
 from .cells import as_notebook, cells_of
 from .material import Material, SiteError, collect
 
-#: The file that makes a folder ours: only a folder that holds it is ever replaced.
+#: The file that marks a folder as an earlier site; only such a folder is ever replaced.
 MARKER = ".invariance-site.json"
 
 _HERE = Path(__file__).parent
-_MATHJAX = "sphinx-mathjax-offline"  # a package whose name is no Python name
-_CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
-_SECONDS = 300  # to print
+_MATHJAX = "sphinx-mathjax-offline"  # a package with a name that Python cannot import
+_CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
+_PRINT_S = 300  # seconds to print
+# Files that no page asks for; one font has all the icons that are shown.
+_UNUSED_FILES = (
+    "**/*.map",
+    "_static/webpack-macros.html",
+    ".buildinfo*",
+    "objects.inv",
+    "**/fontawesome.*",
+    "**/fa-[br]*.woff2",
+)
 
 
 def build_site(
     paths: Paths, out: Path | str | None = None, *, profile: str | None = None
 ) -> tuple[Path, list[str]]:
-    """Write the site: pages that open from disk and fetch nothing.
+    """Write the site: pages that open from disk and fetch nothing from the web.
 
-    What an earlier call put into `out` (default: ``build/report``) is replaced, as a whole and when
-    the new site is finished. With a `profile`, this machine's runs stand beside the published
-    results. Returns the first page; and what could not be shown, with every warning of Sphinx. A
-    `SiteError` if `out` holds anything else, an `OutputError` if it cannot be written.
+    An earlier site in `out` (default: ``build/report``) is replaced as a whole, once the new one is
+    finished. With a `profile`, this machine's runs are shown beside the published results. Return
+    the first page, and a list of what could not be shown, with every warning of Sphinx.
+
+    Raises a `SiteError` if `out` holds anything else, an `OutputError` if it cannot be written.
     """
     out = Path(os.path.abspath(out or paths.build / "report"))
     refuse_foreign(out)
     material = collect(paths, profile)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as place:
-            draft, source = Path(place) / "site", Path(place) / "source"
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as folder:
+            draft = Path(folder) / "site"
+            source = Path(folder) / "source"
             book = _write_source(material, paths, source)
-            warnings = _sphinx(book, source, draft)
-            mark = {"made by": "invariance", "files": sorted(_files(draft))}
-            (draft / MARKER).write_text(json.dumps(mark), "utf-8")
-            refuse_foreign(out)  # half a minute has passed
+            warnings = _run_sphinx(book, source, draft)
+            marker = {"made by": "invariance", "files": sorted(_files(draft))}
+            (draft / MARKER).write_text(json.dumps(marker), "utf-8")
+            refuse_foreign(out)  # something may have been put there during the build
             replace_folder(draft, out)
     except OSError as error:
         remedy = "free some space, or name a folder that can be written to"
-        why = f"{error.strerror or error}. An earlier one is untouched; {remedy}"
-        raise OutputError(f"cannot write the site to {out}: {why}") from error
+        reason = f"{error.strerror or error}. An earlier one is untouched; {remedy}"
+        raise OutputError(f"cannot write the site to {out}: {reason}") from error
     return out / "index.html", material.all_problems() + warnings
 
 
+# --------------------------------------------------------------------------- the output folder
+
+
 def refuse_foreign(out: Path) -> None:
-    """Raise unless `out` is free, empty, or an earlier site with nothing put into it since."""
-    if out.is_symlink() or out.is_file():
-        what = "link" if out.is_symlink() else "file"
-        fault = f"is a {what}, not a folder of an earlier site"
-    elif not out.exists() or not any(out.iterdir()):
-        return
-    else:
-        known = _marked(out / MARKER)
-        more = sorted(_files(out) - {MARKER} - (known or set()))
-        if known is not None and not more:
-            return
-        beside = "was not made by this command" if known is None else "an earlier site beside it"
-        fault = f"holds {', '.join(more[:3]) or 'folders'} and {beside}"
-    remedy = "Nothing was changed. Name another folder, or move away what is there"
-    raise SiteError(f"{out} {fault}. {remedy}")
+    """Raise unless `out` is free, empty, or an earlier site without any later addition."""
+    fault = _foreign_content(out)
+    if fault:
+        remedy = "Nothing was changed. Name another folder, or move away what is there"
+        raise SiteError(f"{out} {fault}. {remedy}")
 
 
-def _marked(marker: Path) -> set[str] | None:
-    """Names of the files that an earlier call wrote; None for a folder of someone else."""
+def _foreign_content(out: Path) -> str:
+    """Return why a folder must not be replaced, or an empty text."""
+    if out.is_symlink():
+        return "is a link, not a folder of an earlier site"
+    if out.is_file():
+        return "is a file, not a folder of an earlier site"
+    if not out.exists() or not any(out.iterdir()):
+        return ""
+    written = _written_files(out / MARKER)
+    added = sorted(_files(out) - {MARKER} - (written or set()))
+    listed = ", ".join(added[:3]) or "folders"
+    if written is None:
+        return f"holds {listed} and was not made by this command"
+    if added:
+        return f"holds {listed} and an earlier site beside it"
+    return ""
+
+
+def _written_files(marker: Path) -> set[str] | None:
+    """Return the names of the files of an earlier site; None for any other folder."""
+    if marker.is_symlink():
+        return None
     try:
-        content = {} if marker.is_symlink() else json.loads(marker.read_text(encoding="utf-8"))
-        return set(content["files"]) if content["made by"] == "invariance" else None
+        content = json.loads(marker.read_text(encoding="utf-8"))
+        if content["made by"] != "invariance":
+            return None
+        return set(content["files"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
 
 
 def _files(folder: Path) -> set[str]:
-    """Everything below a folder but folders; a link counts as a file and is not followed."""
-    found = (Path(place, name) for place, *some in os.walk(folder) for name in chain(*some))
-    return {p.relative_to(folder).as_posix() for p in found if p.is_symlink() or not p.is_dir()}
+    """Return everything below a folder except folders; a link counts as a file."""
+    files = set()
+    for place, folder_names, file_names in os.walk(folder):
+        for name in [*folder_names, *file_names]:
+            path = Path(place, name)
+            if path.is_symlink() or not path.is_dir():
+                files.add(path.relative_to(folder).as_posix())
+    return files
 
 
 # ---------------------------------------------------------------------------- the Sphinx project
 
 
 def _write_source(material: Material, paths: Paths, source: Path) -> Book:
-    """The pages as Sphinx reads them, and, in ``extra``, what it copies as it stands."""
+    """Write the pages that Sphinx reads, and in ``extra`` the files that it copies unchanged."""
     shutil.copytree(_HERE / "static", source / "static")
     extra = source / "extra"
     book = Book(material, paths, extra / "pictures")
-    files = dict(book.texts())
-    files |= {f"extra/{name}.html": text for name, text in book.whole()}
+    files = dict(book.sphinx_pages())
+    for name, text in book.plain_pages():
+        files[f"extra/{name}.html"] = text
     for notebook in material.notebooks.values():
-        files[f"extra/downloads/{notebook.name}.py"] = notebook.source
+        download = f"extra/downloads/{notebook.name}"
+        files[f"{download}.py"] = notebook.source
         if notebook.readable:
-            files[f"extra/downloads/{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
+            files[f"{download}.ipynb"] = as_notebook(cells_of(notebook.source))
     files["static/glossary.js"] = f"const glossary = {json.dumps(book.about['glossary'])};\n"
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -119,71 +153,93 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     return book
 
 
-def _sphinx(book: Book, source: Path, out: Path) -> list[str]:
-    """Run Sphinx; its warnings, one line each."""
+def _run_sphinx(book: Book, source: Path, out: Path) -> list[str]:
+    """Run Sphinx; return its warnings, one line each."""
     from sphinx.application import Sphinx
     from sphinx.util.console import strip_escape_sequences
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
     from invariance import __version__
 
-    name, warning = book.about["name"], io.StringIO()
-    settings = SETTINGS | {
-        "project": name, "release": __version__, "html_title": f"{name} {__version__}",
-        "companion_book": book, "templates_path": [str(_HERE / "templates")],
-        "html_search_scorer": str(_HERE / "scorer.js"),
-    }  # fmt: skip
-    # twice the cores: one process reads or hands out, and none waits long for the last to end
-    jobs = 2 * (os.cpu_count() or 1) if sys.platform != "win32" else 1
-    gc.disable()  # trees of documents are read and written as wholes: going over them finds nothing
-    try:
-        with patch_docutils(), docutils_namespace():
-            app = Sphinx(
-                source, None, out, source.with_name("doctrees"), "html", settings,
-                status=None, warning=warning, freshenv=True, parallel=jobs,
-            )  # fmt: skip
-            app.build(force_all=True)
-    finally:
-        gc.enable()
-    icons = ("**/fontawesome.*", "**/fa-[br]*.woff2")  # but the font that has all that are shown
-    others = ("**/*.map", "_static/webpack-macros.html", ".buildinfo*", "objects.inv")
-    for pattern in (*others, *icons):
+    name = book.about["name"]
+    settings = dict(SETTINGS)
+    settings["project"] = name
+    settings["release"] = __version__
+    settings["html_title"] = f"{name} {__version__}"
+    settings["companion_book"] = book
+    settings["templates_path"] = [str(_HERE / "templates")]
+    settings["html_search_scorer"] = str(_HERE / "scorer.js")
+    warnings = io.StringIO()
+    # Twice the cores, since one process mostly hands out work, and small chunks end together.
+    n_processes = 1 if sys.platform == "win32" else 2 * (os.cpu_count() or 1)
+    with _without_garbage_collection(), patch_docutils(), docutils_namespace():
+        app = Sphinx(
+            srcdir=source,
+            confdir=None,
+            outdir=out,
+            doctreedir=source.with_name("doctrees"),
+            buildername="html",
+            confoverrides=settings,
+            status=None,
+            warning=warnings,
+            freshenv=True,
+            parallel=n_processes,
+        )
+        app.build(force_all=True)
+    for pattern in _UNUSED_FILES:
         for path in out.glob(pattern):
-            path.unlink()  # no page asks for it
-    lines = strip_escape_sequences(warning.getvalue()).splitlines()
+            path.unlink()
+    lines = strip_escape_sequences(warnings.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 
 
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """Save a fifth of a build: collections search the trees of all documents, and free nothing."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def bring_mathjax(target: Path) -> None:
-    """The parts of MathJax that are used, what they are set to, and the fonts they need."""
+    """Copy the parts of MathJax that are used, with their settings and fonts."""
     spec = find_spec(_MATHJAX)
     if spec is None or spec.origin is None:
         raise SiteError(f"the site needs {_MATHJAX}: {how_to_install('companion')}")
-    source, fonts = Path(spec.origin).parent / "static/mathjax", "output/chtml/fonts"
+    source = Path(spec.origin).parent / "static/mathjax"
+    fonts = Path("output/chtml/fonts")
     unused = shutil.ignore_patterns("*Fraktur*", "*SansSerif*", "*Script*", "*Calligraphic-B*")
     shutil.copytree(source / fonts / "woff-v2", target / fonts / "woff-v2", ignore=unused)
-    config = yaml.safe_load((_HERE / "mathjax.yml").read_text("utf-8"))
-    parts = [name.replace("[tex]", "input/tex/extensions") for name in config["loader"]["load"]]
-    for name in (f"{fonts}/tex", *parts):
+    settings = yaml.safe_load((_HERE / "mathjax.yml").read_text("utf-8"))
+    components = [f"{fonts}/tex"]
+    for name in settings["loader"]["load"]:
+        components.append(name.replace("[tex]", "input/tex/extensions"))
+    for name in components:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source / f"{name}.js", target / f"{name}.js")
     startup = (source / "startup.js").read_text(encoding="utf-8")
-    config = f"window.MathJax = {json.dumps(config)};\n"
-    (target / "startup.js").write_text(config + startup, encoding="utf-8")
+    configured = f"window.MathJax = {json.dumps(settings)};\n{startup}"
+    (target / "startup.js").write_text(configured, encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------ the report
 
 
 def find_chromium() -> str:
     """Return the path of Chromium: the program named in ``CHROMIUM``, or one of its usual names.
 
-    A `SiteError` says what to do if there is none.
+    A `SiteError` with the remedy if there is none.
     """
-    named = os.environ.get("CHROMIUM")
-    for name in [named] if named else _CHROMIUM:
-        if path := shutil.which(name):
+    chosen = os.environ.get("CHROMIUM")
+    for name in [chosen] if chosen else _CHROMIUM_NAMES:
+        path = shutil.which(name)
+        if path:
             return path
+    fault = f"no program {chosen!r} (CHROMIUM)" if chosen else "no Chromium on this machine"
     remedy = "install it (Debian: apt install chromium), or name the program in CHROMIUM"
-    absent = f"no program {named!r} (CHROMIUM)" if named else "no Chromium on this machine"
-    raise SiteError(f"{absent}: {remedy}")
+    raise SiteError(f"{fault}: {remedy}")
 
 
 def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
@@ -194,32 +250,40 @@ def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
     chromium = find_chromium()
     out = Path(os.path.abspath(out or paths.build / "report.pdf"))
     material = collect(paths)
-    with tempfile.TemporaryDirectory() as folder:
-        place = Path(folder)
-        book = Book(material, paths, place / "pictures")
-        (place / "report.html").write_text(book.write("report.html", "report"), encoding="utf-8")
-        shutil.copy(_HERE / "static/report.css", place)
-        bring_mathjax(place / "_static/mathjax")
-        command = [
-            chromium, "--headless", "--disable-gpu", "--no-pdf-header-footer",
-            "--virtual-time-budget=60000", f"--user-data-dir={place / 'profile'}",
-            f"--print-to-pdf={place / 'report.pdf'}", (place / "report.html").as_uri(),
-        ]  # fmt: skip
-        if hasattr(os, "geteuid") and os.geteuid() == 0:
-            command[1:1] = ["--no-sandbox", "--disable-dev-shm-usage"]  # a container's only user
-        done = subprocess.run(
-            command, capture_output=True, encoding="utf-8", errors="replace", timeout=_SECONDS
-        )
-        made = place / "report.pdf"
-        printed = made.read_bytes() if made.is_file() else b""
-        if not printed.startswith(b"%PDF-"):
-            raise OutputError(f"Chromium printed nothing: {done.stderr.strip()[-300:]}")
-        if b"/Font" not in printed:
-            remedy = "install some (Debian: apt install fonts-dejavu-extra)"
-            raise OutputError(
-                f"Chromium printed pages without words, as if without fonts: {remedy}"
-            )
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        book = Book(material, paths, folder / "pictures")
+        text = book.render("report.html", "report")
+        (folder / "report.html").write_text(text, encoding="utf-8")
+        shutil.copy(_HERE / "static/report.css", folder)
+        bring_mathjax(folder / "_static/mathjax")
+        printed = _print(chromium, folder)
         out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(made, f"{out}.part")
-        os.replace(f"{out}.part", out)
+        partial = Path(f"{out}.part")
+        partial.write_bytes(printed)
+        os.replace(partial, out)
     return out
+
+
+def _print(chromium: str, folder: Path) -> bytes:
+    """Print ``report.html`` of a folder, and return the PDF."""
+    made = folder / "report.pdf"
+    command = [chromium, "--headless", "--disable-gpu", "--no-pdf-header-footer"]
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # as in a container
+        command += ["--no-sandbox", "--disable-dev-shm-usage"]
+    command += [
+        "--virtual-time-budget=60000",
+        f"--user-data-dir={folder / 'profile'}",
+        f"--print-to-pdf={made}",
+        (folder / "report.html").as_uri(),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", timeout=_PRINT_S
+    )
+    printed = made.read_bytes() if made.is_file() else b""
+    if not printed.startswith(b"%PDF-"):
+        raise OutputError(f"Chromium printed nothing: {done.stderr.strip()[-300:]}")
+    if b"/Font" not in printed:
+        fault = "Chromium printed pages without words, as if without fonts"
+        raise OutputError(f"{fault}: install some (Debian: apt install fonts-dejavu-extra)")
+    return printed

@@ -1,149 +1,209 @@
-"""The Sphinx extension: parts that this package writes, links by name, and no raw markup."""
+"""The Sphinx extension: parts written by this package, links by name, and no raw markup."""
 
 import posixpath
 import re
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import states
 from pygments.lexers import PythonConsoleLexer, PythonLexer
 from pygments.token import Comment, Generic, Keyword, Name, String, Text
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.search.en import SearchEnglish
 from sphinx.util.docutils import SphinxDirective
-from sphinx.writers.html5 import HTML5Translator
 
 from .book import Book
 
-_SAFE = ("https://", "http://", "mailto:")
+_SAFE_ADDRESSES = ("https://", "http://", "mailto:")
+_FORMULA = re.compile(r"\\[(\[]")
+# Text between backquotes, which markup does not touch, or a character that would start markup.
+_LITERAL_OR_MARKUP = re.compile(r"`+[^`]*`+(?:_\b)?|(?<!\\)\||(?<=\w)_(?!\w)")
+_REQUEST_METHOD = re.compile(r"set_\w+_request")
+
+
+def _book(app: Sphinx) -> Book:
+    return app.config.companion_book
+
+
+# ----------------------------------------------------------------------------- parts of the book
 
 
 class part(nodes.raw):
-    """HTML that this package has written; Sphinx's search finds its words."""
+    """HTML written by this package; Sphinx's search finds its words."""
 
 
-class _Part(SphinxDirective):
+class _PartDirective(SphinxDirective):
     """A part of the book, by its number."""
 
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        known, number = self.config.companion_book.parts, self.arguments[0]
-        if not number.isdecimal() or int(number) >= len(known):
+        parts = self.config.companion_book.parts
+        number = self.arguments[0]
+        if not number.isdecimal() or int(number) >= len(parts):
             return []
-        return [part("", known[int(number)], format="html")]
+        return [part("", parts[int(number)], format="html")]
 
 
-def _write(writer: Any, node: part) -> None:
+def _write_part(writer: Any, node: part) -> None:
     writer.body.append(node.astext())
     raise nodes.SkipNode
 
 
-def _link(page: str, address: str, words: Any) -> nodes.reference:
-    """A link to ``papers/x.html#claim-y``, seen from a page."""
-    seen = posixpath.relpath(address, posixpath.dirname(page) or ".")
-    return nodes.reference("", "", words, refuri=seen, internal=True)
+# ------------------------------------------------------------------------------- links and markup
 
 
-def _finish(app: Sphinx, doctree: nodes.document) -> None:
-    """No raw markup, no address but of the web, and notebooks' names become links."""
-    book, page = app.config.companion_book, app.env.current_document.docname
+def _link(page: str, address: str, content: nodes.Node) -> nodes.reference:
+    """Return a link from a page to an address such as ``papers/x.html#claim-y``."""
+    relative = posixpath.relpath(address, posixpath.dirname(page) or ".")
+    return nodes.reference("", "", content, refuri=relative, internal=True)
+
+
+def _clean(app: Sphinx, doctree: nodes.document) -> None:
+    """Show raw markup as text, remove unsafe links, and link the names of notebooks."""
+    book = _book(app)
+    page = app.env.current_document.docname
     for raw in list(doctree.findall(nodes.raw)):
         if not isinstance(raw, part):
             raw.replace_self(nodes.literal_block(raw.astext(), raw.astext(), language="text"))
-    for place in list(doctree.findall(nodes.reference)):
-        address = str(place.get("refuri", ""))
-        if ":" in address.split("/")[0].split("#")[0] and not address.startswith(_SAFE):
-            place.replace_self(nodes.inline("", "", *place.children))
-    for place in list(doctree.findall(nodes.literal)):
-        parent = place.parent
+    for reference in list(doctree.findall(nodes.reference)):
+        address = str(reference.get("refuri", ""))
+        has_scheme = ":" in address.split("/")[0].split("#")[0]
+        if has_scheme and not address.startswith(_SAFE_ADDRESSES):
+            reference.replace_self(nodes.inline("", "", *reference.children))
+    for literal in list(doctree.findall(nodes.literal)):
+        parent = literal.parent
         if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
             continue
-        if target := book.target(place.astext()):
-            place.replace_self(_link(page, target, place.deepcopy()))
+        target = book.target(literal.astext())
+        if target:
+            literal.replace_self(_link(page, target, literal.deepcopy()))
 
 
-class _Light(HTML5Translator):
-    """A tenth of the weight: words of code need no span each."""
-
-    protect_literal_text = property(lambda self: 0, lambda self, depth: None)
-
-
-def _resolved(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Links without tool-tips that repeat them; once, the search learns of pages without Sphinx."""
-    for place in doctree.findall(nodes.reference):
-        place.attributes.pop("reftitle", None)
-    found = app.config.companion_book.found
-    while found:  # here, where one process feeds the index and not yet its children
-        name, (titles, words) = found.popitem()
-        app.env.all_docs[name] = 0  # or the index would forget it
-        app.env.titles[name] = nodes.title("", titles[0])
+def _finish(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Remove tooltips that repeat their links, and feed the search with the pages of the book."""
+    for reference in doctree.findall(nodes.reference):
+        reference.attributes.pop("reftitle", None)
+    # This event comes first in the process that feeds the index, before it starts others.
+    plain_pages = _book(app).without_sphinx
+    while plain_pages:
+        name, plain = plain_pages.popitem()
+        app.env.all_docs[name] = 0  # the index drops pages that are not in this list
+        app.env.titles[name] = nodes.title("", plain.titles[0])
         tree = nodes.document("", None)
-        tree += [nodes.section("", nodes.title("", title)) for title in titles]
-        tree += nodes.paragraph("", words)
-        app.builder.indexer.feed(name, f"{name}.html", titles[0], tree)  # type: ignore[attr-defined]
+        for title in plain.titles:
+            tree += nodes.section("", nodes.title("", title))
+        tree += nodes.paragraph("", plain.words)
+        app.builder.indexer.feed(name, f"{name}.html", plain.titles[0], tree)  # type: ignore[attr-defined]
 
 
-class _FewColours:
-    """Half the weight of a page of code: names and punctuation have no colour, strings have one."""
+# ------------------------------------------------------------------------------------ light pages
+
+
+def _without_most_colours(kind: Any) -> Any:
+    """Return a coarser token type: names and punctuation lose theirs, strings share one."""
+    if kind in String:
+        return String
+    if kind is Name.Builtin or kind in Comment or kind in Generic or kind in Keyword:
+        return kind
+    return Text
+
+
+class _FewColours(PythonLexer):
+    """Python with few colours, which halves the bytes of a page of code."""
 
     def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
-        for at, kind, text in super().get_tokens_unprocessed(*arguments):  # type: ignore[misc]
-            kept = kind is Name.Builtin or any(kind in some for some in (Comment, Generic, Keyword))
-            yield at, kind if kept else String if kind in String else Text, text
+        for position, kind, text in super().get_tokens_unprocessed(*arguments):
+            yield position, _without_most_colours(kind), text
 
 
-def _template(app: Sphinx, page: str, _: str, context: dict[str, Any], tree: Any) -> str | None:
-    """A class has a light page, without the theme's menus; a part may hold formulas."""
-    book = app.config.companion_book
-    # in a line, or on its own
-    context["has_maths_elements"] = bool(re.search(r"\\[(\[]", context.get("body", "")))
-    context |= {"about": book.about, "reference": book.reference, "root": "../"}
-    # a button that folds a menu is drawn by two kilobytes
-    context["sidebars"] = [s for s in context["sidebars"] or () if "collapse" not in s]
-    return "leaf.html" if page in book.leaves else None
+class _FewColoursConsole(PythonConsoleLexer):
+    """Python's prompt with few colours."""
+
+    def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
+        for position, kind, text in super().get_tokens_unprocessed(*arguments):
+            yield position, _without_most_colours(kind), text
 
 
-def _trim(app: Sphinx) -> None:
-    """The theme's templates without the blanks around their statements: a tenth of a page."""
-    app.builder.templates.environment.trim_blocks = True
-    app.builder.templates.environment.lstrip_blocks = True
+def _set_context(
+    app: Sphinx, page: str, _: str, context: dict[str, Any], doctree: Any
+) -> str | None:
+    """Choose the template of a page: a class has one without the theme's menus."""
+    book = _book(app)
+    context["has_maths_elements"] = bool(_FORMULA.search(context.get("body", "")))
+    context["about"] = book.about
+    context["reference"] = book.reference
+    context["root"] = "../"
+    # The button that folds a menu is drawn by two kilobytes.
+    sidebars = context["sidebars"] or ()
+    context["sidebars"] = [sidebar for sidebar in sidebars if "collapse" not in sidebar]
+    return "class.html" if page in book.class_pages else None
 
 
-# ------------------------------------------------------------------------ docstrings for Sphinx
+# ------------------------------------------------------------------------------------- docstrings
 
 
-def _plain(inliner: Any, match: re.Match[str], line: int) -> tuple[str, list, str, list]:
-    """In a docstring a bar is a bar, and coef_ is a name: neither starts markup."""
-    end = max(match.end("start"), match.end("whole"))
-    return match.string[:end], [], match.string[end:], []
+def _escaped(line: str) -> str:
+    """Escape bars and trailing underscores outside backquotes: ``|x|`` and ``coef_`` are text."""
+
+    def escape(match: re.Match[str]) -> str:
+        text = match[0]
+        return text if text.startswith("`") else f"\\{text}"
+
+    return _LITERAL_OR_MARKUP.sub(escape, line)
 
 
-def _docstring(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Below the words, and above the list of methods, the notebooks that use it."""
-    number = app.config.companion_book.examples.get(name)
-    if isinstance(obj, property) and not obj.__doc__:
-        lines.clear()  # Sphinx would take the words of its value's type
-    lines += [] if number is None else ["", f".. part:: {number}", ""]
+def _process_docstring(
+    app: Sphinx, kind: str, name: str, value: Any, options: Any, lines: list[str]
+) -> None:
+    """Prepare a docstring, and add the notebooks that use the name before the list of methods."""
+    if isinstance(value, property) and not value.__doc__:
+        lines.clear()  # Sphinx would show the docstring of the value's type
+    lines[:] = _with_escapes(lines)
+    number = _book(app).examples.get(name)
+    if number is not None:
+        lines += ["", f".. part:: {number}", ""]
 
 
-def _skip(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
-    """What scikit-learn brings, or a base class with a page of its own, is described there."""
-    obj = getattr(obj, "fget", None) or getattr(obj, "__func__", None) or obj
-    homes, roots = (getattr(app.config.companion_book.reference, k) for k in ("homes", "roots"))
-    module = getattr(obj, "__module__", None) or ""
-    owner, dot, _ = getattr(obj, "__qualname__", "").partition(".")
+def _with_escapes(lines: list[str]) -> list[str]:
+    """Escape a docstring's text, but not its literal blocks, formulas and examples."""
+    escaped = []
+    block_indent: int | None = None  # the indentation of the line that opened a literal block
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if block_indent is not None and line.strip() and indent <= block_indent:
+            block_indent = None
+        is_example = line.lstrip().startswith((">>>", "...", ".. "))
+        if block_indent is None and not is_example:
+            escaped.append(_escaped(line))
+        else:
+            escaped.append(line)
+        opens_block = line.rstrip().endswith("::") or line.lstrip().startswith(".. math")
+        if block_indent is None and opens_block:
+            block_indent = indent
+    return escaped
+
+
+def _skip_member(
+    app: Sphinx, kind: str, name: str, value: Any, skip: bool, options: Any
+) -> bool | None:
+    """Skip members of scikit-learn, and of a base class that has a page of its own."""
+    value = getattr(value, "fget", None) or getattr(value, "__func__", None) or value
+    reference = _book(app).reference
+    module = getattr(value, "__module__", None) or ""
+    owner, dot, _ = getattr(value, "__qualname__", "").partition(".")
     page = app.env.current_document.docname.rpartition(".")[2]
-    foreign = module and module.split(".")[0] not in roots
-    elsewhere = dot and owner != page and owner in homes
-    return True if foreign or elsewhere or re.fullmatch(r"set_\w+_request", name) else None
+    is_foreign = module and module.split(".")[0] not in reference.roots
+    has_own_page = dot and owner != page and owner in reference.homes
+    if is_foreign or has_own_page or _REQUEST_METHOD.fullmatch(name):
+        return True
+    return None
 
 
-def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> tuple[list, list]:
-    """A word between backquotes: a link where it names something public, else as it stands."""
+def _name_role(
+    role: str, raw: str, text: str, line: int, inliner: Any, *_: Any
+) -> tuple[list[nodes.Node], list[nodes.system_message]]:
+    """Return a word in backquotes: a link if it is a public name, else code."""
     env = inliner.document.settings.env
     reference = env.config.companion_book.reference
     full = reference.homes.get(text.removesuffix("()").rpartition(".")[2])
@@ -153,43 +213,39 @@ def _name(role: str, raw: str, text: str, line: int, inliner: Any, *_: Any) -> t
     return [_link(env.current_document.docname, reference.address(full), literal)], []
 
 
-def _links(app: Sphinx, doctree: nodes.document) -> None:
-    """Types of parameters: a link to what is ours, words otherwise; and each name's source."""
-    reference, page = app.config.companion_book.reference, app.env.current_document.docname
-    for place in list(doctree.findall(addnodes.pending_xref)):
-        if place.get("reftype") == "class" and place.get("refspecific"):
-            full = reference.homes.get(place["reftarget"].rpartition(".")[2])
+def _link_types(app: Sphinx, doctree: nodes.document) -> None:
+    """Link the documented types of parameters, and each signature to its source."""
+    reference = _book(app).reference
+    page = app.env.current_document.docname
+    for pending in list(doctree.findall(addnodes.pending_xref)):
+        if pending.get("reftype") == "class" and pending.get("refspecific"):
+            full = reference.homes.get(pending["reftarget"].rpartition(".")[2])
             if full is None:
-                place.replace_self(place.children)
+                pending.replace_self(pending.children)
             else:
-                place["reftarget"], place["refspecific"] = full, False
-    for sign in doctree.findall(addnodes.desc_signature):
-        if sign.get("module") and (at := reference.source(sign["module"], sign["fullname"])):
-            sign += _link(page, at, nodes.inline("", "source", classes=["viewcode-link"]))
-
-
-class _English(SearchEnglish):
-    """Remembers the stem of a word from page to page: it takes a tenth of a build to find."""
-
-    stem = cache(SearchEnglish.stem)
+                pending["reftarget"] = full
+                pending["refspecific"] = False
+    for signature in doctree.findall(addnodes.desc_signature):
+        if not signature.get("module"):
+            continue
+        address = reference.source(signature["module"], signature["fullname"])
+        if address:
+            label = nodes.inline("", "source", classes=["viewcode-link"])
+            signature += _link(page, address, label)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("companion_book", None, "", types=[Book])
-    app.add_node(part, html=(_write, None))
-    app.add_directive("part", _Part)
-    lexers = {"python": PythonLexer, "ipython3": PythonLexer, "pycon": PythonConsoleLexer}
-    for language, lexer in lexers.items():
-        app.add_lexer(language, type(lexer.__name__, (_FewColours, lexer), {}))
-    app.connect("doctree-read", _finish)
-    app.connect("doctree-resolved", _resolved)
-    app.connect("builder-inited", _trim)
-    app.connect("html-page-context", _template, priority=400)  # before MathJax
-    app.set_translator("html", _Light)
-    states.Inliner.dispatch |= dict.fromkeys(("|", "_", "__"), _plain)
-    app.connect("doctree-read", _links, priority=400)
-    app.add_search_language(_English)
-    app.add_role("name", _name)
-    app.connect("autodoc-process-docstring", _docstring, priority=400)
-    app.connect("autodoc-skip-member", _skip)
+    app.add_node(part, html=(_write_part, None))
+    app.add_directive("part", _PartDirective)
+    app.add_role("name", _name_role)
+    app.add_lexer("python", _FewColours)
+    app.add_lexer("ipython3", _FewColours)
+    app.add_lexer("pycon", _FewColoursConsole)
+    app.connect("doctree-read", _clean)
+    app.connect("doctree-read", _link_types, priority=400)
+    app.connect("doctree-resolved", _finish)
+    app.connect("html-page-context", _set_context, priority=400)  # before MathJax
+    app.connect("autodoc-process-docstring", _process_docstring, priority=600)  # after napoleon
+    app.connect("autodoc-skip-member", _skip_member)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,6 +1,6 @@
-"""What there is to show: notebooks, results and papers, read from disk and checked on the way.
+"""The content of the site: notebooks, results and papers, read from disk and checked.
 
-Whatever is not as a run leaves it is that notebook's problem, by name; the rest is shown.
+A file that is not as a run leaves it is a problem of its notebook; everything else is shown.
 """
 
 import csv
@@ -20,11 +20,12 @@ from ..paths import Paths
 from ..source import parse_notebook
 from ..words import without_tex
 
-_LARGEST_PICTURE = 40_000_000  # pixels
+_MAX_PIXELS = 40_000_000
+_NOTEBOOK_NAME = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
 
 
 class SiteError(CompanionError, ValueError):
-    """The site cannot be built; the message says why and what to do."""
+    """The site cannot be built; the message states the reason and the remedy."""
 
 
 class Figure(NamedTuple):
@@ -35,7 +36,7 @@ class Figure(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table of a run: its first row names the columns."""
+    """A table of a run; its first row holds the names of the columns."""
 
     name: str
     caption: str
@@ -43,7 +44,7 @@ class Table(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """One ``results.json`` and the files beside it; sentences by the text they were made of."""
+    """One ``results.json`` and the files beside it; the sentences are listed by their template."""
 
     profile: str
     content: Mapping[str, Any]
@@ -54,12 +55,13 @@ class Outcome(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Of this run and of the earlier ones that had computed a part of it."""
-        return self.content["volatile"]["wall_s"] + self.content["volatile"]["cached_s"]
+        """Duration of this run, and of the earlier ones whose cached results it used."""
+        volatile = self.content["volatile"]
+        return volatile["wall_s"] + volatile["cached_s"]
 
     @property
     def day(self) -> str:
-        """When it ended."""
+        """The day on which it ended."""
         return str(self.content["volatile"].get("finished") or "")[:10]
 
     @property
@@ -70,28 +72,30 @@ class Outcome(NamedTuple):
 
 @dataclass
 class Notebook:
-    """One notebook: its text, what is published at full scale, what ran on this machine."""
+    """One notebook: its text, its published results, and its run on this machine."""
 
     name: str
     source: str = ""
-    readable: bool = True  # its source has cells
+    readable: bool = True  # the source can be split into cells
     published: Outcome | None = None
     run: Outcome | None = None
     executed: Mapping[str, Any] | None = None
     failure: str = ""
     problems: list[str] = field(default_factory=list)
 
-    paper = property(lambda self: self.name.split("/")[0])
+    @property
+    def paper(self) -> str:
+        return self.name.split("/")[0]
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """What there is, the one that counts first: full scale, then this machine's."""
+        """The outcomes there are; the published one comes first and counts."""
         return [outcome for outcome in (self.published, self.run) if outcome]
 
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper as ``papers.yml`` names it, and its claims in the ledger's order."""
+    """A paper as described in ``papers.yml``, and its claims in the order of the ledger."""
 
     key: str
     rows: tuple[Row, ...]
@@ -104,13 +108,16 @@ class Paper:
     figure: str = ""
     caption: str = ""
 
-    #: ``"Miller 1999"``.
-    short = property(lambda self: paper_label(self.key))
+    @property
+    def short(self) -> str:
+        """A label such as ``"Miller 1999"``."""
+        return paper_label(self.key)
 
     @property
     def heading(self) -> str:
-        """``"Miller 1999: On Everything"``."""
-        return ": ".join(filter(None, [self.short, self.title.partition(":")[0]]))
+        """A heading such as ``"Miller 1999: On Everything"``."""
+        title = self.title.partition(":")[0]
+        return f"{self.short}: {title}" if title else self.short
 
 
 @dataclass(frozen=True)
@@ -126,107 +133,153 @@ class Material:
         return [row for paper in self.papers for row in paper.rows]
 
     def of(self, notebook: str) -> list[Row]:
-        """The claims that a notebook measures."""
+        """Return the claims that a notebook measures."""
         return [row for row in self.rows if row.notebook == notebook]
 
     def row(self, claim: str) -> Row | None:
         return next((row for row in self.rows if row.claim.id == claim), None)
 
     def all_problems(self) -> list[str]:
-        """One line per thing that could not be read or shown, led by the notebook's name."""
-        return [f"{n.name}: {p}" for n in self.notebooks.values() for p in n.problems]
+        """Return one line for each unreadable thing; it starts with the notebook's name."""
+        lines = []
+        for notebook in self.notebooks.values():
+            lines += [f"{notebook.name}: {problem}" for problem in notebook.problems]
+        return lines
 
 
 def collect(paths: Paths, profile: str | None = None) -> Material:
     """Read notebooks, ledger, published results and, with a `profile`, this machine's runs."""
-    ledger, about = load_ledger(paths.ledger), read_papers(paths)
-    names = {*paths.all_notebooks()}
-    for folder in [paths.figures, *([paths.build / profile] if profile else [])]:
-        for file in [*folder.glob("*/*/results.json"), *folder.glob("*/*/status.json")]:
-            name = file.parent.relative_to(folder).as_posix()
-            names |= {name} if re.fullmatch(r"[\w-][\w.-]*/[\w-][\w.-]*", name) else set()
-    if not names:
-        where = f"no notebooks in {paths.notebooks}, no results in {paths.figures}"
-        raise SiteError(f"nothing to show: {where}")
-    keys = dict.fromkeys([*about["papers"], *(claim.paper_key for claim in ledger.values())])
-    homes = {key: {} for key in keys} | about["papers"] | about["sections"]
+    ledger = load_ledger(paths.ledger)
+    about = read_papers(paths)
+    names = _notebook_names(paths, profile)
+    keys = list(dict.fromkeys([*about["papers"], *(claim.paper_key for claim in ledger.values())]))
+    folders = {key: {} for key in keys} | about["papers"] | about["sections"]
 
-    def place(name: str) -> tuple[int, int, str]:
-        """Papers, sections, other folders; in each first what ``papers.yml`` puts first."""
+    def position(name: str) -> tuple[int, int, str]:
+        """Sort key: papers, sections, other folders; in each the order of ``papers.yml``."""
         folder, short = name.split("/")
-        first = homes.get(folder, {}).get("first") or []
-        return [*homes, folder].index(folder), [*first, short].index(short), name
+        first = folders.get(folder, {}).get("first") or []
+        return [*folders, folder].index(folder), [*first, short].index(short), name
 
-    notebooks = {name: _notebook(name, paths, profile) for name in sorted(names, key=place)}
-    # what is published counts before what ran here
-    outcomes = [n.run for n in notebooks.values()] + [n.published for n in notebooks.values()]
+    notebooks = {name: _notebook(name, paths, profile) for name in sorted(names, key=position)}
+    # Published results come last, since later ones take precedence.
+    outcomes = [notebook.run for notebook in notebooks.values()]
+    outcomes += [notebook.published for notebook in notebooks.values()]
     rows = rows_of(ledger, [outcome.content for outcome in outcomes if outcome], paths)
     papers = []
     for key in keys:
-        known = {k: v for k, v in homes[key].items() if k in Paper.__dataclass_fields__}
-        papers.append(Paper(key, tuple(r for r in rows if r.claim.paper_key == key), **known))
+        papers.append(_paper(key, folders[key], rows))
     return Material(about, papers, notebooks)
 
 
+def _notebook_names(paths: Paths, profile: str | None) -> set[str]:
+    """Return the names of all notebooks with a source, published results or a run."""
+    names = set(paths.all_notebooks())
+    folders = [paths.figures]
+    if profile:
+        folders.append(paths.build / profile)
+    for folder in folders:
+        for file in [*folder.glob("*/*/results.json"), *folder.glob("*/*/status.json")]:
+            name = file.parent.relative_to(folder).as_posix()
+            if _NOTEBOOK_NAME.fullmatch(name):
+                names.add(name)
+    if not names:
+        reason = f"no notebooks in {paths.notebooks}, no results in {paths.figures}"
+        raise SiteError(f"nothing to show: {reason}")
+    return names
+
+
+def _paper(key: str, entry: Mapping[str, Any], rows: list[Row]) -> Paper:
+    fields = {name: v for name, v in entry.items() if name in Paper.__dataclass_fields__}
+    claims = tuple(row for row in rows if row.claim.paper_key == key)
+    return Paper(key, claims, **fields)
+
+
 def _notebook(name: str, paths: Paths, profile: str | None) -> Notebook:
-    said = (notebook := Notebook(name)).problems
+    notebook = Notebook(name)
+    problems = notebook.problems
+    source = paths.source(name)
     try:
-        if paths.source(name).exists():
-            notebook.source = paths.source(name).read_text(encoding="utf-8-sig")
+        if source.exists():
+            notebook.source = source.read_text(encoding="utf-8-sig")
             parse_notebook(notebook.source)
     except (OSError, UnicodeDecodeError, NotebookError) as error:
-        said.append(f"{paths.source(name).name} cannot be read: {error}")
+        problems.append(f"{source.name} cannot be read: {error}")
         notebook.readable = False
-    notebook.published = _outcome(paths.published(name), name, said)
+    notebook.published = _outcome(paths.published(name), name, problems)
     if profile:
-        built = paths.output(name, profile)
-        notebook.run = _outcome(built, name, said)
-        notebook.executed, unread = read_executed(built / "executed.ipynb")
-        status, unclear = read_status(built, name)
-        if status and status["status"] != "ok":
-            failure = status["failure"] or {"message": "no reason was noted"}
-            notebook.failure = f"{status['status']}: {failure['message']}"
-        unclear += [f"{fault}; run it again"] if (fault := altered(built, status)) else []
-        said += [problem.replace(f"{built}/", "") for problem in unread + unclear]
+        folder = paths.output(name, profile)
+        notebook.run = _outcome(folder, name, problems)
+        _add_run(notebook, folder)
     return notebook
 
 
+def _add_run(notebook: Notebook, folder: Path) -> None:
+    """Add the executed notebook and the status of a run on this machine."""
+    notebook.executed, problems = read_executed(folder / "executed.ipynb")
+    status, status_problems = read_status(folder, notebook.name)
+    problems = problems + status_problems
+    if status and status["status"] != "ok":
+        failure = status["failure"] or {"message": "no reason was noted"}
+        notebook.failure = f"{status['status']}: {failure['message']}"
+    damage = altered(folder, status)
+    if damage:
+        problems.append(f"{damage}; run it again")
+    notebook.problems += [problem.replace(f"{folder}/", "") for problem in problems]
+
+
 def _outcome(folder: Path, name: str, problems: list[str]) -> Outcome | None:
-    content, unread = read_results(folder, name)
-    problems += [problem.replace(f"{folder}/", "") for problem in unread]
+    """Read the results in a folder; what cannot be read is added to `problems`."""
+    content, faults = read_results(folder, name)
+    problems += [fault.replace(f"{folder}/", "") for fault in faults]
     if content is None:
         return None
-    figures, tables = {}, {}
+    figures = {}
     for entry in content["figures"]:
-        png = folder / next((f for f in entry["files"] if f.endswith(".png")), "without.png")
-        if fault := is_picture(png):
-            problems.append(f"figure {entry['name']}: {fault}")
-        else:
-            alt = without_rounding(without_tex(entry["alt"]) or entry["caption"] or entry["name"])
-            caption = without_rounding(entry["caption"])
-            figures[entry["name"]] = Figure(entry["name"], alt, caption, png)
+        figure = _figure(folder, entry, problems)
+        if figure:
+            figures[figure.name] = figure
+    tables = {}
     for entry in content["tables"]:
-        try:
-            text = (folder / entry["file"]).read_text(encoding="utf-8-sig")
-            rows = [tuple(row) for row in csv.reader(io.StringIO(text), strict=True)]
-            if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
-                raise csv.Error("rows of different lengths, or none")
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            problems.append(f"table {entry['name']}: {entry['file']} cannot be read: {error}")
-            continue
-        caption = without_rounding(entry["caption"])
-        tables[entry["name"]] = Table(entry["name"], caption, rows)
-    for entry in content["claims"].values() if content["profile"] == "quick" else ():
-        if entry["data"]:  # measured on a stand-in, it says nothing of the paper's own data
-            entry["verdict"] = OPEN
-    says: dict[str, list[str]] = {}
+        table = _table(folder, entry, problems)
+        if table:
+            tables[table.name] = table
+    if content["profile"] == "quick":
+        for entry in content["claims"].values():
+            if entry["data"]:  # measured on stand-in data: no evidence about the paper's data
+                entry["verdict"] = OPEN
+    sentences: dict[str, list[str]] = {}
     for entry in content["says"]:
-        says.setdefault(entry["text"], []).append(without_rounding(entry["said"]))
-    return Outcome(content["profile"], content, figures, tables, says, content["claims"])
+        sentences.setdefault(entry["text"], []).append(without_rounding(entry["said"]))
+    return Outcome(content["profile"], content, figures, tables, sentences, content["claims"])
 
 
-def is_picture(png: Path | bytes) -> str:
-    """What is wrong with a PNG file, or nothing."""
+def _figure(folder: Path, entry: Mapping[str, Any], problems: list[str]) -> Figure | None:
+    files = [file for file in entry["files"] if file.endswith(".png")]
+    png = folder / (files[0] if files else "without.png")
+    fault = picture_fault(png)
+    if fault:
+        problems.append(f"figure {entry['name']}: {fault}")
+        return None
+    alt = without_tex(entry["alt"]) or entry["caption"] or entry["name"]
+    caption = without_rounding(entry["caption"])
+    return Figure(entry["name"], without_rounding(alt), caption, png)
+
+
+def _table(folder: Path, entry: Mapping[str, Any], problems: list[str]) -> Table | None:
+    try:
+        text = (folder / entry["file"]).read_text(encoding="utf-8-sig")
+        rows = [tuple(row) for row in csv.reader(io.StringIO(text), strict=True)]
+        if not rows or not rows[0] or len({len(row) for row in rows}) > 1:
+            raise csv.Error("no rows, or rows of different lengths")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        problems.append(f"table {entry['name']}: {entry['file']} cannot be read: {error}")
+        return None
+    return Table(entry["name"], without_rounding(entry["caption"]), rows)
+
+
+def picture_fault(png: Path | bytes) -> str:
+    """Return the fault of a PNG file, or an empty text if it can be shown."""
     from PIL import Image
 
     if isinstance(png, Path) and not png.is_file():
@@ -237,5 +290,6 @@ def is_picture(png: Path | bytes) -> str:
             width, height = picture.size
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
         return f"not a PNG picture, or too large a one ({type(error).__name__})"
-    large = width * height > _LARGEST_PICTURE
-    return f"{width} x {height} pixels are too many to show" if large else ""
+    if width * height > _MAX_PIXELS:
+        return f"{width} x {height} pixels are too many to show"
+    return ""

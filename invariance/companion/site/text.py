@@ -1,4 +1,4 @@
-"""Texts of results, ledgers and papers as HTML, and ids of elements."""
+"""Text from results, ledgers and papers as HTML, and ids of elements."""
 
 import re
 from typing import Any
@@ -7,16 +7,34 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
-_PROSE = MarkdownIt("zero").enable(["backticks", "emphasis", "link"])
-_PROSE.use(
-    dollarmath_plugin, allow_labels=False, allow_space=False, allow_digits=False,
-    renderer=lambda formula, _: str(escape(f"\\({formula}\\)")),
-)  # fmt: skip
-_PROSE.validateLink = lambda address: address.startswith("https://")  # type: ignore[assignment]
+
+class _Prose(MarkdownIt):
+    """Markdown with code, emphasis, formulas and links to the web, and nothing else."""
+
+    def __init__(self) -> None:
+        super().__init__("zero")
+        self.enable(["backticks", "emphasis", "link"])
+        self.use(
+            dollarmath_plugin,
+            allow_labels=False,
+            allow_space=False,
+            allow_digits=False,
+            renderer=_formula,
+        )
+
+    def validateLink(self, url: str) -> bool:
+        return url.startswith("https://")
+
+
+def _formula(formula: str, _: Any) -> str:
+    return str(escape(f"\\({formula}\\)"))
+
+
+_PROSE = _Prose()
 
 
 def prose(text: Any) -> Markup:
-    """A sentence as HTML: its ``$formulas$``, `code`, emphasis and web links, and nothing else.
+    """Return a sentence as HTML: its ``$formulas$``, `code`, emphasis and web links.
 
     >>> print(prose("**all** `a_b` [x](javascript:y) <i>"))
     <strong>all</strong> <code>a_b</code> [x](javascript:y) &lt;i&gt;
@@ -24,6 +42,6 @@ def prose(text: Any) -> Markup:
     return Markup(_PROSE.renderInline(" ".join(str(text).split())))
 
 
-def anchor(name: str, what: str) -> str:
-    """An id for an element of a page: ``claim-fig1-rls-order``."""
-    return f"{what}-" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+def anchor(name: str, kind: str) -> str:
+    """Return an id for an element of a page, such as ``claim-fig1-rls-order``."""
+    return f"{kind}-" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

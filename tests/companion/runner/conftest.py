@@ -15,7 +15,7 @@ def quick(monkeypatch):
 
 @pytest.fixture
 def chaos(project, quick):
-    """Three small notebooks, and what each of them has to have written."""
+    """Three small notebooks, and the outputs that each must have written."""
     seed = int(os.environ.get("INVARIANCE_CHAOS_SEED", 0))
     print(f"INVARIANCE_CHAOS_SEED={seed}")
     return Chaos(project, seed)

@@ -2,7 +2,7 @@
 
 ``python light.py ROOT`` runs every notebook of a project with ``--resume``. Its worker is the real
 one, but that its "kernel" writes results step by step and starts two processes that would sleep for
-ever. What it writes follows from the notebook's text, so that it can be told from anything else.
+ever. Its outputs are determined by the notebook's text, so that every other file is recognized.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import os
 import random
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
-from invariance.companion.runner.worker import die_with_parent, work
+from invariance.companion.runner.worker import work
 
 STEP = 0.03
 HEADER = """\
@@ -64,7 +65,7 @@ def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
 
 
 class Chaos:
-    """A project of tiny notebooks, and what each of them has to have written."""
+    """A project of tiny notebooks, and the outputs that each must have written."""
 
     def __init__(self, project, seed: int) -> None:
         self.project, self.random = project, random.Random(seed)
@@ -113,11 +114,11 @@ class Chaos:
         assert self.project.hidden() == []
 
     def resume(self, names: tuple[str, ...] = NAMES, **options) -> list[str]:
-        """Run what is not up to date, at once and without processes; what had to run."""
+        """Run all notebooks that are not up to date, without processes; return their names."""
         place = Writer(self.write)
         options = {"profile": "full", "place": place, "resume": True} | options
         summary = run_notebooks(self.project, names, **options)
-        # outcomes name every notebook; none is left out
+        # there is an outcome for every notebook
         assert sorted(o.notebook for o in summary.outcomes) == sorted(names)
         return place.started
 
@@ -165,20 +166,27 @@ def statuses(summary) -> dict[str, str]:
 
 
 class Kernel:
-    """A fork that writes the outputs of the job that it is told of by a file."""
+    """A fork that writes the outputs of the job that lies beside the file for its ports."""
 
-    def __init__(self, told: Path, _: Path) -> None:
+    def __init__(self, ports: Path, _: Path) -> None:
         worker = os.getpid()
         self.pid = os.fork()
         if not self.pid:
-            die_with_parent(worker)
-            write_outputs(json.loads(told.with_name("job.json").read_text("utf-8")))
+            threading.Thread(target=end_with, args=[worker], daemon=True).start()
+            write_outputs(json.loads(ports.with_name("job.json").read_text("utf-8")))
             os._exit(0)
+
+
+def end_with(parent: int) -> None:
+    """End this process once its parent has died, as ipykernel does."""
+    while os.getppid() == parent:
+        time.sleep(0.1)
+    os._exit(1)
 
 
 def write_outputs(job: dict) -> None:
     folder = Path(job["folder"])
-    for environment in ({}, None):  # one that cannot be told by its environment, one that can
+    for environment in ({}, None):  # one without the mark of the run, one with it
         subprocess.Popen(
             ["sleep", os.environ["LIGHT_SLEEP"]], env=environment, start_new_session=True
         )

@@ -164,8 +164,8 @@ def test_a_full_disk_loses_nothing(project, tmp_path):
         before = project.output("p/good", "quick")
         before.mkdir(parents=True)
         (before / "results.json").write_text("precious", "utf-8")
-        free = shutil.disk_usage(project.build).free
-        (project.build / "filler").write_bytes(b"x" * (free - 65536))
+        free_bytes = shutil.disk_usage(project.build).free
+        (project.build / "filler").write_bytes(b"x" * (free_bytes - 65536))
         summary = run_notebooks(project, ["p/good"])
         assert statuses(summary) == {"p/good": "failed"}
         assert "o space left" in str(summary.outcomes[0].failure)
@@ -241,9 +241,9 @@ def test_runners_that_share_a_folder_never_collide(project):
     assert project.hidden() == [copies[1]] and not one.exists()
 
 
-# -- in forks of a process that has imported everything: only a clock can tell ---------------------
+# -- forks of a process that has imported everything differ from new interpreters only in time -----
 
-# what a notebook can see of where it runs, before it has done anything
+# the state of a notebook's process before its first statement
 STATE = """
 import json, os, signal, sys, threading, warnings
 import matplotlib, numpy
@@ -318,7 +318,7 @@ def test_a_server_that_is_killed_takes_its_notebooks_with_it_and_nothing_else(pr
     assert project.hidden() == [] and project.processes() == []
 
 
-# -- how a cell ends, and what a module does to others ---------------------------------------------
+# -- ends of cells, and broken modules -------------------------------------------------------------
 
 
 def test_an_empty_last_cell_is_no_early_end(project):
@@ -365,8 +365,8 @@ def test_magics_run_and_are_read(project):
     ]
     project.write("p/a", *cells)
     assert statuses(run_notebooks(project, ["p/a"], place=Here(1))) == {"p/a": "ok"}
-    found = [p for p in consistency.problems(project) if "p/a" in p]
-    assert found == [] and "demo/same" in results(project.output("p/a", "quick"))["claims"]
+    problems = [p for p in consistency.problems(project) if "p/a" in p]
+    assert problems == [] and "demo/same" in results(project.output("p/a", "quick"))["claims"]
 
 
 @pytest.mark.parametrize("fault", ["x = = 1", "raise SystemExit(3)"])
@@ -381,12 +381,12 @@ def test_a_broken_module_fails_the_notebooks_that_need_it_and_no_other(project, 
     done = subprocess.run(
         line, env=environment, cwd=tmp_path, capture_output=True, encoding="utf-8"
     )
-    said = done.stdout + done.stderr
-    assert done.returncode == 1 and "1 of 2 notebooks succeeded" in said, said
+    output = done.stdout + done.stderr
+    assert done.returncode == 1 and "1 of 2 notebooks succeeded" in output, output
     assert project.status("p/plain")["status"] == "ok"
-    told = project.status("p/needs")
-    assert told["status"] == "failed"
-    assert re.search("raj2017|SystemExit", str(told["failure"])), told["failure"]
+    status = project.status("p/needs")
+    assert status["status"] == "failed"
+    assert re.search("raj2017|SystemExit", str(status["failure"])), status["failure"]
 
 
 def test_a_server_that_ends_between_two_notebooks_is_started_again(project):

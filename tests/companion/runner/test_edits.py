@@ -47,11 +47,11 @@ def test_a_queued_notebook_runs_as_it_is_when_its_turn_comes(chaos, project):
 
 
 def test_a_queued_notebook_has_the_parameters_of_its_new_text(chaos, project):
-    given = {}
+    parameters = {}
 
     def meanwhile(description):
-        given[description["notebook"]] = description["parameters"]
-        if len(given) == 1:
+        parameters[description["notebook"]] = description["parameters"]
+        if len(parameters) == 1:
             for name in ("p/a", "p/b"):
                 text = project.source(name).read_text("utf-8")
                 project.source(name).write_text(
@@ -59,8 +59,8 @@ def test_a_queued_notebook_has_the_parameters_of_its_new_text(chaos, project):
                 )
 
     summary = _run(chaos, project, ("p/a", "p/b"), meanwhile)
-    first, second = given
-    assert given[first]["seed"] == 0 and given[second]["seed"] == 7
+    first, second = parameters
+    assert parameters[first]["seed"] == 0 and parameters[second]["seed"] == 7
     assert "text changed while it ran" in _failure(summary, first)
 
 
@@ -122,7 +122,8 @@ def test_a_reader_fails_if_what_it_reads_changes(chaos, project):
 
 SWAPS = {
     "code (_tool.py)": """
-                path = Path("_tool.py")
+        from pathlib import Path
+        path = Path("_tool.py")
         before = path.read_text()
         path.write_text("K = 5")
         import _tool
@@ -131,7 +132,8 @@ SWAPS = {
     """,
     "demo/order": """
         run.claim("demo/order", order="b > a", scores={"a": 1.0, "b": 2.0}, exact="demo")
-                path = Path("../claims.yml")
+        from pathlib import Path
+        path = Path("../claims.yml")
         path.write_text(path.read_text().replace("ten draws", "twenty draws"))
     """,
 }
@@ -179,9 +181,9 @@ def test_the_processes_of_a_runner_never_compute_with_an_earlier_library(project
         "VALUE = 5.0\n\n\ndef five():\n    return VALUE\n", "utf-8"
     )
     line = [sys.executable, script, project.root]
-    told = subprocess.run(
+    output = subprocess.run(
         line, capture_output=True, encoding="utf-8", env=os.environ, check=True
     ).stdout
-    assert told.splitlines() == ["ok ['x', '5.0']", "ok ['x', '7.0']"]
+    assert output.splitlines() == ["ok ['x', '5.0']", "ok ['x', '7.0']"]
     published = json.loads((project.published("p/five") / "results.json").read_text("utf-8"))
     assert published["notebook"] == "p/five"

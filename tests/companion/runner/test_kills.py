@@ -1,4 +1,4 @@
-"""Whatever is killed, nothing is lost, nothing goes on running, and a later run clears up.
+"""No kill loses results or leaves processes, and the next run removes its remains.
 
 `make chaos` runs the test that kills at random moments (marker `chaos`), ``INVARIANCE_KILLS`` of
 them; ``INVARIANCE_CHAOS_SEED`` is another sequence.
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from itertools import count
@@ -61,7 +62,7 @@ def _die_at(step: int) -> None:
 
 
 def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos):
-    """The next run restores a folder that was moved aside, and clears up."""
+    """The results have another name between two renames; the next run restores or replaces them."""
     chaos.resume()
     for step in count(1):
         chaos.rewrite("p/b")
@@ -73,8 +74,8 @@ def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos):
         code = _in_a_child(work)
         folder, truths = chaos.folder("p/b"), chaos.truths["p/b"][-2:]
         aside = folder.with_name(".b.previous")  # between two renames
-        found = folder if folder.exists() else aside
-        assert any(chaos.holds(found, truth) for truth in truths), step
+        results = folder if folder.exists() else aside
+        assert any(chaos.holds(results, truth) for truth in truths), step
         chaos.resume(("p/b",))
         chaos.assert_all_done()
         if code == 0:
@@ -83,16 +84,34 @@ def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos):
     assert step > 20
 
 
+def test_runners_that_replace_the_same_folder_do_not_disturb_each_other(tmp_path):
+    final = tmp_path / "final"
+
+    def replace(number: int) -> None:
+        for attempt in range(30):
+            fresh = tmp_path / f"{number}.{attempt}"
+            for name in "ab":
+                files.write_bytes(fresh / name, fresh.name.encode())
+            files.replace_folder(fresh, final)
+            files.repair_folder(final)
+
+    with ThreadPoolExecutor(4) as pool:
+        for future in [pool.submit(replace, number) for number in range(4)]:
+            future.result()
+    assert [path.name for path in tmp_path.iterdir()] == ["final"]
+    assert len({path.read_bytes() for path in final.iterdir()}) == 1
+
+
 def _end(folder: Path, status: str, message: str) -> None:
     outcome = {"status": status, "failure": None if status == "ok" else {"message": message}}
     files.write_json(folder / ".work" / "outcome.json", outcome)
 
 
 def _vanish(folder: Path) -> None:
-    """Though the notebook goes on, writes what is left of its outputs and ends well."""
-    kept = {name: (folder / name).read_bytes() for name in ("executed.ipynb", "results.json")}
+    """Remove the folder while the notebook goes on, writes its last outputs and succeeds."""
+    contents = {name: (folder / name).read_bytes() for name in ("executed.ipynb", "results.json")}
     shutil.rmtree(folder)
-    for name, content in kept.items():
+    for name, content in contents.items():
         files.write_bytes(folder / name, content.replace(b'"figures"', b'"drawn"'))
     _end(folder, "ok", "")
 
@@ -120,7 +139,7 @@ def _die_while_writing(folder: Path) -> int:
     ],
 )
 def test_what_befalls_a_folder_is_a_failure_and_takes_nothing(chaos, project, harm, said):
-    """What is enormous, or half a notebook, is not kept."""
+    """An enormous or truncated notebook is not kept."""
 
     class Harmed(Writer):
         def start(self, description, environment):
@@ -136,20 +155,20 @@ def test_what_befalls_a_folder_is_a_failure_and_takes_nothing(chaos, project, ha
     assert outcome.status == status["status"] == "failed" and problems == []
     assert said in outcome.failure["message"]
     assert chaos.holds(chaos.folder("p/b"), chaos.truths["p/b"][-2])
-    kept = chaos.folder("p/b") / "failed/executed.ipynb"
-    assert not kept.exists() or json.loads(kept.read_bytes())["cells"]
+    partial_notebook = chaos.folder("p/b") / "failed/executed.ipynb"
+    assert not partial_notebook.exists() or json.loads(partial_notebook.read_bytes())["cells"]
     chaos.resume()
     chaos.assert_all_done()
 
 
 def _processes(project, sleep: str) -> list[psutil.Process]:
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
             ours = process.environ().get(MARK, "").startswith(str(project.root))
             if (ours or sleep in process.cmdline()) and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def _by_role(runner: subprocess.Popen) -> dict[str, list[psutil.Process]]:
@@ -167,29 +186,29 @@ _APART: dict = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "encodin
 
 
 def test_a_runner_that_is_killed_takes_its_notebooks_along_and_the_next_sweeps_up(chaos, project):
-    """In a folder whose name the locale cannot read."""
-    moved = type(project)(project.root / os.fsdecode("pr\u00fcfung".encode()))
-    shutil.copytree(project.notebooks, moved.notebooks)
-    chaos.project = moved
+    """The folder's name cannot be read in the locale of the runner."""
+    renamed = type(project)(project.root / os.fsdecode("pr\u00fcfung".encode()))
+    shutil.copytree(project.notebooks, renamed.notebooks)
+    chaos.project = renamed
     for name in NAMES:
         chaos.rewrite(name)
-    line = [sys.executable, str(LIGHT), str(moved.root)]
+    line = [sys.executable, str(LIGHT), str(renamed.root)]
     bare = {"LC_ALL": "C", "PYTHONUTF8": "0", "LIGHT_SLEEP": "1000"}
-    environment = os.environ | bare | {"INVARIANCE_ROOT": str(moved.root)}
+    environment = os.environ | bare | {"INVARIANCE_ROOT": str(renamed.root)}
     runner = subprocess.Popen(line, env=environment, **_APART)
     end = time.monotonic() + 100
-    while not [*moved.build.rglob("walk.png")]:
+    while not [*renamed.build.rglob("walk.png")]:
         assert time.monotonic() < end and runner.poll() is None
         time.sleep(0.005)
     runner.kill()
     runner.communicate()
-    while moved.processes():
+    while renamed.processes():
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert len(moved.hidden()) == 1
+    assert len(renamed.hidden()) == 1
     done = subprocess.run(line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout.decode(errors="replace")
-    assert moved.processes() == []
+    assert renamed.processes() == []
     chaos.assert_all_done()
 
 
@@ -197,7 +216,7 @@ def test_a_runner_that_is_killed_takes_its_notebooks_along_and_the_next_sweeps_u
 def test_random_kills_lose_nothing(chaos, project):
     sleep = f"{random.SystemRandom().randrange(10**8, 10**9)}.5"
     environment = os.environ | {"LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
-    line, told = [sys.executable, str(LIGHT), str(project.root)], Counter()
+    line, kills = [sys.executable, str(LIGHT), str(project.root)], Counter()
 
     def start() -> subprocess.Popen:
         return subprocess.Popen(line, env=environment, **_APART)
@@ -219,7 +238,7 @@ def test_random_kills_lose_nothing(chaos, project):
         chaos.assert_all_done()
         return seconds
 
-    whole = complete()
+    run_seconds = complete()
     complete()
     for _ in range(KILLS):
         changed = chaos.random.choice([["p/a"], ["p/b"], ["p/a", "p/b"], ["p/b", "p/reader"]])
@@ -228,7 +247,7 @@ def test_random_kills_lose_nothing(chaos, project):
         runner = start()
         role = chaos.random.choice(["runner", "runner", "worker", "kernel", "all"])
         number = chaos.random.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-        time.sleep(chaos.random.uniform(0, 1.1 * whole))
+        time.sleep(chaos.random.uniform(0, 1.1 * run_seconds))
         while role != "runner" and runner.poll() is None:
             roles = _by_role(runner)
             victims = roles.get(role) or [*roles["kernel"], *roles["worker"]]
@@ -242,31 +261,31 @@ def test_random_kills_lose_nothing(chaos, project):
             with suppress(psutil.Error):
                 victim.send_signal(number)
         output = runner.communicate(timeout=300)[0]
-        told[role, signal.Signals(number).name] += 1
+        kills[role, signal.Signals(number).name] += 1
         if number == signal.SIGKILL and role in ("worker", "all"):
-            # what nobody is left to know of: the worker's orphans without a mark, and, if the
-            # runner is gone as well, the others until the next run
+            # nothing is left that could end the worker's orphans without a mark, nor, if the runner
+            # is gone as well, the others before the next run
             for process in _processes(project, sleep):
                 if role == "all" or MARK not in process.environ():
                     process.kill()
         alone()
         statuses = {name: read_status(chaos.folder(name), name) for name in NAMES}
-        what = (role, number, output, {n: s and s["status"] for n, (s, _) in statuses.items()})
+        context = (role, number, output, {n: s and s["status"] for n, (s, _) in statuses.items()})
         for name, (status, problems) in statuses.items():
             # the earlier success or the new one, whole
             truths = chaos.truths[name][-2 if name in changed else -1 :]
-            assert any(chaos.holds(chaos.folder(name), truth) for truth in truths), (name, what)
-            assert problems == [] and status["success"] is not None, (name, what)
+            assert any(chaos.holds(chaos.folder(name), truth) for truth in truths), (name, context)
+            assert problems == [] and status["success"] is not None, (name, context)
             if status["status"] == "ok":
                 continue
-            assert status["failure"]["message"], what
+            assert status["failure"]["message"], context
             if status["status"] == "interrupted":
-                assert role in ("runner", "all"), what
-            else:  # only what was killed itself, or killed with everything else before the runner
-                assert role != "runner", what
-                assert role != "all" or number == signal.SIGKILL, what
-                assert "kill" in str(status["failure"]) or "died" in str(status["failure"]), what
+                assert role in ("runner", "all"), context
+            else:  # only a notebook that was killed itself, or together with everything else
+                assert role != "runner", context
+                assert role != "all" or number == signal.SIGKILL, context
+                assert "kill" in str(status["failure"]) or "died" in str(status["failure"]), context
         if role == "runner" and number == signal.SIGKILL and runner.returncode != 0:
-            assert runner.returncode == -number, what
+            assert runner.returncode == -number, context
         complete()
-    print(f"{KILLS} kills, {dict(told)}")
+    print(f"{KILLS} kills, {dict(kills)}")

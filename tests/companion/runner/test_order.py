@@ -1,4 +1,4 @@
-"""A notebook runs after those whose results it reads, and alone if it says so."""
+"""A notebook runs after those whose results it reads, and alone if its header requests it."""
 
 import os
 import re
@@ -35,7 +35,7 @@ def results(description, **volatile):
 
 
 def script(slots: int, failing: tuple[str, ...] = (), kind: type[Writer] = Writer) -> Writer:
-    """A place where a notebook takes some glances, and every run measures something else."""
+    """A place in which a notebook takes some glances, and every run draws other numbers."""
 
     def write_draw(folder, description) -> None:
         write_json(folder / "executed.ipynb", {"nbformat": 4, "nbformat_minor": 5, "cells": []})
@@ -60,7 +60,7 @@ def publish(project, notebook: str, **volatile) -> None:
 
 
 def run(project, place, *names: str, **options) -> dict[str, str]:
-    """How each of these notebooks ends (default: all)."""
+    """Run these notebooks (default: all); return how each ends."""
     names = names or tuple(project.all_notebooks())
     return statuses(run_notebooks(project, names, place=place, **options))
 
@@ -88,9 +88,14 @@ def test_a_reader_waits_for_those_it_reads_and_for_no_other(project, slots):
 
 
 def test_the_longest_goes_first_with_what_earlier_runs_had_computed(project):
-    known = {"p/a_short": (9, 0), "p/b_long": (100, 0), "p/c_mostly_kept": (1, 200), "p/d_new": (),
-             "p/e_waited_for_others": (900, 0, 12.5)}  # fmt: skip
-    for name, seconds in known.items():
+    records = {
+        "p/a_short": (9, 0),
+        "p/b_long": (100, 0),
+        "p/c_mostly_kept": (1, 200),
+        "p/d_new": (),
+        "p/e_waited_for_others": (900, 0, 12.5),
+    }
+    for name, seconds in records.items():
         write(project, name)
         if seconds:
             spent = dict(zip(("wall_s", "cached_s", "cpu_s"), seconds, strict=False))
@@ -133,13 +138,13 @@ def test_what_is_alone_runs_beside_nothing_and_last_but_for_its_readers(project,
     for name in ("p/a_timed", "p/b_timed"):
         write(project, name, ALONE)
     write(project, "p/c_reader", header("p/a_timed"))
-    others = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
+    ordinary = [write(project, name) for name in ("p/d", "p/e", "p/f", "p/g")]
     place = script(slots)
     assert {*run(project, place, profile="full").values()} == {"ok"}
     for timed in ("p/a_timed", "p/b_timed"):
         start = place.events.index(("start", timed))
         assert place.events[start + 1] == ("end", timed)
-    assert sorted(place.started[:4]) == others
+    assert sorted(place.started[:4]) == ordinary
     assert place.started.index("p/a_timed") < place.started.index("p/c_reader")
 
 
@@ -159,18 +164,18 @@ def test_notebooks_together_take_no_more_memory_than_there_is(project):
     place.memory_mb = 3000
     assert {*run(project, place, profile="full").values()} == {"ok"}
     running: list[str] = []
-    most = 0
+    most_running = 0
     for what, name in place.events:
         running.append(name) if what == "start" else running.remove(name)
         taken = sum(needs[other] for other in running)
         assert taken <= place.memory_mb or len(running) == 1, running
-        most = max(most, len(running))
+        most_running = max(most_running, len(running))
     # the longest first, and beside it what there is room for
-    assert place.started[:3] == ["p/a", "p/d", "p/b"] and most == 2
+    assert place.started[:3] == ["p/a", "p/d", "p/b"] and most_running == 2
 
 
 def test_what_is_killed_beside_others_is_tried_once_more_alone(project, capfd):
-    """As when two notebooks together want more memory than there is."""
+    """The system kills a notebook if two together need more memory than there is."""
     for name in ("p/a_scarce", "p/b_beside", "p/c_third"):
         write(project, name)
 
@@ -227,7 +232,7 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
     assert resumed() == []
     published = project.published("p/a") / "results.json"
     write_json(published, {"claims": {}})
-    os.utime(published, (0, 0))  # whatever the clock says
+    os.utime(published, (0, 0))  # time stamps do not count
     assert resumed() == ["p/reader"]
     # the same again, written later
     write_json(published, {"claims": {}})
@@ -244,7 +249,7 @@ def test_resume_runs_a_reader_again_when_there_is_something_new_to_read(project)
         (header("p/wrong"), "in a circle: p/wrong reads p/wrong"),
         (header("p/good", "p/there"), "in a circle: p/wrong reads p/there reads p/wrong"),
         ("#   invariance:\n#     reads: p/good\n", r"expected 'reads: \[<paper>/<name>"),
-        ("#   invariance: p/good\n", r"says invariance: 'p/good'; expected 'reads"),
+        ("#   invariance: p/good\n", r"has invariance: 'p/good'; expected 'reads"),
         ("#   invariance:\n#     alone: often\n", r"'alone': 'often'\}; expected .*'alone: true'"),
         ("#   invariance:\n#     red: [p/good]\n", r"'red': \['p/good'\]\}; expected 'reads"),
     ],
@@ -265,11 +270,11 @@ def test_what_cannot_be_read_is_named_and_stops_nothing_else(project, wrong, mes
 def test_the_comparison_reads_what_it_compares():
     tasks = reads(REAL, "compare/which_one_when")
     source = REAL.source("compare/which_one_when").read_text("utf-8")
-    own = source.partition("TASKS = {")[2].partition("\n}")[0]
-    assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in own.strip().splitlines()]
+    table = source.partition("TASKS = {")[2].partition("\n}")[0]
+    assert tasks == [f"compare/{line.split(chr(34))[1]}" for line in table.strip().splitlines()]
 
 
-# -- what takes time or is in the way -----------------------------------------------------------
+# -- delays and conflicts -----------------------------------------------------------------------
 
 
 class Slow(Writer):
@@ -297,16 +302,16 @@ def test_two_runs_at_once_do_not_overwrite_each_other(project):
         if not inner:
             inner.update(dict.fromkeys(("other", "same", "choosing")))
             for kind, width in (("other", 2.0), ("same", 1.5)):
-                given = {"parameters": {"width": width}, "place": script(1)}
-                inner[kind] = run_notebooks(project, ["p/a", "p/b"], **given)
+                options_of_inner = {"parameters": {"width": width}, "place": script(1)}
+                inner[kind] = run_notebooks(project, ["p/a", "p/b"], **options_of_inner)
         return begin(description, environment)
 
     place.start = start
     outer = run_notebooks(project, ["p/a", "p/b"], place=place)
     assert statuses(outer) == statuses(inner["same"]) == dict.fromkeys(("p/a", "p/b"), "ok")
     assert statuses(inner["other"]) == dict.fromkeys(("p/a", "p/b"), "failed")
-    said = inner["other"].outcomes[0].failure["message"]
-    assert "another run of p/a is under way, with width=1.5" in said
+    message = inner["other"].outcomes[0].failure["message"]
+    assert "another run of p/a is under way, with width=1.5" in message
     assert project.status("p/a")["parameters"]["width"] == 1.5
     assert project.status("p/a")["status"] == "ok" and project.hidden() == []
     # nobody else runs any more

@@ -1,4 +1,4 @@
-"""What lies on disk is believed only if it is what a run would give."""
+"""A stored result is kept only if a run would give the same."""
 
 import json
 import os
@@ -27,20 +27,20 @@ def _garbage(content, dice):
 
 def _other_type(content, dice):
     """A JSON file in which one value is of another type; anything else becomes a list."""
-    wrong = dice.choice([[1], 1, None, "text", {}, 1e308, -1, [[]], {"status": [1]}])
+    value = dice.choice([[1], 1, None, "text", {}, 1e308, -1, [[]], {"status": [1]}])
     try:
-        whole = json.loads(content)
+        document = json.loads(content)
     except ValueError:
         return b"[1]"
-    node = whole
+    node = document
     while isinstance(node, dict) and node:
         key = dice.choice(sorted(node))
         below = node[key]
         if not isinstance(below, dict) or not below or dice.random() < 0.4:
-            node[key] = wrong
-            return json.dumps(whole).encode()
+            node[key] = value
+            return json.dumps(document).encode()
         node = below
-    return json.dumps(wrong).encode()
+    return json.dumps(value).encode()
 
 
 CORRUPT = {
@@ -55,21 +55,23 @@ CORRUPT = {
 
 def _harm(chaos, path: Path) -> str:
     """Corrupt one file in one of many ways."""
-    others = [other for name in NAMES if (other := chaos.folder(name) / path.name) != path]
-    how = chaos.random.choice([*CORRUPT, "another type", "deleted", "another's", "a folder"])
+    same_file_elsewhere = [
+        other for name in NAMES if (other := chaos.folder(name) / path.name) != path
+    ]
+    harm = chaos.random.choice([*CORRUPT, "another type", "deleted", "another's", "a folder"])
     content = path.read_bytes() or b"{}"
-    if how in CORRUPT:
-        path.write_bytes(CORRUPT[how](content, chaos.random))
-    elif how == "another's":
-        path.write_bytes(chaos.random.choice(others).read_bytes())
+    if harm in CORRUPT:
+        path.write_bytes(CORRUPT[harm](content, chaos.random))
+    elif harm == "another's":
+        path.write_bytes(chaos.random.choice(same_file_elsewhere).read_bytes())
     else:
         path.unlink()
-        path.mkdir() if how == "a folder" else None
-    return how
+        path.mkdir() if harm == "a folder" else None
+    return harm
 
 
 def test_corrupted_files_are_never_believed(chaos, project):
-    done, kept = Counter(), 0
+    done, n_harmless = Counter(), 0
     assert sorted(chaos.resume()) == sorted(NAMES)
     assert chaos.resume() == []
     chaos.assert_all_done()
@@ -78,11 +80,11 @@ def test_corrupted_files_are_never_believed(chaos, project):
         folders = [chaos.folder(name), chaos.folder(name), project.published(name)]
         files = sorted(path for path in chaos.random.choice(folders).iterdir() if path.is_file())
         path = chaos.random.choice(files)
-        how = _harm(chaos, path)
-        done[how] += 1
+        harm = _harm(chaos, path)
+        done[harm] += 1
         if chaos.random.random() < 0.2:
             chaos.rewrite(name)
-        for other in NAMES:  # whatever a clock says
+        for other in NAMES:  # time stamps do not count
             moment = chaos.random.choice([0, 1, 2**31, 2**32])
             if (chaos.folder(other) / "results.json").is_file():
                 os.utime(chaos.folder(other) / "results.json", (moment, moment))
@@ -92,20 +94,20 @@ def test_corrupted_files_are_never_believed(chaos, project):
                 assert all(isinstance(sentence, str) for sentence in problem)
         assert all(isinstance(sentence, str) for sentence in consistency.problems(project))
         result = CliRunner().invoke(main, [chaos.random.choice(["list", "check", "scoreboard"])])
-        assert isinstance(result.exception, SystemExit | None), (how, path, result.exception)
+        assert isinstance(result.exception, SystemExit | None), (harm, path, result.exception)
         started = chaos.resume()
         assert set(started) <= ({name} if name != "p/a" else {"p/a", "p/reader"})
-        kept += started == []
+        n_harmless += started == []
         # a published number that was changed for another is a result from elsewhere
-        sound = how == "another type" and path.name == "results.json" and started == []
+        sound = harm == "another type" and path.name == "results.json" and started == []
         try:
             chaos.assert_all_done(path if sound else None)
         except AssertionError as error:
-            raise AssertionError(f"{how} of {path}, then started {started}") from error
+            raise AssertionError(f"{harm} of {path}, then started {started}") from error
         assert chaos.resume() == []
         if sound:
             write_bytes(path, chaos.truths[name][-1][path.name])
-    print(f"{CORRUPTIONS} corruptions, {dict(done)}; {kept} touched nothing that matters")
+    print(f"{CORRUPTIONS} corruptions, {dict(done)}; {n_harmless} touched nothing that matters")
 
 
 @pytest.mark.parametrize(
@@ -128,8 +130,8 @@ def test_a_bad_source_is_its_own_failure(chaos, project, content, message):
     summary = run_notebooks(project, NAMES, profile="full", place=Writer(chaos.write))
     failed = {o.notebook: o for o in summary.outcomes if o.status != "ok"}
     assert set(failed) == {"p/b"} and len(summary.outcomes) == 3
-    told = failed["p/b"].failure["message"]
-    assert any(part in told for part in message.split("|")) and len(told) < 500
+    reported = failed["p/b"].failure["message"]
+    assert any(part in reported for part in message.split("|")) and len(reported) < 500
     assert any("p/b" in problem for problem in consistency.problems(project))
     result = CliRunner().invoke(main, ["list"])
     assert result.exit_code == 0 and "p/a" in result.output
@@ -144,7 +146,7 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
 
     assert again() == "" and again() == ""
     chaos.rewrite("p/b")
-    assert "p/b" in (told := again()) and "text has changed" in told and "p/a" not in told
+    assert "p/b" in (output := again()) and "text has changed" in output and "p/a" not in output
     (project.notebooks / "p/_helper.py").write_text("x = 1", "utf-8")
     assert "code (_helper.py) has changed" in again()
     (chaos.folder("p/b") / "walk.png").unlink()
@@ -159,8 +161,8 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     monkeypatch.undo()
     again()
     chaos.rewrite("p/a")
-    told = again()
-    assert "it reads p/a, which runs again" in told
+    output = again()
+    assert "it reads p/a, which runs again" in output
     table = project.published("p/a") / "numbers.csv"
     table.write_text("x\n3\n", "utf-8")
     again()
@@ -185,8 +187,8 @@ def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatc
     stat = data.stat()
     data.write_bytes(b"1 2 4")
     os.utime(data, ns=(stat.st_atime_ns, stat.st_mtime_ns))
-    assert "p/b" in (told := again()) and "the data file own/points.bin has changed" in told
+    assert "p/b" in (output := again()) and "the data file own/points.bin has changed" in output
     data.write_bytes(b"1 2 3")
     assert again() == ""
-    data.unlink()  # what is not here has not changed
+    data.unlink()  # an absent file has not changed
     assert again() == ""

@@ -73,14 +73,14 @@ for name in names:
 
 
 class Page(HTMLParser):
-    """Ids, links and text of a page, its scripts, and what a hostile notebook would put there."""
+    """Ids, links, text and scripts of a page, and any traces of a hostile notebook."""
 
     def __init__(self, path: Path):
         super().__init__()
         self.ids: set[str] = {"top"}
         self.links: list[str] = []
         self.words: list[str] = []
-        self.scripts: list[str] = []  # sources, and what stands between the tags
+        self.scripts: list[str] = []  # addresses, and code between the tags
         self.bad: list[str] = []
         self.feed(path.read_text("utf-8"))
         self.text = " ".join("".join(self.words).split())
@@ -172,7 +172,7 @@ def make_project(root: Path) -> Paths:
     paths.notebooks.mkdir(parents=True)
     claims = read_yaml(LEDGER, AS_PRINTED)
     for entry in claims["claims"]:
-        entry.setdefault("protocol", "ten draws")  # of some, the project has registered none yet
+        entry.setdefault("protocol", "ten draws")  # some have no registered protocol yet
     paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper), "utf-8")
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
     about = read_yaml(ROOT / "notebooks/papers.yml")
@@ -242,7 +242,7 @@ def browser(chromium):
 
 
 def open_page(browser, **options):
-    """A page, and the list of what it complains of, asks for or pops up."""
+    """Open a page; return it and the list of its errors, requests and dialogs."""
     context = browser.new_context(reduced_motion="reduce", **options)
     page = context.new_page()
     complaints: list[str] = []
@@ -256,7 +256,7 @@ def open_page(browser, **options):
 
 @pytest.fixture(scope="module")
 def page(browser):
-    """One page for the tests that only read: none of them may complain."""
+    """One page for all tests that only read; it must end without errors."""
     made, complaints = open_page(browser)
     yield made
     made.context.close()
@@ -265,20 +265,22 @@ def page(browser):
 
 @pytest.fixture(scope="session")
 def small(made_once) -> SimpleNamespace:
-    """The small project beside damaged and hostile notebooks: its site, problems, what they say."""
+    """The site of the small project with damaged and hostile notebooks, and its problems."""
 
     def make(folder: Path) -> None:
         from .hostile import attack, spoil
 
         paths = make_project(folder / "project")
-        says = spoil(paths)
+        complaints = spoil(paths)
         attack(paths)
         _, problems = build_site(paths, folder / "site", profile="quick")
-        (folder / "said.json").write_text(json.dumps({"problems": problems, "says": says}), "utf-8")
+        (folder / "said.json").write_text(
+            json.dumps({"problems": problems, "says": complaints}), "utf-8"
+        )
 
     folder = made_once("small", make)
-    said = json.loads((folder / "said.json").read_text("utf-8"))
-    return SimpleNamespace(site=folder / "site", **said)
+    noted = json.loads((folder / "said.json").read_text("utf-8"))
+    return SimpleNamespace(site=folder / "site", **noted)
 
 
 @pytest.fixture(scope="session")

@@ -28,7 +28,7 @@ HUGE = b"\x89PNG\r\n\x1a\n" + b"".join([
 ])  # fmt: skip
 
 
-#: What the page of a damaged notebook must say, and the files that are damaged.
+#: The text that the page of a damaged notebook must contain, and the damaged files.
 DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
     "truncated": ("damaged", {"executed.ipynb": executed(code_cell("x = 1"))[:60]}),
     "cells": ("cells[0] must be object", {"executed.ipynb": executed("no cell", 3)}),
@@ -47,7 +47,7 @@ DAMAGE: dict[str, tuple[str, dict[str, str | bytes]]] = {
         "message": f"RuntimeError: {EVIL}", "cell_source": EVIL}})}),
 }  # fmt: skip
 
-#: Texts that Jupytext cannot read, and what their pages must say.
+#: Texts that Jupytext cannot read, and the words that their pages must contain.
 UNREADABLE = {
     "tagtext": ('# %% [markdown]\n# # A\n\n# %% tags="x"\n1\n', """line 4, '# %% tags="x"'"""),
     "tagnumber": ("# %% tags=3\n1\n", "line 1, '# %% tags=3'"),
@@ -67,7 +67,7 @@ ODD = {
 
 
 def spoil(paths: Paths) -> dict[str, str]:
-    """A notebook for each sort of damage; what its page must say."""
+    """Write a notebook for each kind of damage; return the text that its page must contain."""
     claims = {"claims": [1], "noverdict": {"raj2017/fig1": [1]}}
     for name, (_, files) in DAMAGE.items():
         source, folder = paths.source(f"raj2017/{name}"), paths.output(f"raj2017/{name}", "quick")

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 PAGES = ("about", "mroueh2015/xperm", "soleymani2025/attack", "soleymani2025/evil",
          "raj2017/failed")  # fmt: skip
 
-#: How far the page reaches, how far it may, how tall it is, and what is cut.
+#: Width of the page, width of the window, height of the page, and elements that are cut.
 CUT = """() => {
   const free = 'pre, .scroll, .pst-scrollable-table-container, mjx-container, details, svg';
   const most = document.documentElement.clientWidth + 1;
@@ -36,15 +36,15 @@ BROKEN = """() => [document.querySelectorAll('mjx-merror, [data-mjx-error]').len
 
 
 def wrong_with(page, name: str, tallest: int = 10**6) -> list[str]:
-    """What is cut, red, missing or too tall on the page that is open."""
+    """Return the faults of the open page: cut elements, red formulas, missing pictures."""
     page.evaluate("() => window.MathJax?.startup?.promise")
     across, width, height, cut = page.evaluate(CUT)
-    wrong = [f"{name} has {height} pixels"] * (height > tallest)
-    wrong += [f"{name} scrolls sideways at {width} pixels"] * (across > width)
-    wrong += [f"{name} at {width} pixels is cut: {element}" for element in cut]
+    faults = [f"{name} has {height} pixels"] * (height > tallest)
+    faults += [f"{name} scrolls sideways at {width} pixels"] * (across > width)
+    faults += [f"{name} at {width} pixels is cut: {element}" for element in cut]
     formulas, pictures = page.evaluate(BROKEN)
-    wrong += [f"{name} has a formula in red"] * bool(formulas)
-    return wrong + [f"{name} has a picture that does not show"] * bool(pictures)
+    faults += [f"{name} has a formula in red"] * bool(formulas)
+    return faults + [f"{name} has a picture that does not show"] * bool(pictures)
 
 
 def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, small):
@@ -54,9 +54,9 @@ def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, small):
         for width, height, scheme in (375, 800, "dark"), (1280, 900, "light"), (640, 800, "dark"):
             page.set_viewport_size({"width": width, "height": height})
             page.emulate_media(color_scheme=scheme)
-            found = wrong_with(page, name)
+            faults = wrong_with(page, name)
             hostile = "soleymani2025" in name  # its \href is a command that is not there
-            assert [w for w in found if not (hostile and "in red" in w)] == []
+            assert [w for w in faults if not (hostile and "in red" in w)] == []
         page.wait_for_function("() => document.documentElement.dataset.theme == 'dark'")
         assert page.locator("mjx-container a[href]").count() == 0
     assert complaints == []
@@ -70,21 +70,21 @@ def test_the_orbit_moves_unless_asked_not_to(browser, page, small):
     assert page.locator(slider).input_value() == "0"
     page.locator("figure.widget button").click()  # a reader who asks for it gets it
     page.wait_for_function(f"() => document.querySelector('{slider}').value > 0")
-    other = browser.new_context(reduced_motion="no-preference").new_page()
-    other.goto((small.site / "index.html").as_uri())
-    other.wait_for_function(f"() => document.querySelector('{slider}').value > 1")
-    other.context.close()
+    moving = browser.new_context(reduced_motion="no-preference").new_page()
+    moving.goto((small.site / "index.html").as_uri())
+    moving.wait_for_function(f"() => document.querySelector('{slider}').value > 1")
+    moving.context.close()
 
 
 def test_sliders_move_the_pictures(browser, page, small):
     for paper in ("mroueh2015", "raj2017", "liu2022", "soleymani2025"):
         page.goto((small.site / f"papers/{paper}.html").as_uri())
         svg, slider = page.locator("figure.widget svg"), page.locator("figure.widget input")
-        before, said = svg.inner_html(), page.locator("figure.widget output").inner_text()
+        before, label = svg.inner_html(), page.locator("figure.widget output").inner_text()
         slider.focus()
         page.keyboard.press("ArrowRight")
         assert svg.inner_html() != before
-        assert page.locator("figure.widget output").inner_text() != said
+        assert page.locator("figure.widget output").inner_text() != label
     plain, _ = open_page(browser, java_script_enabled=False)
     plain.goto((small.site / "papers/liu2022.html").as_uri())
     assert plain.locator("figure.widget svg").is_visible()
@@ -114,8 +114,8 @@ def test_claims_are_filtered_by_what_they_are_and_by_words(page, small):
 
 def test_a_word_of_the_glossary_is_explained(page, small):
     page.goto((small.site / "claims/index.html").as_uri())
-    word = page.locator("abbr[data-says]").first
-    assert "the paper's number" in word.get_attribute("data-says")  # margin
+    word = page.locator("abbr[data-meaning]").first
+    assert "the paper's number" in word.get_attribute("data-meaning")  # margin
     word.hover()
     shown = "e => getComputedStyle(e, '::after').content"
     assert "the paper's number" in word.evaluate(shown)

@@ -1,4 +1,4 @@
-"""The project's pictures to move: each shows what it says, with and without a script."""
+"""The project's moving pictures: each fits its description, with and without a script."""
 
 import json
 import re
@@ -19,10 +19,10 @@ NAMES = [ABOUT["idea"], *(paper["idea"] for paper in ABOUT["papers"].values())]
 @pytest.mark.parametrize("name", NAMES)
 def test_they_stand_still_without_script_and_are_small(name):
     idea = IDEAS[name]()
-    svg, told = idea.moving()
-    read = json.loads(told)
-    assert ElementTree.fromstring(svg) is not None and len(svg) + len(told) < 60_000
-    assert read["says"] == idea.positions and re.findall(r'data-move="(\d+)"', svg) == [
+    svg, data = idea.moving()
+    read = json.loads(data)
+    assert ElementTree.fromstring(svg) is not None and len(svg) + len(data) < 60_000
+    assert read["labels"] == idea.positions and re.findall(r'data-move="(\d+)"', svg) == [
         str(i) for i in range(len(read["moves"]))
     ]
     assert all(len(v) == len(idea.positions) for m in read["moves"] for v in m.values())
@@ -42,12 +42,12 @@ def test_the_front_picture_is_what_it_says():
 def test_the_projection_is_the_average_over_the_rotations():
     idea = IDEAS["projection"]()
     for k in (1, 2, 3, 4, 5, 6):
-        whole, kept = (
+        signal, projection = (
             np.array([float(p.split(",")[1]) for p in line.get("points").split()])
             for line in idea.picture(k - 1).findall("polyline")
         )
-        average = np.mean([np.roll(whole, g * len(whole) // k) for g in range(k)], axis=0)
-        np.testing.assert_allclose(kept, average, atol=0.11)  # drawn to a tenth of a unit
+        average = np.mean([np.roll(signal, g * len(signal) // k) for g in range(k)], axis=0)
+        np.testing.assert_allclose(projection, average, atol=0.11)  # drawn to a tenth of a unit
 
 
 def test_the_best_fit_is_the_top_of_the_curve():

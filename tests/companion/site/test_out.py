@@ -1,4 +1,4 @@
-"""What lies where the site is to go: only our own folder is ever replaced."""
+"""The output folder of the site: only an earlier site is ever replaced."""
 
 import json
 from pathlib import Path
@@ -25,22 +25,22 @@ def _site(folder: Path) -> Path:
 
 
 def test_what_is_not_ours_is_refused_and_stays(project, tmp_path):
-    here = tmp_path / "here"
-    real = _site(here / "site")
+    folder = tmp_path / "here"
+    real = _site(folder / "site")
     for name in ("thesis/index.html", "thesis/chapters/one.tex", "thesis/.git/HEAD", "file"):
-        (here / name).parent.mkdir(parents=True, exist_ok=True)
-        (here / name).write_text("years of work", "utf-8")
-    (here / "other").mkdir()
-    (here / "other" / MARKER).symlink_to(real / MARKER)
-    (here / "link").symlink_to(real, target_is_directory=True)
-    (here / "nowhere").symlink_to(here / "missing")
-    before = _tree(here)
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("years of work", "utf-8")
+    (folder / "other").mkdir()
+    (folder / "other" / MARKER).symlink_to(real / MARKER)
+    (folder / "link").symlink_to(real, target_is_directory=True)
+    (folder / "nowhere").symlink_to(folder / "missing")
+    before = _tree(folder)
     for name, fault in {"thesis": "was not made by this command", "file": "is a file",
                         "link": "is a link", "nowhere": "is a link",
                         "other": "not made by this command"}.items():  # fmt: skip
         with pytest.raises(SiteError, match=fault):
-            build_site(project, here / name)
-    assert _tree(here) == before
+            build_site(project, folder / name)
+    assert _tree(folder) == before
 
 
 def test_what_was_put_into_an_earlier_site_stays(tmp_path):
@@ -73,23 +73,29 @@ def test_a_free_an_empty_and_our_own_folder_are_taken(tmp_path):
         refuse_foreign(out)
 
 
-def _sphinx(out: Path, more: str = "", fails: bool = False):
-    """In place of Sphinx: one page, what a user puts into `out` meanwhile, perhaps an error."""
+def _sphinx(out: Path, added: str = "", fails: bool = False) -> type:
+    """Return a stand-in for Sphinx: it writes one page, and then fails, or a user adds a file."""
 
-    def write(book, source, draft):
-        draft.mkdir()
-        (draft / "index.html").write_text("new", "utf-8")
-        if more:
-            (out / more).write_text("mine", "utf-8")
-        return 1 / 0 if fails else []
+    class Sphinx:
+        def __init__(self, outdir: Path, **_) -> None:
+            self.outdir = outdir
 
-    return write
+        def build(self, force_all: bool) -> None:
+            self.outdir.mkdir()
+            (self.outdir / "index.html").write_text("new", "utf-8")
+            if added:
+                (out / added).write_text("mine", "utf-8")
+            if fails:
+                raise ZeroDivisionError
+
+    return Sphinx
 
 
 def test_an_earlier_site_is_replaced_as_a_whole_or_stays_with_what_came(
     project, tmp_path, monkeypatch
 ):
-    out, sphinx = _site(tmp_path / "site"), "invariance.companion.site.build._sphinx"
+    out = _site(tmp_path / "site")
+    sphinx = "sphinx.application.Sphinx"
     monkeypatch.setattr(sphinx, _sphinx(out, fails=True))
     with pytest.raises(ZeroDivisionError):
         build_site(project, out)

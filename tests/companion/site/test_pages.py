@@ -1,4 +1,4 @@
-"""What the pages say, and that from any claim all else is one click away."""
+"""The text of the pages, and their links from and to the claims."""
 
 import html
 import json
@@ -27,10 +27,10 @@ from .hostile import ODD, UNREADABLE
 
 
 def test_nothing_is_wrong_with_a_good_project(small, pages):
-    # the findings need results that this small project has not; damaged notebooks say so
+    # this small project lacks the results of the findings; damaged notebooks report it
     bad = (*small.says, "soleymani2025/", "guides/minus")
-    found = [p for p in small.problems if "is left out" not in p and not p.startswith(bad)]
-    assert found == []
+    problems = [p for p in small.problems if "is left out" not in p and not p.startswith(bad)]
+    assert problems == []
     assert dead_links({small.site / name: page for name, page in pages.items()}, small.site) == []
 
 
@@ -46,12 +46,12 @@ def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp
     links += " [d](CHANGELOG.md) [e](CONTRIBUTING.md)"
     (project.root / "CHANGELOG.md").write_text(f"# Changes\n{links}", "utf-8")
     made = book.Book(collect(project), project, tmp_path)
-    texts = dict(made.texts())
+    texts = dict(made.sphinx_pages())
     assert "[a](/guides/own_data.ipynb)" in texts["changelog.md"]
     assert "[b](https://github.com/some/one/blob/HEAD/Makefile)" in texts["changelog.md"]
     assert "[c](https://some.one/x) [d](/changelog.md) [e](https" in texts["changelog.md"]
     made.about["repository"] = ""
-    assert " b [c]" in dict(made.texts())["changelog.md"]
+    assert " b [c]" in dict(made.sphinx_pages())["changelog.md"]
 
 
 def test_a_claim_s_page_has_its_protocol_and_its_verdict(pages):
@@ -78,11 +78,13 @@ def test_published_results_stand_first_and_are_labelled(small, pages):
     page = (small.site / "mroueh2015/xperm.html").read_text("utf-8")
     assert page.index("published, full scale") < page.index("The same, quick run on this machine")
     text = pages["mroueh2015/xperm.html"].text
-    assert "Printed by a quick run; figures and tables are of the full run 100%" in text
+    assert "Printed by a quick run; the figures and tables are from the full run 100%" in text
     assert "10%\r" not in text and "way" in text
     assert text.count("Accuracy against") >= 1
     only = pages["liu2022/few_samples.html"].text
-    assert "published, full scale 91.5 % are right 97.3 % are right" in only  # as the run said
+    assert (
+        "published, full scale 91.5 % are right 97.3 % are right" in only
+    )  # as printed by the run
     assert "quick run" not in only
 
 
@@ -98,7 +100,7 @@ def test_front_page(small, pages):
 def test_same_results_give_the_same_pages(project, tmp_path):
     shutil.copytree(project.root, tmp_path / "two")
     first, second = (
-        [*made.texts(), *made.whole(), made.parts]
+        [*made.sphinx_pages(), *made.plain_pages(), made.parts]
         for paths in (project, Paths(tmp_path / "two"))
         for made in [book.Book(collect(paths, "quick"), paths, tmp_path / "pictures")]
     )
@@ -126,12 +128,14 @@ def test_a_quick_result_on_a_stand_in_is_no_verdict(project):
 def test_results_stand_where_the_text_names_them(project):
     notebook = collect(project).notebooks["mroueh2015/xperm"]
     page = page_of(notebook)
-    found = [[(o.kind, o.value) for o in outputs] for outputs in page.outputs]
-    assert [("figure", "accuracy"), ("table", "scores")] in found
-    claims = next(outputs for outputs in found if ("claim", "mroueh2015/fig1-rls-order") in outputs)
+    placed = [[(o.kind, o.value) for o in outputs] for outputs in page.outputs]
+    assert [("figure", "accuracy"), ("table", "scores")] in placed
+    claims = next(
+        outputs for outputs in placed if ("claim", "mroueh2015/fig1-rls-order") in outputs
+    )
     # an f-string stands for every claim that fits it
     assert ("claim", "mroueh2015/theorem1-psd") in claims
-    assert found[-1] == [("claim", "mroueh2015/fig2-10-per-class")]  # named nowhere: at the end
+    assert placed[-1] == [("claim", "mroueh2015/fig2-10-per-class")]  # named nowhere: at the end
 
 
 def test_the_answer_is_the_figure_of_the_paper():
@@ -147,8 +151,8 @@ def test_a_claim_stands_beside_the_figure_that_its_notebook_shows_above_it():
     outputs = [[("claim", "a")], [("figure", "f")], [("claim", "b"), ("figure", "g")]]
     made = [cells.Cell("", outputs=[cells.Output(*o) for o in some]) for some in outputs]
     page = cells.Page("", made, [cells.Output("claim", "c")])
-    assert [page.beside(name) for name in "abc"] == ["f", "f", "g"]
-    assert cells.Page("", [], []).beside("a") == ""
+    assert [page.figure_beside(name) for name in "abc"] == ["f", "f", "g"]
+    assert cells.Page("", [], []).figure_beside("a") == ""
 
 
 def test_cells_are_those_that_jupytext_reads():
@@ -164,7 +168,7 @@ def test_cells_are_those_that_jupytext_reads():
 
 
 def shown_of(*written: dict) -> str:
-    """What the page shows of a notebook's cells."""
+    """Return the notebook file of a page with these cells."""
     content = {"cells": written, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     return as_notebook(page_of(Notebook("p/a", executed=content)).cells)
 
@@ -222,15 +226,15 @@ def test_uses_reads_names_and_modules():
     reference = Reference(modules)
     source = NOTEBOOK + "\nfrom invariance.features.cdf import GroupCDF as G\n"
     source += "from invariance.theory import mroueh2015\nmroueh2015.theorem1_sandwich(3)\n"
-    found = reference.uses(source)
-    assert "invariance.features.GroupCDF" in found and len(found) == len(set(found))
-    assert "invariance.theory.mroueh2015.theorem1_sandwich" in found
+    names = reference.uses(source)
+    assert "invariance.features.GroupCDF" in names and len(names) == len(set(names))
+    assert "invariance.theory.mroueh2015.theorem1_sandwich" in names
     assert reference.uses("import (") == () == reference.uses("x = " + "-" * 20_000 + "1")
 
 
 def test_prose_is_its_few_kinds_of_markup_alone():
-    said = "a **b** `c<d` $x<y|z$ [e](https://f.g) [h](javascript:i) <script> 3 | 4"
-    assert prose(said) == (
+    text = "a **b** `c<d` $x<y|z$ [e](https://f.g) [h](javascript:i) <script> 3 | 4"
+    assert prose(text) == (
         'a <strong>b</strong> <code>c&lt;d</code> <span class="math inline">\\(x&lt;y|z\\)</span> '
         '<a href="https://f.g">e</a> [h](javascript:i) &lt;script&gt; 3 | 4'
     )
@@ -238,7 +242,7 @@ def test_prose_is_its_few_kinds_of_markup_alone():
 
 def test_the_report_has_every_paper_its_claims_and_its_failures(project, tmp_path):
     material = collect(project)
-    text = book.Book(material, project, tmp_path / "pictures").write("report.html", "report")
+    text = book.Book(material, project, tmp_path / "pictures").render("report.html", "report")
     assert all(paper.title in text for paper in material.papers) and "too few" in text
     assert text.count("<tr><td>") >= len(material.rows)
 
@@ -254,17 +258,17 @@ def published() -> Material:
     return collect(Paths(ROOT))
 
 
-def test_findings_follow_from_published_results(published, tmp_path):
-    made = book.Book(published, Paths(ROOT), tmp_path)._jinja.globals["findings"]
-    said = {finding["title"]: " ".join(finding["said"].split()) for finding in made}
-    assert list(said) == [finding["title"] for finding in published.about["findings"]]
+def test_findings_follow_from_published_results(published):
+    findings = list(book.findings_of(published))
+    texts = {finding["title"]: " ".join(finding["text"].split()) for finding in findings}
+    assert list(texts) == [finding["title"] for finding in published.about["findings"]]
     results = published.row("soleymani2025/exact-invariance").result["recorded"]
-    assert f"{results['largest']:.0e}" in said["Exactness for free"]
+    assert f"{results['largest']:.0e}" in texts["Exactness for free"]
     fallen = sum(r.verdict in FAILED for r in published.rows)
     counted = sum(r.verdict in VERDICTS for r in published.rows)
     first = f"{fallen} of {counted} claims are not reproduced."
-    assert said["Where the papers fall short"].startswith(first)
-    for finding in made:
+    assert texts["Where the papers fall short"].startswith(first)
+    for finding in findings:
         assert finding["chart"]["rows"] and not re.search(r"\d", finding["title"])
 
 
@@ -291,9 +295,8 @@ def test_a_finding_that_results_no_longer_bear_out_is_left_out(published):
             at = names.index(column)
             rows = [(*row[:at], value, *row[at + 1 :]) for row in rows]
             tables[name] = tables[name]._replace(rows=[names, *rows])
-        shown = SimpleNamespace(material=material, about=material.about)
-        said = [finding["title"] for finding in book.Book._findings(shown)]
-        assert said == [other for other in BREAKS if other != title]
+        titles = [finding["title"] for finding in book.findings_of(material)]
+        assert titles == [other for other in BREAKS if other != title]
         (problem,) = material.all_problems()
         assert f"the finding {title!r} is left out" in problem
 
@@ -340,7 +343,7 @@ def test_every_published_result_has_one_place(published):
         expected = [("figure", n) for n in outcome.figures] + [("table", n) for n in outcome.tables]
         expected += [("claim", n) for n in outcome.claims] + [("says", n) for n in outcome.says]
         assert sorted(placed) == sorted(expected), notebook.name
-        # what a rewritten notebook no longer makes stands at its end until it has run again
+        # results that a changed notebook makes no more are at the end until the next run
         source = notebook.source.replace('tags=["settings"]', "")
         assert [o.value for o in outputs[-1] if f'"{o.value}"' in source] == [], notebook.name
 
@@ -355,15 +358,17 @@ def test_binder_opens_notebooks_as_make_lab_does():
 
 def test_of_what_was_printed_warnings_are_shown_once_without_their_place_and_no_progress():
     def printed(*text: str):
-        return cells._printed({"output_type": "stream", "name": "stderr", "text": [*text]}, set())
+        return cells.printed_output(
+            {"output_type": "stream", "name": "stderr", "text": [*text]}, set()
+        )
 
     raised = "".join(
         f"/home/someone/lib/python/some.py:{line}: UserWarning: few points\n  kernel(X)\n"
         for line in (3, 30)
     )
-    other = "/tmp/kernel_7/2.py:1: IndefiniteWarning: 2 of 9 eigenvalues\nare negative\n"
-    once = "UserWarning: few points\nIndefiniteWarning: 2 of 9 eigenvalues\nare negative"
-    assert printed(raised, other)["text"].strip() == once
+    indefinite = "/tmp/kernel_7/2.py:1: IndefiniteWarning: 2 of 9 eigenvalues\nare negative\n"
+    expected = "UserWarning: few points\nIndefiniteWarning: 2 of 9 eigenvalues\nare negative"
+    assert printed(raised, indefinite)["text"].strip() == expected
     assert printed("\n") is None and printed("\rfits:  50%|#####     | 5/10") is None
 
 
@@ -377,8 +382,8 @@ def test_each_problem_stands_on_its_own_page_and_in_the_list(small):
         assert complaint in html.unescape(page), name
         assert f"{name}: " in about, name
         if name != "raj2017/failed":  # a notebook that failed is no fault of the site
-            found = [p for p in small.problems if p.startswith(f"{name}: ") and complaint in p]
-            assert found, name
+            listed = [p for p in small.problems if p.startswith(f"{name}: ") and complaint in p]
+            assert listed, name
     for name in ("liu2022/few_samples", "soleymani2025/attack", "soleymani2025/evil"):
         assert (small.site / f"{name}.html").is_file(), name
     # a byte order mark is read over, and is no problem

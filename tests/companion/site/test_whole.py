@@ -1,4 +1,4 @@
-"""The site of this project's published results: what a reader of a fresh clone sees.
+"""The site of this project's published results, as a reader of a fresh clone sees it.
 
 Building it takes half a minute. `INVARIANCE_SITE` may name a folder that ``make site`` has just
 written.
@@ -48,7 +48,7 @@ def test_it_is_small_and_no_link_is_dead(site, pages):
     for path in pages:
         text = path.read_text("utf-8")
         assert "example.org" not in text and "bool(x) -&gt; bool" not in text, path
-        if 'class="math' in text:  # also where all formulas stand on lines of their own
+        if 'class="math' in text:  # even if all formulas are on lines of their own
             assert "mathjax/startup.js" in text, path
 
 
@@ -87,9 +87,9 @@ def test_every_public_name_leads_to_its_source_and_the_notebooks_that_use_it(sit
     for module, names in public.modules.items():
         for name in names:
             page, _, place = public.address(f"{module}.{name}").partition("#")
-            found = pages[site / page]
-            assert f"{module}.{name}" in found.ids and (not place or place in found.ids)
-            leads = [target(site / page, a) for a in found.links if "/code/" in a]
+            target_page = pages[site / page]
+            assert f"{module}.{name}" in target_page.ids and (not place or place in target_page.ids)
+            leads = [target(site / page, a) for a in target_page.links if "/code/" in a]
             assert any(at.rpartition(".")[2] == name for _, at in leads) and name in sources, name
     page = site / "api/invariance.features.GroupCDF.html"
     text = page.read_text("utf-8")  # examples stand above the methods
@@ -97,7 +97,7 @@ def test_every_public_name_leads_to_its_source_and_the_notebooks_that_use_it(sit
     assert site / "mroueh2015/xperm.html" in {target(page, a)[0] for a in pages[page].links}
 
 
-#: Clicks from the first page: what the links in a row must hold, and words of the last page.
+#: Clicks from the first page: parts of the links' addresses, and words of the last page.
 WALKS = {
     "theorem 2's evidence": (["claims/index", "mroueh2015/theorem2.html#measured"], "Theorem 2"),
     "the code of BestFit": (["api/index", "code/.*#BestFit$"], "class BestFit"),
@@ -126,7 +126,7 @@ def test_clicks_from_the_first_page(name, page, site):
     assert words in page.locator("main").inner_text()
 
 
-#: What tells the heads of alike pages apart.
+#: A difference between the heads of similar pages.
 OWN = re.compile(
     r"<title>.*?</title>|pagename = '.*?'|<link rel=.(next|prev|author).*?>|root=\"\S*|\.\./|\s+",
     re.DOTALL,
@@ -148,7 +148,7 @@ SWAP = """async ([address, body]) => {
     ("width", "height", "scheme"), [(375, 800, "dark"), (1280, 900, "light"), (640, 450, "dark")]
 )
 def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, width, height, scheme):
-    """On a phone in the dark, on a desk in the light, and on a desk at 200 %.
+    """Check a phone in the dark, a desk in the light, and a desk at 200 %.
 
     Of the claims' pages, which are alike, every tenth; of the reference on a phone alone. Of pages
     with one head the first is loaded, of the others the body alone: a tenth of the work.
@@ -159,7 +159,7 @@ def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, width, hei
     apart = {"code"} if width == 375 else {"code", "api"}
     pages = [p for p in site.rglob("*.html") if not apart & {*p.parts} and p not in claims]
     assert len(pages) > (160 if width == 375 else 80)
-    wrong, heads = [], {}
+    faults, heads = [], {}
     for path in sorted([*pages, *claims[::10]]):
         head, body = re.split("<body.*?>", path.read_text("utf-8"), maxsplit=1)
         heads.setdefault(OWN.sub("", head), []).append((path, body.partition("</body>")[0]))
@@ -172,8 +172,8 @@ def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, width, hei
                 page.evaluate(SWAP, [path.as_uri(), body])
             tallest = 900 if path in claims else 4 * 900 if path == site / "index.html" else 10**6
             name = path.relative_to(site).as_posix()
-            wrong += wrong_with(page, name, tallest if width == 1280 else 10**6)
-    assert wrong == [] and complaints == []
+            faults += wrong_with(page, name, tallest if width == 1280 else 10**6)
+    assert faults == [] and complaints == []
     page.context.close()
 
 
@@ -188,7 +188,7 @@ def test_printed_nothing_is_hidden(browser, site):
     page.context.close()
 
 
-#: Words, and where they lead: in the first place, a claim among the first six.
+#: Search words and the first result; a claim is among the first six.
 FOUND = {
     "GroupCDF": r"api/invariance\.features\.GroupCDF\.html",
     "theorem 3": r"(claims/)?mroueh2015/theorem3",
@@ -203,5 +203,5 @@ FOUND = {
 def test_search_finds_the_right_page_first(page, site):
     for words, wanted in FOUND.items():
         places = 6 if wanted.startswith("claims") else 1
-        found = [address.removeprefix("./") for address in search(page, site, words)[:places]]
-        assert any(re.match(wanted, address) for address in found), (words, found)
+        pages_found = [address.removeprefix("./") for address in search(page, site, words)[:places]]
+        assert any(re.match(wanted, address) for address in pages_found), (words, pages_found)

@@ -1,7 +1,7 @@
-// Moves the drawings: a slider, and a button that lets it run. All positions were drawn in advance.
+// Moves the drawings by a slider, or by a button that moves the slider. All positions were drawn in advance.
 document.addEventListener("DOMContentLoaded", () => {
   for (const figure of document.querySelectorAll("figure.widget")) {
-    const { moves, says } = JSON.parse(figure.querySelector("script").textContent);
+    const { moves, labels } = JSON.parse(figure.querySelector("script").textContent);
     const find = (name) => figure.querySelector(name);
     const [slider, button, output] = ["input", "button", "output"].map(find);
     const parts = [...figure.querySelectorAll("[data-move]")];
@@ -14,11 +14,11 @@ document.addEventListener("DOMContentLoaded", () => {
           else part.setAttribute(name, values[slider.value]);
         }
       }
-      output.textContent = says[slider.value];
-      slider.setAttribute("aria-label", says[slider.value]);
+      output.textContent = labels[slider.value];
+      slider.setAttribute("aria-label", labels[slider.value]);
     };
     const step = () => {
-      slider.value = (Number(slider.value) + 1) % says.length;
+      slider.value = (Number(slider.value) + 1) % labels.length;
       show();
     };
     const play = (on) => {
@@ -35,7 +35,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Above a table of claims: a choice for each thing that its rows say of themselves, and words.
+// Filters above a table of claims: one choice for each attribute of its rows, and a search field.
 document.addEventListener("DOMContentLoaded", () => {
   for (const box of document.querySelectorAll(".filtered")) {
     const rows = [...box.nextElementSibling.querySelectorAll("tbody tr")];
@@ -65,7 +65,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// What a word means stands above it while it is pointed at or touched: the first time on a page.
+// Explains the first occurrence of each glossary term on a page, in a tooltip.
 document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector(".bd-article");
   const skipped = "a, code, pre, h1, h2, h3, dt, abbr, svg, script, summary, .math, .chart, .dots";
@@ -77,12 +77,12 @@ document.addEventListener("DOMContentLoaded", () => {
   for (let text of texts) {
     if (text.parentElement.closest(skipped)) continue;
     for (const [term, words] of left) {
-      const found = new RegExp(`(?<![\\w-])${term}(?![\\w-])`, "i").exec(text.data);
-      if (!found) continue;
-      const rest = text.splitText(found.index);
-      const after = rest.splitText(found[0].length);
+      const match = new RegExp(`(?<![\\w-])${term}(?![\\w-])`, "i").exec(text.data);
+      if (!match) continue;
+      const rest = text.splitText(match.index);
+      const after = rest.splitText(match[0].length);
       const mark = Object.assign(document.createElement("abbr"), { textContent: rest.data, tabIndex: 0 });
-      mark.dataset.says = words;
+      mark.dataset.meaning = words;
       mark.setAttribute("aria-description", words);
       rest.replaceWith(mark);
       left.delete(term);
@@ -91,7 +91,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 });
 
-// Paper is white, whatever the screen is.
+// Pages are printed in light colours, also from a dark screen.
 {
   const page = document.documentElement.dataset;
   let screen = page.theme;

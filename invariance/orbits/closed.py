@@ -316,7 +316,11 @@ class Turned(_OverOne):
         turn = self.group.as_turn(X, Y)
         assert turn is not None
         fixed, radius = turn[0], np.abs(turn[1])
-        self.add(fixed, *terms)
+        of_first, of_second = terms
+        if self.problem.tolerance:  # of a pair it is relative to the norms of both
+            fixed += of_first[:, None] * self.problem.row_factors(Y)
+            of_first = None
+        self.add(fixed, of_first, of_second)
         if not self.problem.folded:
             parts = reduction.of_turns(fixed, radius, weight)
         else:  # the mean of exp(r cos t) is I_0(r) = exp(r) i0e(r)

@@ -333,6 +333,10 @@ class Transformations(BaseEstimator, ABC):
             self._check_together()
             self.__dict__["_checked"] = True
 
+    def __dir__(self) -> list[str]:
+        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        return list(object.__dir__(self))
+
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__.pop("_checked", None)
         super().__setattr__(name, value)

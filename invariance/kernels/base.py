@@ -290,6 +290,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
             _call.looked_at[id(self)] = ref(self)
         return memory
 
+    def __dir__(self) -> list[str]:
+        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        return list(object.__dir__(self))
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_remembered"}

@@ -561,7 +561,7 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         others = half_norms(other)
         largest = float(max(halves.max(), others.max()))
     narrow = np.result_type(X, other) == np.float32
-    if narrow and not single_will_do(form, largest):
+    if narrow and not single_will_do(form, largest, repaired=True):
         v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
         for rows in row_blocks(len(X), 8 * len(other), 2**24):
             v[rows] = products(form, X[rows].astype(float), wide)
@@ -572,6 +572,8 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         if careful:
             repair(form, v, X, other, halves, others)
         if form.rooted:
+            if Y is None:
+                np.fill_diagonal(v, -np.inf)  # it is known
             repair_near(v, X, other, largest)
     if Y is None:
         np.fill_diagonal(v, 0)

@@ -44,7 +44,7 @@ _TRIAL = 10**7
 #: An exponent beyond which values do not count.
 _NEGLIGIBLE = 45.0
 #: Share of the largest |x|^2 / 2 below which |x - z|^2 / 2 loses digits that a root shows.
-_NEAR = 0.02
+_NEAR = 0.005
 #: Bytes of differences at a time.
 _BLOCK_BYTES = 2**24
 
@@ -72,11 +72,15 @@ def needs_care(form: Form, half_norm: float) -> bool:
     return not error_of(form, half_norm) <= _LOOK_FROM
 
 
-def single_will_do(form: Form, half_norm: float) -> bool:
+def single_will_do(form: Form, half_norm: float, *, repaired: bool = False) -> bool:
     """Whether single precision changes a kernel of distances by no more than `SINGLE_ERROR`.
 
-    Of points of some |x|^2 / 2 at most; not if nobody knows how steep the kernel is.
+    Of points of some |x|^2 / 2 at most; not if nobody knows how steep the kernel is. ``repaired``
+    is whether `repair_near` follows for a function of the distance itself.
     """
+    if repaired and form.rooted and form.reach:
+        error = _SINGLE_EPS * (2 * half_norm / (form.reach * _NEAR)) ** 0.5
+        return bool(error <= SINGLE_ERROR)
     if not 0 < form.sensitivity < np.inf:
         return False
     return bool(form.sensitivity * 2 * half_norm * _SINGLE_EPS <= SINGLE_ERROR)
@@ -217,13 +221,13 @@ def repair_near(v: Array, X: Array, Y: Array, largest: float) -> None:
     For functions of |x - z| itself: the root of what rounding leaves of zero is half of the digits.
     ``largest`` is the largest |x|^2 / 2.
     """
-    near = v > -_NEAR * largest
-    if 4 * np.count_nonzero(near) > v.size:
+    near = np.flatnonzero(v > -_NEAR * largest)
+    if 4 * len(near) > v.size:
         for rows in range(0, len(X), step := max(1, _BLOCK_BYTES // (8 * len(Y)))):
             few = slice(rows, rows + step)
             v[few] = half_squares(X[few], Y)
         return
-    _put_differences(v, X, Y, *np.nonzero(near))
+    _put_differences(v, X, Y, *np.divmod(near, v.shape[1]))
 
 
 def _put_differences(v: Array, X: Array, Y: Array, rows: Array, columns: Array) -> None:

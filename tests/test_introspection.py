@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from invariance import beyond
+from invariance import groups as G
+from invariance import kernels as K
 from invariance import spectral as S
 
 from .test_estimators import ESTIMATORS
@@ -72,9 +74,28 @@ def test_names_are_listed_without_computing_what_they_hold(basis):
     assert time.process_time() - start < 0.5
 
 
-@pytest.mark.parametrize(
-    "wrong", [S.Sphere("x"), S.Torus(-1), beyond.Product([1, 2]), S.Circle(degree="y")]
-)
-def test_names_are_listed_of_what_has_wrong_parameters(wrong):
+WRONG = [
+    (S.Sphere("x"), "evaluate"),
+    (S.Torus(-1), "evaluate"),
+    (beyond.Product([1, 2]), "evaluate"),
+    (S.Circle(degree="y"), "evaluate"),
+    (G.DirectProduct([G.CyclicShifts(3), G.Negation()]), "elements"),
+    (G.DirectProduct("x"), "elements"),
+    (beyond.Wreath(G.Permutations(2), G.Negation()), "elements"),
+    (G.Composition(G.Permutations(2), G.Permutations(3)), "act"),
+    (G.OnPoints(G.Permutations(2), "x"), "act"),
+    (G.CyclicShifts(-1), "generators"),
+    (G.OrthogonalMatrices([[[2.0]]]), "generators"),
+    (G.VonMises("x"), "pdf"),
+    (K.Gaussian("x"), "diag"),
+    (K.Polynomial(gamma=[1.0]), "diag"),
+    (K.Average(K.Gaussian(None), G.CyclicShifts(-1)), "explain"),
+    (K.Locality("x"), "diag"),
+    (S.VonMisesKernel("x"), "diag"),
+]
+
+
+@pytest.mark.parametrize("wrong, name", WRONG, ids=lambda value: " ".join(repr(value).split()))
+def test_names_are_listed_of_what_has_wrong_parameters(wrong, name):
     """They are checked when the object is used, and completion uses nothing."""
-    assert "evaluate" in dir(wrong)
+    assert name in dir(wrong)

@@ -195,12 +195,12 @@ class PlaneRotations(Angles, ContinuousGroup):
         n = 8 if self.n_nodes is None else self.n_nodes
         return PlaneRotations(min(2**20, factor * n))
 
-    def as_turn(self, A: Floats, B: Floats) -> tuple[Floats, Floats] | None:
+    def as_turn(self, A: Floats, B: Floats) -> tuple[Floats | float, Floats] | None:
         if self.n_nodes is not None:
             return None
         one = self._points(A).reshape(A.shape)
         two = self._points(B).reshape(B.shape)
-        return np.zeros((len(A), len(B)), np.result_type(A, B)), complex_inner(one, two)
+        return 0.0, complex_inner(one, two)
 
     def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
         """The modulus of the inner product of the points as complex numbers."""

@@ -256,7 +256,15 @@ def short(value: Any, length: int = 100) -> str:
 
 
 def _beyond(value: Any) -> str:
-    """Why a finite number is none that may be computed with."""
+    """Why finite numbers are none that may be computed with."""
+    if isinstance(value, (list, tuple, np.ndarray)):
+        try:
+            sizes = np.abs(np.asarray(value, dtype=float))
+        except (ValueError, TypeError, OverflowError):
+            return ""
+        if sizes.size and np.isfinite(sizes).all() and sizes.max() > 1e150:
+            return _beyond(float(sizes.max()))
+        return ""
     if not isinstance(value, Real) or isinstance(value, _BOOLS) or value in (0, inf, -inf):
         return ""
     size: Any = abs(value)

@@ -98,7 +98,10 @@ class GroupCDF(OrbitFeatures):
         self.s_ = self._half_width(X, templates)
         low, high = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)
         if not 1e3 * low < self.s_ / self.n_bins < 1e-3 * high:
-            raise ParameterError(f"s={self.s!r}, here {self.s_:.3g}, is beyond {X.dtype}")
+            raise ParameterError(
+                f"s={self.s!r}, here {self.s_:.3g}, is beyond {X.dtype}: rescale the points, and "
+                "s with them, so that inner products with the templates are of ordinary size"
+            )
         scales = np.full(2 * self.n_bins + 1, np.sqrt(self.s_ / (self.n_bins * self.n_components)))
         if self.rejection == "zero":
             scales[[0, -1]] *= np.sqrt(0.5)

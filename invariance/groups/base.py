@@ -72,7 +72,8 @@ class Transformations(BaseEstimator, ABC):
     ``as_assignment()``                   block length b: all orders of blocks of b coordinates
     ``largest_inner(A, B)``               max_g <a, g b>, shape (n, m)
     ``as_turn(A, B)``                     c, and complex z, of shape (n, m), with <a, g b> = c +
-                                          Re(z exp(i t)) for an angle t that is uniform
+                                          Re(z exp(i t)) for an angle t that is uniform; c may be
+                                          the number 0
     ``mean_powers(A, B, degree)``         E_g <a, g b>^k for k = 0, ..., degree
     ``log_mean_exponential(A, B, xp)``    log E_g exp <a, g b>, for Gaussian kernels
     ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
@@ -333,6 +334,10 @@ class Transformations(BaseEstimator, ABC):
             kinds.check_parameters(self)
             self._check_together()
             self.__dict__["_checked"] = True
+
+    def __dir__(self) -> list[str]:
+        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        return list(object.__dir__(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.__dict__.pop("_checked", None)

@@ -30,6 +30,10 @@ class Density(BaseEstimator, ABC):
     #: The parameter, and its value, at which g and g^-1 are equally likely.
     _centre: tuple[str, float] = ("loc", 0.0)
 
+    def __dir__(self) -> list[str]:
+        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        return list(object.__dir__(self))
+
     @abstractmethod
     def _distribution(self) -> Any:
         """The frozen SciPy distribution behind this density."""

@@ -51,7 +51,10 @@ class OrthogonalMatrices(FiniteGroup):
         if worst.max() > 1e-8:
             i = int(worst.argmax())
             defect = f"not orthogonal, by {worst[i]:.2g}: {short(matrices[i])}"
-            raise ParameterError(f"matrices: matrix {i} is {defect}")
+            remedy = "take LinearMaps for maps that are not orthogonal"
+            if worst[i] < 1e-3:
+                remedy = "give all digits of double precision, 16, which single precision lacks"
+            raise ParameterError(f"matrices: matrix {i} is {defect}; {remedy}")
 
     def generators(self) -> NDArray[Any]:
         self._check()

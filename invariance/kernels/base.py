@@ -42,8 +42,17 @@ from ..core.parameters import ParameterError, check_parameters, plain, short, st
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
-from ..orbits.numerics import REPAIR_FROM, centre_of, error_of, half_squares, needs_care, repair
-from ..orbits.way import SINGLE_ERROR, half_norms
+from ..orbits.numerics import (
+    REPAIR_FROM,
+    centre_of,
+    error_of,
+    half_squares,
+    needs_care,
+    repair,
+    repair_near,
+    single_will_do,
+)
+from ..orbits.way import half_norms
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
@@ -291,6 +300,10 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
             _call.looked_at[id(self)] = ref(self)
         return memory
 
+    def __dir__(self) -> list[str]:
+        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        return list(object.__dir__(self))
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_remembered"}
@@ -406,8 +419,10 @@ class Polynomial(Kernel):
         p = int(self.degree)
         if largest or p > _MOST_POWERS:
             return None
-        terms = [comb(p, k) * self.coef0 ** (p - k) * self.gamma**k for k in range(p + 1)]
-        return _of_powers(group, terms)
+        coef0 = np.float64(self.coef0)  # its powers are infinite, not refused, if they overflow
+        with np.errstate(over="ignore"):
+            terms = [float(comb(p, k) * coef0 ** (p - k)) for k in range(p + 1)]
+        return _of_powers(group, terms, float(self.gamma))
 
     def _of_products(self, values: Any, xp: Any = np) -> Any:
         if xp is not np:
@@ -479,22 +494,32 @@ class Laplacian(Kernel):
         return lambda X, Y: np.exp(-gamma * least_matching(X, Y, block, "cityblock"))
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        return np.asarray(np.exp(-self.gamma * manhattan_distances(X, Y)))
+        distances = manhattan_distances(X, Y)
+        distances *= -self.gamma
+        values = np.exp(distances, out=distances)
+        return np.asarray(values.astype(np.result_type(X, X if Y is None else Y), copy=False))
 
     def _diag(self, X: Array) -> Array:
-        return np.ones(len(X))
+        return np.ones(len(X), X.dtype)
 
     def is_stationary(self) -> bool:
         return True
 
 
-def _of_powers(group: Transformations, terms: list[float]) -> Reduced | None:
-    """Sums of terms[k] times the mean of <x, g y>^k."""
+def _of_powers(group: Transformations, terms: list[float], gamma: float = 1.0) -> Reduced | None:
+    """Sums of terms[k] times the mean of (gamma <x, g y>)^k.
+
+    Both points take a root of gamma, whose powers could overflow where the terms do not.
+    """
+    root = float(np.sqrt(abs(gamma)))
     none = np.zeros((0, group.n_features or 1))
     if group.mean_powers(none, none, len(terms) - 1) is None:
         return None
 
     def mean(X: Array, Y: Array) -> Array:
+        if gamma != 1:
+            X = X * X.dtype.type(root)
+            Y = Y * Y.dtype.type(np.copysign(root, gamma))
         moments: Any = group.mean_powers(X, Y, len(terms) - 1)
         return np.asarray(sum(t * moment for t, moment in zip(terms, moments, strict=True)))
 
@@ -537,7 +562,7 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         others = half_norms(other)
         largest = float(max(halves.max(), others.max()))
     narrow = np.result_type(X, other) == np.float32
-    if narrow and 2 * form.sensitivity * largest * np.finfo(np.float32).eps > SINGLE_ERROR:
+    if narrow and not single_will_do(form, largest, repaired=True):
         v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
         for rows in row_blocks(len(X), 8 * len(other), 2**24):
             v[rows] = products(form, X[rows].astype(float), wide)
@@ -547,6 +572,10 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
         v -= others
         if careful:
             repair(form, v, X, other, halves, others)
+        if form.rooted:
+            if Y is None:
+                np.fill_diagonal(v, -np.inf)  # it is known
+            repair_near(v, X, other, largest)
     if Y is None:
         np.fill_diagonal(v, 0)
     return v

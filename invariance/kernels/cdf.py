@@ -33,6 +33,10 @@ class CDF(Kernel):
     P = P(chi2_d < d (1 + epsilon)) and c = P(chi2_{d+1} < d (1 + epsilon)) / sqrt(2 pi d).
     Without truncation P = 1 and k = s - |x - z| / sqrt(2 pi d).
 
+    Values of points that coincide are exact to rounding. Those of points that a group moves onto
+    each other, in `Average` and `BestFit`, are exact to c times the root of the rounding of
+    |x|^2, about 1e-8 of s.
+
     Parameters
     ----------
     epsilon : float, in (0, 1) in the paper; any positive number works here
@@ -69,7 +73,8 @@ class CDF(Kernel):
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         outer = partial(_of_distance, *self.coefficients(prod(shape)))
-        return Form(outer, distance=True, reach=float(self.radius) ** 2)
+        reach = float(self.radius) ** 2
+        return Form(outer, distance=True, sensitivity=np.inf, reach=reach, rooted=True)
 
 
 def _of_distance(constant: float, slope: float, values: Any, xp: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import INNER, Form, form_of
+from ..orbits.numerics import SINGLE_ERROR
 from ..orbits.way import warn
 from .base import BASE, Kernel, preserved, products
 
@@ -50,15 +51,12 @@ class Hyperkernel(Kernel):
         k_0(x_i, x_i) and k_0(z_j, z_j).
         """
         check_parameters(self)
-        largest = max(
-            float(np.max(A, initial=0.0)) for A in (left, left if right is None else right)
-        )
-        error = 4 * float(self.gamma) * largest * float(np.finfo(np.result_type(gram)).eps)
+        error = self._error(gram, left, right)
         if error > _LOST:
             warn(
-                f"Hyperkernel: the base kernel's values, up to {largest:.1e}, lose digits in "
-                f"distances, and values are wrong by about {min(error, 1.0):.0e}: centre the "
-                "points, or take a smaller gamma"
+                f"Hyperkernel: the base kernel's values, up to {float(np.max(left)):.1e}, lose "
+                f"digits in distances, and values are wrong by about {min(error, 1.0):.0e}: centre "
+                "the points, or take a smaller gamma"
             )
         values = -2 * gram
         values += left[:, None]
@@ -75,8 +73,22 @@ class Hyperkernel(Kernel):
             return np.asarray(np.exp(rate * np.minimum(products(straight, X, Y), 0)))
         gram = self.base(X, Y)
         if Y is None:
-            return self.of_gram(gram, gram.diagonal())
-        return self.of_gram(gram, *(self.base.diag(A).astype(gram.dtype) for A in (X, Y)))
+            left = gram.diagonal()
+            right = None
+        else:
+            left, right = (self.base.diag(A).astype(gram.dtype) for A in (X, Y))
+        if gram.dtype == np.float32 and self._error(gram, left, right) > SINGLE_ERROR:
+            wide = self._gram(X.astype(float), None if Y is None else Y.astype(float))
+            return wide.astype(np.float32)
+        return self.of_gram(gram, left, right)
+
+    def _error(
+        self, gram: NDArray[Any], left: NDArray[Any], right: NDArray[Any] | None = None
+    ) -> float:
+        """Relative error of values by cancellation, of arguments as of `of_gram`."""
+        sets = [left] if right is None else [left, right]
+        largest = max(float(np.max(values, initial=0.0)) for values in sets)
+        return 4 * float(self.gamma) * largest * float(np.finfo(np.result_type(gram)).eps)
 
     def _diag(self, X: NDArray[Any]) -> NDArray[Any]:
-        return np.ones(len(X))
+        return np.ones(len(X), X.dtype)

@@ -315,8 +315,19 @@ class Turned(_OverOne):
     ) -> list[Any]:
         turn = self.group.as_turn(X, Y)
         assert turn is not None
-        fixed, radius = turn[0], np.abs(turn[1])
-        self.add(fixed, *terms)
+        fixed = turn[0]
+        radius = np.abs(turn[1])
+        if reduction.extreme:  # what is added to all products is added to the extreme ones
+            parts = reduction.of_turns(fixed, radius, weight)
+            for part in parts:
+                self.add(part, *terms)
+            return [part.astype(X.dtype, copy=False) for part in parts]
+        fixed = fixed + np.zeros_like(radius) if np.ndim(fixed) == 0 else fixed
+        of_first, of_second = terms
+        if self.problem.tolerance:  # of a pair it is relative to the norms of both
+            fixed += of_first[:, None] * self.problem.row_factors(Y)
+            of_first = None
+        self.add(fixed, of_first, of_second)
         if not self.problem.folded:
             parts = reduction.of_turns(fixed, radius, weight)
         else:  # the mean of exp(r cos t) is I_0(r) = exp(r) i0e(r)

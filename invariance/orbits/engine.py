@@ -34,12 +34,11 @@ from ..groups.base import ENUMERATION_LIMIT
 from .circle import Circle
 from .closed import Aligned, Exponential, Matched, OwnForm, Superposed, Turned
 from .form import INNER, Form, form_of
-from .numerics import centre_of, lost, needs_care
+from .numerics import centre_of, lost, needs_care, single_will_do
 from .product import Differences, Evaluation, Product, QuarterTurned
 from .reductions import Extremes, Reduction
 from .shifts import Shifts
 from .way import (
-    SINGLE_ERROR,
     Explanation,
     Problem,
     Way,
@@ -459,8 +458,7 @@ class OrbitProducts:
                 )
             if narrow and self.precision != "single":
                 squares = max(float(xp.max(half_norms(first))), float(half_norms(second).max()))
-                error = form.sensitivity * 2 * squares * np.finfo(np.float32).eps
-                narrow = error <= SINGLE_ERROR
+                narrow = single_will_do(form, squares)
         single = narrow or self.precision == "single"
         return np.dtype(np.float32 if single else np.float64)
 

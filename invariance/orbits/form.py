@@ -38,6 +38,8 @@ class Form:
     sensitivity: float = 0.0
     #: Squared distance over which the kernel varies, if ``sensitivity`` does not say it.
     reach: float | None = None
+    #: Whether phi is a function of the distance itself, whose slope at v = 0 is infinite.
+    rooted: bool = False
     rate: float | None = None  #: phi(v) = exp(rate v), where it is that
     n_channels: int | None = None  #: of lifted points; None: as many as the point has
     #: a and b: from images (n, height, width, channels) to (n, n_channels, height, width). b
@@ -80,7 +82,8 @@ def _(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
         return None
     outer = partial(_on_line, kernel=kernel, distance=True)
     reach = float(np.square(kernel.length_scale).max())
-    return Form(outer, distance=True, sensitivity=np.inf, reach=reach)
+    rough = getattr(kernel, "nu", np.inf) < 1  # of Matern kernels
+    return Form(outer, distance=True, sensitivity=np.inf, reach=reach, rooted=rough)
 
 
 @form_of.register

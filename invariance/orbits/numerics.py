@@ -27,6 +27,9 @@ from .form import Form
 Array = NDArray[Any]
 
 _EPS = float(np.finfo(float).eps)
+_SINGLE_EPS = float(np.finfo(np.float32).eps)
+#: Single precision will do where it changes a kernel's values by no more than this.
+SINGLE_ERROR = 1e-5
 #: Relative error of a kernel's values above which points are looked at, and above which pairs are
 #: computed from differences.
 _LOOK_FROM, REPAIR_FROM = 1e-12, 1e-9
@@ -40,6 +43,8 @@ _SAMPLE = 100
 _TRIAL = 10**7
 #: An exponent beyond which values do not count.
 _NEGLIGIBLE = 45.0
+#: Share of the largest |x|^2 / 2 below which |x - z|^2 / 2 loses digits that a root shows.
+_NEAR = 0.005
 #: Bytes of differences at a time.
 _BLOCK_BYTES = 2**24
 
@@ -65,6 +70,20 @@ def needs_care(form: Form, half_norm: float) -> bool:
     if 0 < form.sensitivity < np.inf:  # as a rule
         return form.sensitivity * 2 * half_norm * _EPS > _LOOK_FROM
     return not error_of(form, half_norm) <= _LOOK_FROM
+
+
+def single_will_do(form: Form, half_norm: float, *, repaired: bool = False) -> bool:
+    """Whether single precision changes a kernel of distances by no more than `SINGLE_ERROR`.
+
+    Of points of some |x|^2 / 2 at most; not if nobody knows how steep the kernel is. ``repaired``
+    is whether `repair_near` follows for a function of the distance itself.
+    """
+    if repaired and form.rooted and form.reach:
+        error = _SINGLE_EPS * (2 * half_norm / (form.reach * _NEAR)) ** 0.5
+        return bool(error <= SINGLE_ERROR)
+    if not 0 < form.sensitivity < np.inf:
+        return False
+    return bool(form.sensitivity * 2 * half_norm * _SINGLE_EPS <= SINGLE_ERROR)
 
 
 def centre_of(form: Form, points: Array, group: Any = None) -> Array | None:
@@ -193,9 +212,30 @@ def repair(form: Form, v: Array, X: Array, Y: Array, halves: Array, others: Arra
             few = rows[some : some + step]
             v[np.ix_(few, columns)] = half_squares(X[few], Y[columns])
         return
+    _put_differences(v, X, Y, rows[i], columns[j])
+
+
+def repair_near(v: Array, X: Array, Y: Array, largest: float) -> None:
+    """Compute anew, in place, those v of pairs (n, m) of points that nearly coincide.
+
+    For functions of |x - z| itself: the root of what rounding leaves of zero is half of the digits.
+    ``largest`` is the largest |x|^2 / 2.
+    """
+    near = np.flatnonzero(v > -_NEAR * largest)
+    if 4 * len(near) > v.size:
+        for rows in range(0, len(X), step := max(1, _BLOCK_BYTES // (8 * len(Y)))):
+            few = slice(rows, rows + step)
+            v[few] = half_squares(X[few], Y)
+        return
+    _put_differences(v, X, Y, *np.divmod(near, v.shape[1]))
+
+
+def _put_differences(v: Array, X: Array, Y: Array, rows: Array, columns: Array) -> None:
+    """-|x - z|^2 / 2 of single pairs, from differences."""
     step = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
-    for start in range(0, len(i), step):
-        one, two = rows[i[start : start + step]], columns[j[start : start + step]]
+    for start in range(0, len(rows), step):
+        one = rows[start : start + step]
+        two = columns[start : start + step]
         gaps = X[one].astype(float) - Y[two]
         v[one, two] = np.einsum("nd,nd->n", gaps, gaps) / -2
 

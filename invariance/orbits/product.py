@@ -284,7 +284,10 @@ class QuarterTurns:
 
     def within(self, support: Array) -> QuarterTurns:
         """Without the cycles outside the support, features that not all first points have zero."""
-        return changed(self, _cycles=self._cycles[:, support[self._cycles].any(axis=0)])
+        inside = support[self._cycles].any(axis=0)
+        if not inside.any():  # all are blank: one cycle keeps the shapes of products
+            inside[:1] = True
+        return changed(self, _cycles=self._cycles[:, inside])
 
     def _transform(self, features: Array) -> list[Array]:
         """For each character of the group of order four, the trivial one last.

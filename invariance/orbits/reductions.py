@@ -51,7 +51,10 @@ class Reduction(ABC):
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
 
     def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
-        """Reduce fixed + radius cos t over a full turn of t that has a weight; of pairs (p, q)."""
+        """Reduce fixed + radius cos t over a full turn of t that has a weight; of pairs (p, q).
+
+        Both arrays may be overwritten. For extremes ``fixed`` may be a number.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not know turns")
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
@@ -155,7 +158,10 @@ class Extremes(Reduction):
         return found
 
     def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
-        return [fixed + radius, fixed - radius][: self.n_outputs]
+        smallest = [fixed - radius] if self.smallest else []
+        if np.ndim(fixed) or fixed:
+            radius += fixed
+        return [radius, *smallest]
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
         either = xp.minimum if which else xp.maximum

@@ -39,8 +39,6 @@ _READINGS = 100_000
 _STEPS = 10
 #: Work of more than so many seconds is announced by a warning.
 _LONG = 60.0
-#: Single precision will do where it changes a kernel's values by no more than this.
-SINGLE_ERROR = 1e-5
 
 
 class WeightedSet:

@@ -91,3 +91,13 @@ def test_bounds_of_small_integers_are_those_of_python_s(paper, small):
             found = f(**{s: SYMBOLS.get(s, small) for s in symbols})
             due = f(**{s: SYMBOLS.get(s, int(small)) for s in symbols})
             assert_allclose(found, due, rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("value", [[1e151, 0.0], (np.inf, -2e200), np.full(20, -1e160)])
+def test_arrays_of_finite_numbers_that_are_too_large_are_told_the_bound(value):
+    """They are finite, and a message that asks for finite numbers alone would say nothing."""
+    with pytest.raises(P.ParameterError) as refused:
+        P.check_values("Ball", {"centre": P.Array()}, {"centre": value})
+    told = "magnitudes beyond 1e150 overflow when they are multiplied; rescale the data"
+    finite = all(abs(number) < np.inf for number in np.ravel(value).tolist())
+    assert (told in str(refused.value)) == finite

@@ -128,6 +128,17 @@ def test_turns_of_one_frequency_agree_with_many_listed_ones(name, group):
     assert_allclose(one.transform(few), two.transform(few), atol=atol)
 
 
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("group", [TURNS.on_columns([0, 1]), G.CircleAction([2, 2, 0, 0, 0])])
+def test_products_that_tie_up_to_rounding_count_at_the_threshold_also_for_arcs(group, kind):
+    """0.1 + 0.2 - 0.3 is no zero in floating point; half of a circle lies at zero or below."""
+    points = np.array([[0, 0, 0.1, 0.2, -0.3], [3, 4, 0.1, 0.2, -0.3]], kind)
+    features = GroupCDF(group, 1, templates=np.ones((1, 5)), n_bins=1, s=20.0).fit(points)
+    shares = features.transform(points) / features.transform(points)[:1, -1:]
+    # The second point's products are 5 sqrt(2) cos t.
+    assert_allclose(shares, [[0, 1, 1], [0, 0.5, 1]], atol=1e-6)
+
+
 @pytest.mark.parametrize("name", FEATURES)
 @pytest.mark.parametrize(
     "given, group",

@@ -19,6 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.svm import SVC
 
+from invariance import kernels as K
 from invariance.groups import (
     CyclicShifts,
     Negation,
@@ -249,3 +250,43 @@ def test_single_precision_far_from_the_origin(offset):
     assert_allclose(Average(Gaussian(0.3), group)(X), every.mean(axis=0), atol=1e-6)
     assert_allclose(BestFit(Gaussian(0.3), group)(X), every.max(axis=0), atol=1e-6)
     assert Average(Gaussian(0.3), group)(X).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        K.Gaussian(0.5),
+        K.Laplacian(0.5),
+        K.Polynomial(2),
+        K.Linear(),
+        K.CDF(radius=4.0),
+        K.Hyperkernel(K.Laplacian(0.5)),
+        K.Average(K.Laplacian(0.5), CyclicShifts(3)),
+        K.BestFit(K.Laplacian(0.5), CyclicShifts(3)),
+    ],
+    ids=repr,
+)
+def test_two_arrays_of_single_precision_give_single_precision(kernel):
+    X = np.random.default_rng(0).standard_normal((4, 3))
+    narrow = X.astype(np.float32)
+    assert kernel(narrow).dtype == kernel(narrow, narrow[:2]).dtype == np.float32
+    assert kernel(narrow, X).dtype == kernel(X).dtype == np.float64
+    assert_allclose(kernel(narrow), kernel(narrow.astype(float)), atol=1e-5)
+
+
+@pytest.mark.parametrize("gamma, scale", [(1e140, 1e-70), (1e-140, 1e70), (-2e140, 1e-70)])
+@pytest.mark.parametrize("degree, coef0", [(4, 1.0), (3, 0.0), (12, -0.5)])
+def test_an_average_of_powers_does_not_depend_on_the_unit(gamma, scale, degree, coef0):
+    X = np.random.default_rng(0).standard_normal((3, 3))
+    base = K.Polynomial(degree, gamma, coef0=coef0)
+    plain = K.Polynomial(degree, gamma * scale**2, coef0=coef0)
+    for group in (Permutations(3), SignFlips(3)):
+        found = K.Average(base, group)(scale * X)
+        assert_allclose(found, K.Average(plain, group)(X), rtol=1e-9)
+
+
+def test_an_average_of_powers_that_overflow_is_refused_like_the_power():
+    base = K.Polynomial(4, coef0=1e140)
+    for kernel in (base, K.Average(base, Permutations(3))):
+        with pytest.raises(ValueError, match="values beyond float64.*scale them down"):
+            kernel(np.ones((1, 3)))

@@ -59,6 +59,33 @@ def test_kernels_of_blank_points_are_those_of_the_definition(i):
         assert np.isfinite(K.Average(base, group)(one, eval_gradient=True)[1]).all()
 
 
+@pytest.mark.parametrize("degrees", [[0, 90, 180, 270], [0, 45, 90, 135, 180, 225, 270, 315]])
+@pytest.mark.parametrize(
+    "base",
+    [
+        K.Gaussian(0.1),
+        K.Linear(),
+        K.Polynomial(2),
+        K.CDF(0.2, 4.0),
+        K.Laplacian(0.2),
+        K.Locality((3, 3), 3, powers=(2, 2)),
+    ],
+    ids=repr,
+)
+def test_blank_images_meet_quarter_turns(base, degrees):
+    """No pixel of them can be seen, nor, alone with its neighbours, one at the edge."""
+    group = G.Rotations((3, 3), degrees=degrees)
+    images = np.random.default_rng(0).random((2, 9))
+    edge = np.eye(9)[:1]
+    for one in (np.zeros((1, 9)), np.zeros((3, 9)), edge):
+        for two in (images, np.zeros((2, 9)), edge):
+            values, weights = every(base, group, one, two)
+            mean = K.Average(base, group, side="second")(one, two)
+            assert_allclose(mean, np.tensordot(weights, values, 1), rtol=1e-9, atol=1e-12)
+            for kernel in (K.BestFit(base, group), K.BestFit(base, group, method="definition")):
+                assert_allclose(kernel(one, two), values.max(axis=0), rtol=1e-9, atol=1e-7)
+
+
 #: Feature maps of points (n, 4), and others of points (n, 36).
 MODELS = [
     *(

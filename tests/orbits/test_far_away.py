@@ -10,12 +10,21 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from invariance import groups as G
 from invariance.beyond import OverlapFit, SetKernel, TangentDistance
 from invariance.features import OrbitFourier, OrbitNystroem, median_gamma
-from invariance.kernels import Average, BestFit, Gaussian, Hyperkernel, Laplacian, Linear
+from invariance.kernels import (
+    CDF,
+    Average,
+    BestFit,
+    Gaussian,
+    Hyperkernel,
+    Laplacian,
+    Linear,
+    Polynomial,
+)
 from invariance.linear import RLSRegressor
 
 SHAPE = (2, 3)
@@ -293,3 +302,54 @@ def test_learners_on_clock_times():
     assert np.abs(process.predict(X) - y).max() < 0.05
     model = RLSRegressor([1e-8], kernel=Gaussian(1e-2)).fit(X, y)
     assert np.abs(model.predict(X) - y).max() < 0.01
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_kernels_of_the_distance_itself_keep_their_digits(offset, kind):
+    """The root of what rounding leaves of a distance of zero would be half of the digits."""
+    rng = np.random.default_rng(0)
+    X = (offset + rng.integers(-8, 9, (6, 4)) / 8).astype(kind)
+    Z = np.concatenate([X[:3], X[:3] + kind(1 / 16)])
+    exact_distances = np.sqrt(np.square(X[:, None].astype(float) - Z.astype(float)).sum(axis=-1))
+    kernel = CDF(radius=10.0, truncated=False)
+    constant, slope = kernel.coefficients(4)
+    due = constant - slope * exact_distances
+    atol = 1e-13 if kind == np.float64 else 2e-6
+    assert_allclose(kernel(X, Z), due, atol=atol)
+    assert_allclose(Matern(1.0, nu=0.5)(X, Z), np.exp(-exact_distances), atol=1e-5)
+    group = G.CyclicShifts(4)
+    shifted = [Z[:, (np.arange(4) - i) % 4] for i in range(4)]
+    distances = np.sqrt(np.square(X[:, None].astype(float) - np.array(shifted)[:, None]).sum(-1))
+    mean = (constant - slope * distances).mean(axis=0)
+    # Of points moved onto each other: the root of the rounding of |x|^2, about the centre.
+    assert_allclose(Average(kernel, group)(X, Z), mean, atol=2e-6 if kind == np.float32 else 2e-8)
+
+
+@pytest.mark.parametrize("columns", [[0.0, 1e4, 2e4], [0.0, 300.0, -300.0]])
+def test_distances_of_single_precision_are_computed_in_double_if_nothing_is_fixed(columns):
+    """Columns far apart from each other, which shifts exchange: no point can be subtracted."""
+    X = (np.array(columns) + np.random.default_rng(0).integers(0, 9, (5, 3))).astype(np.float32)
+    for base in (CDF(radius=10.0), Gaussian(0.1), Matern(1.0, nu=0.5)):
+        for kernel in (Average(base, G.CyclicShifts(3)), BestFit(base, G.CyclicShifts(3))):
+            assert_allclose(kernel(X), kernel(X.astype(float)), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "base",
+    [
+        Polynomial(2, coef0=50.0),
+        SetKernel(Linear(), pooling="sum", n_coordinates=2),
+        Average(Polynomial(2), G.CyclicShifts(4)),
+        Laplacian(0.01),
+        CDF(radius=1e3),
+    ],
+    ids=repr,
+)
+def test_a_hyperkernel_of_single_precision_is_that_of_double(base):
+    """Differences of large values: 4 gamma k(x, x) times the rounding of single precision."""
+    X = (10 + np.random.default_rng(0).integers(0, 5, (6, 4)) / 4).astype(np.float32)
+    kernel = Hyperkernel(base, 0.5)
+    assert kernel(X).dtype == np.float32
+    assert_allclose(kernel(X), kernel(X.astype(float)), atol=1e-5)
+    assert_allclose(kernel(X[:4], X), kernel(X[:4].astype(float), X.astype(float)), atol=1e-5)

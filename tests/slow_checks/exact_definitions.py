@@ -337,13 +337,13 @@ def von_mises(kernel: Any, averaged: bool) -> Base:
     def values(A: Array, B: Array) -> Array:
         u, v = omega * A[..., :, None, :], omega * B[..., None, :, :]
         if not averaged:
-            return np.exp(eta * (np.cos(u - v) - kernel.normalise).sum(axis=-1))
-        parts = np.exp(eta * (np.cos(u - v) - kernel.normalise))
-        parts = (parts + np.exp(eta * (np.cos(u + v) - kernel.normalise))) / 2
+            return np.exp(eta * (np.cos(u - v) - kernel.normalize).sum(axis=-1))
+        parts = np.exp(eta * (np.cos(u - v) - kernel.normalize))
+        parts = (parts + np.exp(eta * (np.cos(u + v) - kernel.normalize))) / 2
         return parts.prod(axis=-1)
 
     def size(S: Any) -> Any:
-        return 1 if kernel.normalise else np.exp(eta)  # of one feature; see `slope`
+        return 1 if kernel.normalize else np.exp(eta)  # of one feature; see `slope`
 
     return Base(
         repr(kernel),

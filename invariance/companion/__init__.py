@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .run.run import Run, saved
     from .run.style import colour, label_ends, look, shades
     from .run.teaching import check
+    from .run.withholding import WithheldError, withheld
 
 # found on first use: the command line and the runner start without pandas and matplotlib
 _HOMES = {
@@ -25,6 +26,7 @@ _HOMES = {
     "companion.run.plots": "curve family panel rows ticks",
     "companion.run.style": "colour label_ends look shades",
     "companion.run.teaching": "check",
+    "companion.run.withholding": "WithheldError withheld",
     "evaluation.means": "Score mean_se",
     "evaluation.rates": "fit_rate",
 }

@@ -20,7 +20,6 @@ from matplotlib.figure import Figure
 
 from ...core.extras import need
 from ...core.parameters import ParameterError
-from ...datasets.dataset import withholding
 from ..clock import WorkingClock
 from ..drawing import Drawings
 from ..errors import NotebookError, RecordError
@@ -41,6 +40,7 @@ from .plots import described
 from .recording import record
 from .style import to_png, unreadable_formula
 from .tables import written
+from .withholding import withholding
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -220,9 +220,9 @@ def _download(pooch: Any, official: Source) -> None:
 
     target = cache_folder() / official.path
     target.parent.mkdir(parents=True, exist_ok=True)
-    known_hash = official.checksum
-    if known_hash.startswith("content:"):
-        known_hash = None
+    known_hash: str | None = official.checksum
+    if official.checksum.startswith("content:"):
+        known_hash = None  # pooch cannot compute it; it is checked below
     with tempfile.TemporaryDirectory(dir=target.parent) as scratch:
         pooch.retrieve(
             official.url, known_hash, fname=target.name, path=scratch, downloader=bounded_download

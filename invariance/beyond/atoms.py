@@ -1,4 +1,4 @@
-"""`atom_environments`: a descriptor of what surrounds each atom of a molecule."""
+"""`atom_environments`: a descriptor of the surroundings of each atom of a molecule."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from ..core.parameters import Array, ParameterError, Positive, Whole, arguments
 from ..orbits import row_blocks
 
 Floats = NDArray[Any]
-#: Constants of Christensen et al. 2020, in angstroms.
+# Constants of Christensen et al. 2020, in angstroms.
 _PAIR_DECAY = 1.8
-_TRIPLE_RATE, _TRIPLE_DECAY, _TRIPLE_WEIGHT = 2.7, 0.57, 13.4
-#: Bytes of the triples of some molecules.
+_TRIPLE_RATE = 2.7
+_TRIPLE_DECAY = 0.57
+_TRIPLE_WEIGHT = 13.4
+#: Bytes of the triples of a block of molecules.
 _BYTES = 2**25
 
 
@@ -39,26 +41,30 @@ def atom_environments(
     n_pairs: int = 24,
     n_triples: int = 20,
 ) -> Floats:
-    r"""Molecules as sets of atoms: the element of each atom, and who stands around it how far.
+    r"""Molecules as sets of atoms: the element of each atom, and its neighbours' distances.
 
     The descriptor of Christensen, Bratholm, Faber and von Lilienfeld (2020, FCHL19). For each
     element, the atom's distances to atoms of that element enter a smooth histogram (log-normal
     bumps at ``n_pairs`` distances up to the cutoff, falling as :math:`r^{-1.8}`); for each pair of
     elements, the mean distances to two neighbours enter a second one, times the cosine and the
     sine of the angle between them and the Axilrod-Teller factor :math:`1 + 3 \cos \cos \cos` of
-    their triangle. Rotations, reflections and the order of neighbours leave it as it is.
+    their triangle. It is invariant under rotations, reflections and permutations of neighbours.
 
     Parameters
     ----------
     positions, charges : array-like of shape (n, a, 3) and (n, a)
-        Charges are atomic numbers, or any positive labels; zero where a molecule has fewer atoms.
+        Charges are atomic numbers, or any positive labels; zeros pad molecules with fewer atoms.
     elements : sequence or None
-        The labels that have columns of their own; None takes those in ``charges``.
-    cutoff, width : float
-        In angstroms; of the bumps of pairs, eta_2 of the paper, in square angstroms.
-    unit : float, an angstrom in the units of ``positions``: 1.88972612 for those in Bohr
+        The labels that have their own columns; None takes those in ``charges``.
+    cutoff : float
+        Largest distance of neighbours, in angstroms.
+    width : float
+        Width of the bumps of pairs, eta_2 of the paper, in square angstroms.
+    unit : float
+        An angstrom in the units of ``positions``: 1.88972612 for positions in Bohr.
     n_pairs, n_triples : int
-        Distances at which the histograms are read; no ``n_triples`` leaves out the angles.
+        Numbers of distances at which the histograms are evaluated; zero ``n_triples`` leaves out
+        the angles.
 
     Returns
     -------
@@ -76,11 +82,14 @@ def atom_environments(
     """
     R, Z, kinds = _checked(positions, charges, elements, unit)
     is_kind = (Z[..., None] == kinds).astype(float)
-    (n, a), e = Z.shape, len(kinds)
-    atoms = np.full((n, a, 1 + e * n_pairs + e * (e + 1) * n_triples), np.nan)
-    how = cutoff, width, n_pairs, n_triples
-    for some in row_blocks(n, 8 * a**3 * (n_triples + 4), _BYTES):
-        atoms[some, :, 1:] = _environments(R[some], is_kind[some], *how)
+    n_molecules, n_atoms = Z.shape
+    n_kinds = len(kinds)
+    n_columns = n_kinds * n_pairs + n_kinds * (n_kinds + 1) * n_triples
+    atoms = np.full((n_molecules, n_atoms, 1 + n_columns), np.nan)
+    bytes_per_molecule = 8 * n_atoms**3 * (n_triples + 4)
+    for block in row_blocks(n_molecules, bytes_per_molecule, _BYTES):
+        environments = _environments(R[block], is_kind[block], cutoff, width, n_pairs, n_triples)
+        atoms[block, :, 1:] = environments
     atoms[..., 0] = Z
     atoms[Z == 0] = np.nan
     return atoms
@@ -89,17 +98,21 @@ def atom_environments(
 def _checked(
     positions: ArrayLike, charges: ArrayLike, elements: ArrayLike | None, unit: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Positions in angstroms, charges, and the elements."""
+    """Return positions in angstroms, charges, and the elements."""
     with np.errstate(over="ignore"):
-        R, Z = np.asarray(positions, float) / unit, np.asarray(charges)
+        R = np.asarray(positions, float) / unit
+    Z = np.asarray(charges)
     if not np.abs(R).max(initial=0) < 1e6:
         raise ParameterError(f"positions reach {np.abs(R).max():.3g} angstroms at unit={unit}")
     if R.shape[:2] != Z.shape:
         raise ParameterError(f"charges need shape {R.shape[:2]}, that of positions, got {Z.shape}")
-    if not (there := Z.any(axis=1)).all():
-        raise ParameterError(f"molecule {np.argmin(there)} has charges that are all zero")
-    kinds = np.unique(Z[Z > 0] if elements is None else np.asarray(elements))
-    if len(unknown := np.setdiff1d(Z[Z > 0], kinds)):
+    has_atoms = Z.any(axis=1)
+    if not has_atoms.all():
+        raise ParameterError(f"molecule {np.argmin(has_atoms)} has charges that are all zero")
+    labels = Z[Z > 0]
+    kinds = np.unique(labels if elements is None else np.asarray(elements))
+    unknown = np.setdiff1d(labels, kinds)
+    if len(unknown):
         raise ParameterError(f"charges hold {unknown.tolist()}, not in elements={kinds.tolist()}")
     return R, Z, kinds
 
@@ -107,47 +120,80 @@ def _checked(
 def _environments(
     R: Floats, is_kind: Floats, cutoff: float, width: float, n_pairs: int, n_triples: int
 ) -> Floats:
-    """Descriptors (n, a, p) of atoms at R (n, a, 3), of whose kinds ``is_kind`` (n, a, e) tells."""
-    n, a, e = is_kind.shape
-    there = np.asarray(is_kind.any(axis=2))
-    both = there[:, :, None] & there[:, None] & ~np.eye(a, dtype=bool)
-    difference = R[:, :, None] - R[:, None]
-    distance = np.sqrt(np.einsum("nijc,nijc->nij", difference, difference))
-    fit = distance > 1e-6
-    if not fit[both].all():
-        raise ParameterError(
-            f"positions of two atoms are equal, in molecule {np.argwhere(both & ~fit)[0, 0]} of "
-            f"{n} looked at together: do zero charges mark missing atoms?"
-        )
-    distance[~both] = 1.0
-    near = np.where(both & (distance < cutoff), (np.cos(np.pi * distance / cutoff) + 1) / 2, 0.0)
-
-    reads = np.linspace(0, cutoff, n_pairs + 1)[1:]
-    spread = np.log1p(width / distance**2)[..., None]
-    bumps = (np.log(reads) - np.log(distance)[..., None] + spread / 2) ** 2
-    bumps = np.exp(-bumps / (2 * spread)) / (np.sqrt(2 * np.pi * spread) * reads)
-    bumps *= (near * distance**-_PAIR_DECAY)[..., None]
-    pairs = np.einsum("nijr,nje->nier", bumps, is_kind, optimize=True).reshape(n, a, -1)
+    """Return descriptors (n, a, p) of atoms at R (n, a, 3) with one-hot kinds (n, a, e)."""
+    distances, near = _distances(R, is_kind, cutoff)
+    pairs = _pair_histograms(distances, near, is_kind, cutoff, width, n_pairs)
     if not n_triples:
         return pairs
+    triples = _triple_histograms(distances, near, is_kind, cutoff, n_triples)
+    return np.concatenate([pairs, *triples], axis=2)
 
-    # The neighbours j < k of each atom i, by the cosines of their triangle's angles.
-    j, k = np.triu_indices(a, 1)
-    ij, ik, jk = distance[:, :, j], distance[:, :, k], distance[:, None, j, k]
-    cosines = [
-        np.clip((p**2 + q**2 - r**2) / (2 * p * q), -1, 1)
-        for p, q, r in ((ij, ik, jk), (ij, jk, ik), (ik, jk, ij))
-    ]
-    weight = near[:, :, j] * near[:, :, k] * (1 + 3 * cosines[0] * cosines[1] * cosines[2])
+
+def _distances(R: Floats, is_kind: Floats, cutoff: float) -> tuple[Floats, Floats]:
+    """Return the distances of atoms, and weights that fall to zero at the cutoff, (n, a, a)."""
+    n_molecules, n_atoms, _ = is_kind.shape
+    exists = np.asarray(is_kind.any(axis=2))
+    is_pair = exists[:, :, None] & exists[:, None] & ~np.eye(n_atoms, dtype=bool)
+    differences = R[:, :, None] - R[:, None]
+    distances = np.sqrt(np.einsum("nijc,nijc->nij", differences, differences))
+    is_apart = distances > 1e-6
+    if not is_apart[is_pair].all():
+        molecule = np.argwhere(is_pair & ~is_apart)[0, 0]
+        raise ParameterError(
+            f"positions of two atoms are equal, in molecule {molecule} of {n_molecules} looked at "
+            "together: do zero charges mark missing atoms?"
+        )
+    distances[~is_pair] = 1.0
+    falling = (np.cos(np.pi * distances / cutoff) + 1) / 2
+    near = np.where(is_pair & (distances < cutoff), falling, 0.0)
+    return distances, near
+
+
+def _pair_histograms(
+    distances: Floats, near: Floats, is_kind: Floats, cutoff: float, width: float, n_pairs: int
+) -> Floats:
+    """Return histograms of the distances to atoms of each kind, (n, a, e n_pairs)."""
+    grid = np.linspace(0, cutoff, n_pairs + 1)[1:]
+    spread = np.log1p(width / distances**2)[..., None]
+    deviations = (np.log(grid) - np.log(distances)[..., None] + spread / 2) ** 2
+    bumps = np.exp(-deviations / (2 * spread)) / (np.sqrt(2 * np.pi * spread) * grid)
+    bumps *= (near * distances**-_PAIR_DECAY)[..., None]
+    pairs = np.einsum("nijr,nje->nier", bumps, is_kind, optimize=True)
+    return pairs.reshape(*pairs.shape[:2], -1)
+
+
+def _cosines(opposite: Floats, first: Floats, second: Floats) -> Floats:
+    """Return cosines of the angle between two sides of a triangle."""
+    squares = first**2 + second**2 - opposite**2
+    return np.clip(squares / (2 * first * second), -1, 1)
+
+
+def _triple_histograms(
+    distances: Floats, near: Floats, is_kind: Floats, cutoff: float, n_triples: int
+) -> list[Floats]:
+    """Return histograms for the cosine and the sine of angles at an atom, for pairs of kinds."""
+    n_molecules, n_atoms, n_kinds = is_kind.shape
+    # Pairs of neighbours j < k of each atom i.
+    j, k = np.triu_indices(n_atoms, 1)
+    ij = distances[:, :, j]
+    ik = distances[:, :, k]
+    jk = distances[:, None, j, k]
+    cosine = _cosines(jk, ij, ik)
+    weight = near[:, :, j] * near[:, :, k]
+    weight *= 1 + 3 * cosine * _cosines(ik, ij, jk) * _cosines(ij, ik, jk)
     weight *= (ij * ik * jk) ** -_TRIPLE_DECAY
     weight *= 2 * np.exp(-(np.pi**2) / 2) * _TRIPLE_WEIGHT * np.sqrt(_TRIPLE_RATE / np.pi)
-    reads = np.linspace(0, cutoff, n_triples + 1)[1:]
-    bumps = np.exp(-_TRIPLE_RATE * ((ij + ik)[..., None] / 2 - reads) ** 2)
-    first, second = np.triu_indices(e)
-    ordered = is_kind[:, j][:, :, first] * is_kind[:, k][:, :, second]
-    ordered += (is_kind[:, j][:, :, second] * is_kind[:, k][:, :, first]) * (first != second)
-    triples = [
-        np.einsum("nipr,npe->nier", bumps * part[..., None], ordered, optimize=True)
-        for part in (weight * cosines[0], weight * np.sqrt(1 - cosines[0] ** 2))
-    ]
-    return np.concatenate([pairs, *(part.reshape(n, a, -1) for part in triples)], axis=2)
+    grid = np.linspace(0, cutoff, n_triples + 1)[1:]
+    bumps = np.exp(-_TRIPLE_RATE * ((ij + ik)[..., None] / 2 - grid) ** 2)
+    # Unordered pairs of kinds; two equal kinds are counted once.
+    first, second = np.triu_indices(n_kinds)
+    of_j = is_kind[:, j]
+    of_k = is_kind[:, k]
+    is_kind_pair = of_j[:, :, first] * of_k[:, :, second]
+    is_kind_pair += (of_j[:, :, second] * of_k[:, :, first]) * (first != second)
+    histograms = []
+    for part in (weight * cosine, weight * np.sqrt(1 - cosine**2)):
+        weighted = bumps * part[..., None]
+        triples = np.einsum("nipr,npe->nier", weighted, is_kind_pair, optimize=True)
+        histograms.append(triples.reshape(n_molecules, n_atoms, -1))
+    return histograms

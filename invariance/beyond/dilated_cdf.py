@@ -20,12 +20,15 @@ from ..core.parameters import BlockBytes, OneOf, RandomState, Verbose, Whole, st
 from ..features.feature_map import ONE_CHANNEL, FeatureMap
 from ..orbits import row_blocks
 
-#: Entries of a template, three of them 2 and the others -1, hence 84 templates that sum to zero.
-_LENGTH, _TEMPLATES = 9, 84
-#: Rounding of an inner product in units of the last place of the series' largest entry, at most:
-#: nine entries are added up, and three times an entry three times.
+#: Length of a template.
+_LENGTH = 9
+#: Number of templates: three entries are 2 and the other six -1, so that they sum to zero.
+_TEMPLATES = 84
+#: Bound on the rounding of an inner product, in units of the last place of the series' largest
+#: entry: nine entries are added up, and three times an entry three times.
 _ROUNDING = 64
-#: Bytes of comparisons at a time: more than a call's own cost, few enough for a core's cache.
+#: Bytes of comparisons at a time: enough to outweigh the overhead of a call, and few enough for a
+#: core's cache.
 _BLOCK = 2**20
 
 
@@ -40,26 +43,28 @@ class DilatedCDF(FeatureMap):
 
     the empirical distribution function of a convolution. One minus it is the proportion of positive
     values in MiniRocket (Dempster, Schmidt and Webb 2021), whose templates these are: nine entries,
-    three of them 2 and six -1, d positions apart for dilations d of 1 up to where the template is
-    as long as the series. Thresholds are quantiles of <g t, x> for a training series x drawn for
-    each template and dilation. Where series go around (closed outlines, phases), features of
-    a series and of its shifts are equal to the last bit. Inner products that exceed a threshold by
-    no more than rounding count as equal to it.
+    three of them 2 and six -1, d positions apart. Dilations d range from 1 to the value at which
+    the template is as long as the series. Thresholds are quantiles of <g t, x> for a training
+    series x drawn for each template and dilation. For cyclic series (closed outlines, phases),
+    features of a series and of its shifts are equal to the last bit. Inner products that exceed a
+    threshold by no more than rounding count as equal to it.
 
     Parameters
     ----------
     n_features : int
-        At least 84, one feature a template; a number that 84 does not divide is rounded down.
+        At least 84, one feature per template; it is rounded down to a multiple of 84.
     boundary : {"cyclic", "zero"}
-        What follows the end of a series: its beginning; or, as in MiniRocket, zeros, where for
-        every second pair of template and dilation only shifts that need none of them count.
-    n_dilations : int, at most so many, equally spaced on a logarithmic scale
+        Continuation of a series beyond its end: by its beginning; or by zeros, as in MiniRocket. In
+        that case, for every second pair of template and dilation, only shifts that need no zeros
+        count.
+    n_dilations : int
+        Largest number of dilations, which are equally spaced on a logarithmic scale.
     block_bytes, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
     dilations_ : ndarray of int
-    thresholds_ : list of ndarray of shape (84, k), one a dilation
+    thresholds_ : list of ndarray of shape (84, k), one per dilation
 
     Examples
     --------
@@ -87,160 +92,209 @@ class DilatedCDF(FeatureMap):
             check_arrays("DilatedCDF", X)
             X = on_host(X, "DilatedCDF.fit")
         X = self._points_to_fit(X)
-        rng, each = check_random_state(self.random_state), self.n_features // _TEMPLATES
-        longest = max(1.0, (X.shape[1] - 1) / (_LENGTH - 1))
-        grid = np.geomspace(1, longest, min(each, self.n_dilations))
-        self.dilations_, shares = np.unique(np.floor(grid + 1e-9).astype(int), return_counts=True)
-        # As many thresholds in all as were asked for, shared out as the grid's points are.
-        ends = np.round(np.cumsum(shares) * each / shares.sum()).astype(int)
-        counts = np.diff(ends, prepend=0)
+        rng = check_random_state(self.random_state)
+        per_template = self.n_features // _TEMPLATES
+        self.dilations_, counts = self._choose_dilations(X.shape[1], per_template)
         # A sequence of low discrepancy: thresholds of a template differ between dilations.
-        levels = np.arange(1, each * _TEMPLATES + 1) * (np.sqrt(5) - 1) / 2 % 1
-        self.dilations_, counts = self.dilations_[counts > 0], counts[counts > 0]
-        self.thresholds_: list[NDArray] = []
+        golden_ratio_multiples = np.arange(1, per_template * _TEMPLATES + 1) * (np.sqrt(5) - 1) / 2
+        quantile_levels = golden_ratio_multiples % 1
+        self.thresholds_: list[NDArray[Any]] = []
         #: Thresholds with the rounding of the training series that they come from.
-        self._levels: list[NDArray] = []
+        self._rounded_thresholds: list[NDArray[Any]] = []
         rounding = _rounding(X)
         for dilation, count in zip(self.dilations_, counts, strict=True):
-            own, levels = np.split(levels, [count * _TEMPLATES])
-            own = np.sort(own.reshape(_TEMPLATES, count), axis=1)
+            levels, quantile_levels = np.split(quantile_levels, [count * _TEMPLATES])
+            levels = np.sort(levels.reshape(_TEMPLATES, count), axis=1)
             drawn = rng.randint(len(X), size=_TEMPLATES)
-            used, place = np.unique(drawn, return_inverse=True)
-            columns = np.ascontiguousarray(X[used].T)
-            products = zip(self._products(columns, int(dilation)), place, own, strict=True)
-            rows = [np.quantile(p[0, :, i], q) for p, i, q in products]
-            thresholds = np.array(rows, dtype=X.dtype).reshape(own.shape)
+            thresholds = self._quantiles(X, drawn, levels, int(dilation))
             self.thresholds_.append(thresholds)
-            self._levels.append(thresholds + rounding[drawn][:, None])
-        self._n_features_out = each * _TEMPLATES
+            self._rounded_thresholds.append(thresholds + rounding[drawn][:, None])
+        self._n_features_out = per_template * _TEMPLATES
         return self
 
+    def _choose_dilations(
+        self, length: int, per_template: int
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return dilations for series of a length, and numbers of thresholds per template."""
+        longest = max(1.0, (length - 1) / (_LENGTH - 1))
+        grid = np.geomspace(1, longest, min(per_template, self.n_dilations))
+        rounded_down = np.floor(grid + 1e-9).astype(int)
+        dilations, shares = np.unique(rounded_down, return_counts=True)
+        # Thresholds are distributed over the dilations like the points of the grid.
+        ends = np.round(np.cumsum(shares) * per_template / shares.sum()).astype(int)
+        counts = np.diff(ends, prepend=0)
+        return dilations[counts > 0], counts[counts > 0]
+
+    def _quantiles(
+        self, X: NDArray[Any], drawn: NDArray[Any], levels: NDArray[Any], dilation: int
+    ) -> NDArray[Any]:
+        """Return quantiles of the products of each template with the series drawn for it."""
+        distinct, column_of_template = np.unique(drawn, return_inverse=True)
+        columns = np.ascontiguousarray(X[distinct].T)
+        thresholds = np.empty(levels.shape, X.dtype)
+        for i, products in enumerate(self._products(columns, dilation)):
+            thresholds[i] = np.quantile(products[0, :, column_of_template[i]], levels[i])
+        return thresholds
+
     def transform(self, X: Any) -> NDArray:
-        """Features of series X (n, d), in their library and floating type, between 0 and 1."""
+        """Return features of series X (n, d), in their library and floating type, in [0, 1]."""
         if is_foreign(X):
             check_is_fitted(self)
             check_arrays("DilatedCDF", X, n_features=self.n_features_in_)
             refuse_gradient("DilatedCDF", X, "counts inner products")
         else:
             X = self._points_to_transform(X)
-        # Of an entry: sums under templates, those of several, comparisons and their counts.
-        most = max(t.shape[1] for t in self.thresholds_)
-        bytes_each = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + 7 * most)
-        bound = max(2**13, _BLOCK // most) * bytes_each // self.n_features_in_
-        bound = min(block_bytes_of(self.block_bytes), bound)
-        rows = list(row_blocks(X.shape[0], bytes_each, bound))
-        # Of short blocks several templates at once: a call takes as long as some of them.
-        longest = bytes_each * max(some.stop - some.start for some in rows)
-        bar = tqdm(rows, "series", disable=not self.verbose)
-        return _joined([self._block(X[some, :], bound / longest * most) for some in bar])
+        # Bytes per entry: sums under one and under several templates, comparisons, and counts.
+        n_thresholds = max(thresholds.shape[1] for thresholds in self.thresholds_)
+        bytes_per_series = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + 7 * n_thresholds)
+        cached_entries = max(2**13, _BLOCK // n_thresholds)
+        block_bytes = cached_entries * bytes_per_series // self.n_features_in_
+        block_bytes = min(block_bytes_of(self.block_bytes), block_bytes)
+        blocks = list(row_blocks(X.shape[0], bytes_per_series, block_bytes))
+        # Short blocks take several templates at once, which saves the overhead of calls.
+        largest_bytes = bytes_per_series * max(block.stop - block.start for block in blocks)
+        n_masks = block_bytes / largest_bytes * n_thresholds
+        features = []
+        for block in tqdm(blocks, "series", disable=not self.verbose):
+            features.append(self._block(X[block, :], n_masks))
+        return _concatenated(features)
 
-    def _block(self, X: Any, masks: float) -> Any:
+    def _block(self, X: Any, n_masks: float) -> Any:
+        """Return features of a block of series, with ``n_masks`` comparisons at a time."""
         columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
         parts: list[Any] = []
         rounding = _rounding(X)
         for j, dilation in enumerate(self.dilations_.tolist()):
-            levels = like(self._levels[j], X)[..., None, None]  # (84, k, 1, 1)
-            at_once = max(1, min(_TEMPLATES, int(masks / levels.shape[1])))
+            thresholds = like(self._rounded_thresholds[j], X)[..., None, None]  # (84, k, 1, 1)
+            at_once = max(1, min(_TEMPLATES, int(n_masks / thresholds.shape[1])))
             products = self._products(columns, dilation, at_once, less=rounding)
-            parts += _shares(products, levels, self._edge(dilation, X.shape[1]), (j + 1) % 2)
-        return _joined(parts).T
+            edge = self._edge(dilation, X.shape[1])
+            first_without_zeros = (j + 1) % 2
+            if is_foreign(X):
+                parts += _foreign_shares(products, thresholds, edge, first_without_zeros)
+            else:
+                parts.append(_shares(products, thresholds, edge, first_without_zeros))
+        return _concatenated(parts).T
 
     def _products(
         self, columns: Any, dilation: int, at_once: int = 1, less: Any = 0
     ) -> Iterator[Any]:
-        """<g t, x> of templates in turn, arrays (g, d, n), each good until the next one.
+        """Yield <g t, x> for several templates, arrays (g, d, n) that the next ones overwrite.
 
         ``less``, of shape (n,), is subtracted from the products with each series.
-        With s the sum of the nine entries under a template and y three times an entry: y_a + y_b +
-        y_c - s, in the same order at every position, so that a shift of the series shifts them bit
-        by bit, which a product of matrices would not.
+
+        With s the sum of the nine entries under a template and y three times an entry, a product is
+        y_a + y_b + y_c - s. The order of summation is the same at every position, so that a shift
+        of the series shifts the products bit by bit. A product of matrices would not do that.
         """
         d = columns.shape[0]
         padded = self._padded(columns, dilation * (_LENGTH // 2))
         under = [padded[i * dilation : i * dilation + d, :] for i in range(_LENGTH)]
-        first = -sum(under[1:], under[0]) - less
+        base = -sum(under[1:], under[0]) - less
         if is_foreign(columns):
             tripled = [3 * entries for entries in under]
             for a, b, c in combinations(range(_LENGTH), 3):
-                yield (first + tripled[a] + tripled[b] + tripled[c])[None, ...]
+                yield (base + tripled[a] + tripled[b] + tripled[c])[None, ...]
             return
         thrice = sliding_window_view(3 * padded, d, axis=0)[::dilation].swapaxes(1, 2)
-        # In place: a new array for each would take as long as the sum.
-        room = np.empty((at_once, *columns.shape), columns.dtype)
-        second, third = np.empty_like(first), np.empty_like(first)
-        filled = 0
+        # In place: allocating a new array for each sum would take as long as the sum.
+        batch = np.empty((at_once, *columns.shape), columns.dtype)
+        with_one = np.empty_like(base)
+        with_two = np.empty_like(base)
+        n_filled = 0
         for a in range(_LENGTH - 2):
-            np.add(first, thrice[a], out=second)
+            np.add(base, thrice[a], out=with_one)
             for b in range(a + 1, _LENGTH - 1):
-                np.add(second, thrice[b], out=third)
+                np.add(with_one, thrice[b], out=with_two)
                 c = b + 1
                 while c < _LENGTH:
-                    some = thrice[c : c + at_once - filled]
-                    np.add(third, some, out=room[filled : filled + len(some)])
-                    c, filled = c + len(some), filled + len(some)
-                    if filled == at_once:
-                        yield room
-                        filled = 0
-        if filled:
-            yield room[:filled]
+                    third = thrice[c : c + at_once - n_filled]
+                    np.add(with_two, third, out=batch[n_filled : n_filled + len(third)])
+                    c += len(third)
+                    n_filled += len(third)
+                    if n_filled == at_once:
+                        yield batch
+                        n_filled = 0
+        if n_filled:
+            yield batch[:n_filled]
 
     def _padded(self, columns: Any, reach: int) -> Any:
-        """The series and ``reach`` entries on either side: those around the end, or zeros."""
+        """Return the series with ``reach`` entries on either side: continued cyclically, or 0."""
         d, n = columns.shape
         if self._fitted.boundary == "zero":
             zeros = like(np.zeros((reach, n)), columns)
-            return _joined([zeros, columns, zeros])
+            return _concatenated([zeros, columns, zeros])
         turns = -(-reach // d)
-        around = _joined([columns] * (2 * turns + 1))
-        return around[turns * d - reach : (turns + 1) * d + reach, :]
+        repeated = _concatenated([columns] * (2 * turns + 1))
+        return repeated[turns * d - reach : (turns + 1) * d + reach, :]
 
     def _edge(self, dilation: int, d: int) -> int:
-        """At either end, the shifts that need zeros, where every second time they do not count."""
+        """Return the number of shifts at either end that need zeros and are left out by turns."""
         reach = dilation * (_LENGTH // 2)
-        return 0 if self._fitted.boundary == "cyclic" or 2 * reach >= d else reach
+        if self._fitted.boundary == "cyclic" or 2 * reach >= d:
+            return 0
+        return reach
 
 
 def _rounding(X: Any) -> Any:
-    """What rounding may add to an inner product with a template, for each series, shape (n,)."""
+    """Bound on the rounding of inner products with a template, for each series, shape (n,)."""
     xp = namespace(X)
     largest = xp.maximum(xp.max(X, axis=1), -xp.min(X, axis=1))
     return _ROUNDING * float(xp.finfo(X.dtype).eps) * largest
 
 
-def _shares(batches: Iterator[Any], levels: Any, edge: int, odd: int) -> Iterator[Any]:
-    """Of products (g, d, n) of all templates in turn, the shares along d at most each level.
+def _foreign_shares(
+    batches: Iterator[Any], thresholds: Any, edge: int, first_without_zeros: int
+) -> Iterator[Any]:
+    """Yield `_shares` of arrays of another library, (k, n) for each template."""
+    xp = namespace(thresholds)
+    for i, products in enumerate(batches):
+        start = edge * ((i + first_without_zeros + 1) % 2)
+        stop = products.shape[1] - start
+        below = products[:, None, start:stop, :] <= thresholds[i : i + 1, ...]
+        yield xp.mean(xp.astype(below, thresholds.dtype), axis=2)[0, ...]
 
-    Levels are (84, k, 1, 1), shares (84 k, n) or in parts. Of every second template, from ``odd``
-    on, only products that are ``edge`` away from both ends count.
+
+def _shares(
+    batches: Iterator[NDArray[Any]], thresholds: NDArray[Any], edge: int, first_without_zeros: int
+) -> NDArray[Any]:
+    """Return the shares of products (g, d, n) that are at most each threshold, along d.
+
+    Thresholds are (84, k, 1, 1), shares (84 k, n). For every second template, from number
+    ``first_without_zeros`` on, only products that are ``edge`` away from both ends count.
     """
-    if is_foreign(levels):
-        xp = namespace(levels)
-        for i, products in enumerate(batches):
-            off, end = edge * ((i + odd + 1) % 2), products.shape[1]
-            below = products[:, None, off : end - off, :] <= levels[i : i + 1, ...]
-            yield xp.mean(xp.astype(below, levels.dtype), axis=2)[0, ...]
-        return
-    start, k = 0, levels.shape[1]
+    start = 0
+    k = thresholds.shape[1]
     for products in batches:
-        g, d, n = products.shape
+        n_templates, d, n = products.shape
         if start == 0:
-            # Bytes are added as such, whole vectors at a time: 15 by 17 ones do not exceed one.
-            rows, few = -(-d // 15), -(-d // 255)
-            mask = np.empty((g, k, -(-d // rows) * rows, n), bool)
-            counts = np.empty((_TEMPLATES, k, -(-rows // few) * few, n), np.uint8)
-            mask[:, :, d:], counts[:, :, rows:] = False, 0
-        some, stop = products[(start + odd) % 2 :: 2], start + g
-        some[:, :edge] = some[:, d - edge :] = np.nan
-        np.less_equal(products[:, None], levels[start:stop], out=mask[:g, :, :d])
-        ones = mask[:g].view(np.uint8).reshape(g, k, -1, rows, n)
-        np.add.reduce(ones, axis=2, dtype=np.uint8, out=counts[start:stop, :, :rows])
+            # Bytes are added as such, whole vectors at a time: sums of 15 and then of 17 of them
+            # fit in a byte.
+            n_rows = -(-d // 15)
+            n_groups = -(-d // 255)
+            mask = np.empty((n_templates, k, -(-d // n_rows) * n_rows, n), bool)
+            counts = np.empty((_TEMPLATES, k, -(-n_rows // n_groups) * n_groups, n), np.uint8)
+            mask[:, :, d:] = False
+            counts[:, :, n_rows:] = 0
+        without_zeros = products[(start + first_without_zeros) % 2 :: 2]
+        # NaN is not below any threshold.
+        without_zeros[:, :edge] = np.nan
+        without_zeros[:, d - edge :] = np.nan
+        stop = start + n_templates
+        below = mask[:n_templates]
+        np.less_equal(products[:, None], thresholds[start:stop], out=below[:, :, :d])
+        ones = below.view(np.uint8).reshape(n_templates, k, -1, n_rows, n)
+        np.add.reduce(ones, axis=2, dtype=np.uint8, out=counts[start:stop, :, :n_rows])
         start = stop
-    sums = counts.reshape(_TEMPLATES, k, -1, few, n).sum(axis=2, dtype=np.uint8)
-    shares = sums.sum(axis=2, dtype=levels.dtype)
-    shares[odd::2] /= d - 2 * edge
-    shares[1 - odd :: 2] /= d
-    yield shares.reshape(-1, n)
+    sums = counts.reshape(_TEMPLATES, k, -1, n_groups, n).sum(axis=2, dtype=np.uint8)
+    shares = sums.sum(axis=2, dtype=thresholds.dtype)
+    shares[first_without_zeros::2] /= d - 2 * edge
+    shares[1 - first_without_zeros :: 2] /= d
+    return shares.reshape(-1, n)
 
 
-def _joined(parts: list[Any]) -> Any:
-    return namespace(parts[0]).concat(parts) if is_foreign(parts[0]) else np.concatenate(parts)
+def _concatenated(arrays: list[Any]) -> Any:
+    """Concatenate arrays of one library along their first axis."""
+    if is_foreign(arrays[0]):
+        return namespace(arrays[0]).concat(arrays)
+    return np.concatenate(arrays)

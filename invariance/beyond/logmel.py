@@ -22,14 +22,17 @@ class LogMel(FeatureMap):
     """Decibels above silence in mel bands, frame by frame.
 
     Each value is 10 log10 of the energy in a triangular band relative to the loudest band of the
-    same recording, cut at -50, plus 50, divided by 50: silence is zero, the loudest band one,
-    however loud the recording is.
+    same recording, cut at -50, plus 50, divided by 50. Silence is thus zero and the loudest band
+    one, whatever the volume of the recording.
 
     Parameters
     ----------
-    sample_rate : float, samples a second
-    n_bands : int, triangular mel bands from 100 Hz to half the sample rate
-    frame, hop : int, samples a frame (Hann window) and from one frame to the next
+    sample_rate : float
+        Samples per second.
+    n_bands : int
+        Number of triangular mel bands from 100 Hz to half the sample rate.
+    frame, hop : int
+        Samples per frame (Hann window), and from one frame to the next.
 
     Attributes
     ----------
@@ -55,14 +58,16 @@ class LogMel(FeatureMap):
     def fit(self, X: ArrayLike, y=None) -> LogMel:
         """Lay out frames and bands for waveforms X of shape (n, n_samples)."""
         X = self._points_to_fit(X)
-        low, high = 100.0, self.sample_rate / 2
+        low = 100.0
+        high = self.sample_rate / 2
         self.frequencies_ = mel_frequencies(self.n_bands, low, high=high)
         edges = np.r_[low, self.frequencies_, high]
         hertz = fft.rfftfreq(self.frame, 1 / self.sample_rate)
-        self.filters_ = np.array(
-            [np.interp(hertz, edges[i : i + 3], [0.0, 1.0, 0.0]) for i in range(self.n_bands)]
-        )
-        # A band narrower than the spacing of the spectrum would hear nothing.
+        filters = []
+        for band in range(self.n_bands):
+            filters.append(np.interp(hertz, edges[band : band + 3], [0.0, 1.0, 0.0]))
+        self.filters_ = np.array(filters)
+        # A band narrower than the spacing of the spectrum would contain no frequency.
         for band in np.flatnonzero(self.filters_.sum(axis=1) == 0):
             self.filters_[band, np.abs(hertz - self.frequencies_[band]).argmin()] = 1
         n_frames = -(-X.shape[1] // self.hop)
@@ -73,23 +78,26 @@ class LogMel(FeatureMap):
     def transform(self, X: ArrayLike) -> NDArray:
         """Spectrograms of shape (n, n_frames n_bands), frame after frame, of X's floating type."""
         X = self._points_to_transform(X)
-        n_frames, given = self.shape_[0], self._fitted
-        # Frames are centred on multiples of the hop, the recording padded with silence.
-        lead = given.frame // 2
-        length = lead + max(X.shape[1], (n_frames - 1) * given.hop + given.frame)
+        frame = self._fitted.frame
+        hop = self._fitted.hop
+        n_frames = self.shape_[0]
+        # Frames are centred on multiples of the hop, and the recording is padded with silence.
+        lead = frame // 2
+        length = lead + max(X.shape[1], (n_frames - 1) * hop + frame)
         padded = np.zeros((len(X), length), dtype=X.dtype)
         # A power of two, which rounds nothing, keeps energies from overflowing.
         _, exponents = np.frexp(np.abs(X).max(axis=1, keepdims=True))
         np.ldexp(X, -exponents, out=padded[:, lead : lead + X.shape[1]])
-        from scipy.signal import get_window  # slow to import, and needed here alone
+        from scipy.signal import get_window  # it is slow to import, and only this method needs it
 
-        window = get_window("hann", given.frame).astype(X.dtype)
+        window = get_window("hann", frame).astype(X.dtype)
         spectrograms = np.empty((len(X), *self.shape_), dtype=X.dtype)
-        for wave, result in zip(padded, spectrograms, strict=True):
-            frames = np.lib.stride_tricks.sliding_window_view(wave, given.frame)[:: given.hop]
-            power = np.square(np.abs(fft.rfft(frames[:n_frames] * window, axis=1)))
-            energy = power @ self.filters_.T
+        for wave, spectrogram in zip(padded, spectrograms, strict=True):
+            frames = np.lib.stride_tricks.sliding_window_view(wave, frame)[::hop]
+            spectrum = fft.rfft(frames[:n_frames] * window, axis=1)
+            energy = np.square(np.abs(spectrum)) @ self.filters_.T
             # Silence stays silence.
-            decibels = 10 * np.log10(np.maximum(energy / (energy.max() or 1.0), 1e-30))
-            result[...] = np.maximum(1 + decibels / _RANGE, 0)
+            relative_energy = energy / (energy.max() or 1.0)
+            decibels = 10 * np.log10(np.maximum(relative_energy, 1e-30))
+            spectrogram[...] = np.maximum(1 + decibels / _RANGE, 0)
         return spectrograms.reshape(len(X), -1)

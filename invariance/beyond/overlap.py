@@ -1,4 +1,4 @@
-"""`OverlapFit`: the best fit of shifted points on what both of them show."""
+"""`OverlapFit`: the best fit of shifted points on their overlap."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ from ..orbits.way import in_tiles, warn_long
 Array = NDArray[Any]
 
 
+def _is_increasing(form: Form) -> bool:
+    """Whether a kernel is an increasing function of inner products or negative distances."""
+    return form.linear and form.monotone and form.turning_point is None
+
+
 @stores_parameters
 class OverlapFit(OrbitKernel):
-    r"""Similarity at the best shift, of the overlap alone: signals and images that are cut out.
+    r"""Similarity of the overlap at the best shift, for signals and images cut from larger ones.
 
-    A shift T moves z within its frame; what leaves is lost, and nothing is known of what comes in.
-    With :math:`O_T` the places where both x and T z are known,
+    A shift T moves z within its frame; values that leave the frame are lost, and values that enter
+    it are unknown. With :math:`O_T` the positions at which both x and T z are known,
 
     .. math:: K(x, z) = \max_T \phi \left(x|_{O_T}, \, (T z)|_{O_T} \right)
 
@@ -35,16 +40,16 @@ class OverlapFit(OrbitKernel):
     Parameters
     ----------
     base : Kernel
-        One that grows with the inner product or falls with the distance, also scikit-learn's.
+        A kernel that grows with the inner product or falls with the distance, also scikit-learn's.
     group : Transformations
-        Shifts of a grid, such as ``Translations(128, max_shift=32)``, of whatever boundary.
+        Shifts of a grid, such as ``Translations(128, max_shift=32)``, with any boundary.
     scale : {"size", "standard"}
-        What makes overlaps of different sizes comparable: sums are divided by the share of the
-        frame that overlaps ("size"); or each channel's mean on the overlap is subtracted from both
-        parts, which are scaled to norm one ("standard", the normalised cross-correlation).
+        Makes overlaps of different sizes comparable. "size" divides sums by the share of the frame
+        that overlaps. "standard" subtracts each channel's mean on the overlap from both parts and
+        scales them to norm one (the normalised cross-correlation).
     n_transforms, block_bytes, n_jobs, verbose, random_state : as in `BestFit`
 
-    Raises a ParameterError for a group that is no set of shifts, a base that is no such function.
+    Raises a ParameterError if the group is not a set of shifts, or the base is another function.
 
     Examples
     --------
@@ -60,71 +65,90 @@ class OverlapFit(OrbitKernel):
     scale: Annotated[str, OneOf("size", "standard")] = "size"
 
     def _shifts(self, d: int) -> tuple[Form, tuple[int, int, int], Array]:
-        """The base as a function of v (see `Form`), the points' shape, and (down, right) shifts."""
+        """Return the base's form, the points' shape, and the shifts (down, right)."""
         self._check(d)
         elements = self.elements()
-        grid = self.group.as_shifts(self.group.elements() if elements is None else elements)
+        if elements is None:
+            elements = self.group.elements()
+        grid = self.group.as_shifts(elements)
         if grid is None or prod(grid.shape) != d:
             raise ParameterError(f"OverlapFit needs shifts of a grid, got {self.group!r}")
         form = form_of(self.base, grid.shape)
-        turns = form is not None and (form.turning_point is not None or not form.monotone)
-        if form is None or not form.linear or turns:
+        if form is None or not _is_increasing(form):
             raise ParameterError(
                 f"OverlapFit needs a base that grows with <x, z> or -|x - z|, got {self.base!r}"
             )
-        return form, grid.shape, grid.pairs[(np.abs(grid.pairs) < grid.shape[:2]).all(axis=1)]
+        has_overlap = (np.abs(grid.pairs) < grid.shape[:2]).all(axis=1)
+        return form, grid.shape, grid.pairs[has_overlap]
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        other = X if Y is None else Y
-        told = self.explain(X, other)
-        warn_long(told.seconds, f"OverlapFit: {len(X)} x {len(other)} pairs", "a smaller max_shift")
+        Z = X if Y is None else Y
+        seconds = self.explain(X, Z).seconds
+        warn_long(seconds, f"OverlapFit: {len(X)} x {len(Z)} pairs", "a smaller max_shift")
         form, shape, shifts = self._shifts(X.shape[1])
 
-        def best(rows: slice, columns: slice) -> Array:
-            A, B = (P.astype(float).reshape(-1, *shape) for P in (X[rows], other[columns]))
-            if self.scale == "standard":  # so that little is lost to rounding
-                A, B = (P - P.mean(axis=(1, 2), keepdims=True) for P in (A, B))
-            found = np.full((len(A), len(B)), -np.inf)
+        def best_fit(rows: slice, columns: slice) -> Array:
+            x_images = self._images(X[rows], shape)
+            z_images = self._images(Z[columns], shape)
+            best = np.full((len(x_images), len(z_images)), -np.inf)
             for shift in shifts:
-                one, two = self._overlap(A, shift), self._overlap(B, -shift)
+                x_parts = self._overlap(x_images, shift)
+                z_parts = self._overlap(z_images, -shift)
                 if self.scale == "size":
-                    v = products(form, one, two) * (prod(shape) / one.shape[1])
+                    frame_per_overlap = prod(shape) / x_parts.shape[1]
+                    values = products(form, x_parts, z_parts) * frame_per_overlap
                 else:
-                    v = one @ two.T - form.distance
-                np.maximum(found, v, out=found)
-            return np.asarray(form.value(found))
+                    values = x_parts @ z_parts.T - form.distance
+                np.maximum(best, values, out=best)
+            return np.asarray(form.value(best))
 
-        symmetric = other is X and self.n_transforms is None and self.group.symmetric
-        sides, kind = (self._side(X.shape[1]),) * 2, np.result_type(X, other)
-        how: dict[str, Any] = {"n_jobs": self.n_jobs, "verbose": self.verbose}
-        return in_tiles(best, (len(X), len(other)), sides, kind, symmetric=symmetric, **how)
-
-    def _overlap(self, images: Array, shift: Array) -> Any:
-        """What images (n, height, width, channels) show where they meet others so shifted: rows."""
-        down, right = (
-            slice(max(by, 0), side + min(by, 0))
-            for by, side in zip(shift.tolist(), images.shape[1:3], strict=True)
+        side = self._side(X.shape[1])
+        return in_tiles(
+            best_fit,
+            (len(X), len(Z)),
+            (side, side),
+            np.result_type(X, Z),
+            symmetric=Z is X and self.n_transforms is None and self.group.symmetric,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
         )
-        part = images[:, down, right]
+
+    def _images(self, points: Array, shape: tuple[int, int, int]) -> Array:
+        """Return points as images (n, height, width, channels) in float64."""
+        images = points.astype(float).reshape(-1, *shape)
+        if self.scale == "standard":  # means are subtracted twice, so that little is rounded away
+            images = images - images.mean(axis=(1, 2), keepdims=True)
+        return images
+
+    def _overlap(self, images: Array, shift: Array) -> Array:
+        """Return the parts of images that overlap with others after their shift, as rows."""
+        _, height, width, _ = images.shape
+        down, right = shift.tolist()
+        rows = slice(max(down, 0), height + min(down, 0))
+        columns = slice(max(right, 0), width + min(right, 0))
+        parts = images[:, rows, columns]
         if self.scale == "size":
-            return part.reshape(len(part), -1)
-        part = part - part.mean(axis=(1, 2), keepdims=True)
-        size, most = (np.square(A).sum(axis=(1, 2, 3)) for A in (part, images))
-        flat = size <= 1e-12 * most  # what is constant on an overlap resembles nothing there
-        scale = np.where(flat, 0, 1 / np.sqrt(np.where(flat, 1, size)))
-        return part.reshape(len(part), -1) * scale[:, None]
+            return parts.reshape(len(parts), -1)
+        parts = parts - parts.mean(axis=(1, 2), keepdims=True)
+        part_norms = np.square(parts).sum(axis=(1, 2, 3))
+        image_norms = np.square(images).sum(axis=(1, 2, 3))
+        # A part that is constant up to rounding resembles nothing.
+        is_flat = part_norms <= 1e-12 * image_norms
+        scale = np.where(is_flat, 0, 1 / np.sqrt(np.where(is_flat, 1, part_norms)))
+        return parts.reshape(len(parts), -1) * scale[:, None]
 
     def _side(self, d: int) -> int:
-        """Points of a side of a tile: images with their parts, and values."""
+        """Return the side of a tile: its images with their parts, and its values, fit in memory."""
         budget = block_bytes_of(self.block_bytes) / 4
         return max(1, int(min((budget / 24) ** 0.5, budget / (64 * d))))
 
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
         _, shape, shifts = self._shifts(X.shape[1])
-        n, m = len(X), len(X if Y is None else Y)
-        overlaps = shape[2] * np.prod(np.array(shape[:2]) - np.abs(shifts), axis=1).sum()
-        operations = float(n * m) * (2 * overlaps + 20 * len(shifts))
-        side = min(n, self._side(X.shape[1]))
-        n_bytes = 24 * side**2 + n * m * X.itemsize
+        n_pairs = len(X) * (len(X) if Y is None else len(Y))
+        height, width, n_channels = shape
+        overlap_pixels = np.prod(np.array([height, width]) - np.abs(shifts), axis=1).sum()
+        operations = float(n_pairs) * (2 * n_channels * overlap_pixels + 20 * len(shifts))
+        side = min(len(X), self._side(X.shape[1]))
+        n_bytes = 24 * side**2 + n_pairs * X.itemsize
         return Explanation.of("product of overlaps", operations, n_bytes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY
 from functools import cached_property
-from itertools import islice, pairwise, product, takewhile
+from itertools import islice, pairwise, product
 from math import prod
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ from ..core.parameters import ParameterError, check_parameters, short, stores_pa
 from ..groups import Transformations
 from ..spectral.base import BASIS, Basis, Eigenspace, Maps, listed
 
-#: More products of eigenspaces than this are not listed: sorting them would take minutes.
+#: Largest number of products of eigenspaces that are listed: sorting more would take minutes.
 PRODUCTS_LIMIT = 1_000_000
 
 
@@ -29,7 +29,7 @@ PRODUCTS_LIMIT = 1_000_000
 class Product(Basis):
     """The product of manifolds; a point is the concatenation of one point per factor.
 
-    Eigenvalues add up. Equal sums are one eigenspace, whichever factors they come from.
+    Eigenvalues add up. Products of eigenfunctions with equal sums form one eigenspace.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ class Product(Basis):
     degree : float, optional
         Keep the eigenspaces with eigenvalue up to this.
     exchangeable : bool
-        The factors are equal, and what is learnt on this basis must not depend on their order,
-        as for particles that cannot be told apart: every projection onto invariants then includes
-        the exchange of factors.
+        Whether the factors are equal, and functions on this basis must not depend on their order,
+        as for indistinguishable particles. Every projection onto invariants then includes the
+        exchange of factors.
 
     >>> from invariance.spectral import Circle, Sphere
     >>> basis = Product([Sphere(3), Circle()], degree=4)
@@ -49,13 +49,13 @@ class Product(Basis):
     >>> basis.dimensions_
     array([1, 2, 3, 6, 2])
 
-    Four particles on a sphere, in any order, which a rotation moves together:
+    Four indistinguishable particles on a sphere, rotated together:
 
     >>> from invariance.beyond import Rotations3D
     >>> from invariance.spectral import invariant_subspace
     >>> particles = Product([Sphere(3)] * 4, degree=6, exchangeable=True)
-    >>> found = invariant_subspace(particles, Rotations3D())
-    >>> particles.dimensions_, [vectors.shape[1] for vectors in found]
+    >>> invariants = invariant_subspace(particles, Rotations3D())
+    >>> particles.dimensions_, [vectors.shape[1] for vectors in invariants]
     (array([  1,  12,  54, 128]), [1, 0, 1, 0])
     """
 
@@ -66,229 +66,301 @@ class Product(Basis):
 
     @property
     def n_features(self) -> int:
-        return sum(f._d for f in self.factors)
+        return sum(factor._d for factor in self.factors)
 
     @property
     def manifold_dimension(self) -> int:
-        return sum(f.manifold_dimension for f in self.factors)
+        return sum(factor.manifold_dimension for factor in self.factors)
 
     @property
     def volume(self) -> float:
-        return prod(f.volume for f in self.factors)
+        return prod(factor.volume for factor in self.factors)
 
     def _blocks(self, limit: float) -> list[tuple[float, list[tuple[int, ...]]]]:
-        """Eigenvalues up to ``limit``, each with the tuples of factor eigenspaces it comes from."""
-        spectra = [[space.eigenvalue for space in _below(f, limit)] for f in self.factors]
+        """Return eigenvalues up to ``limit``, each with the tuples of its factor eigenspaces."""
+        spectra = []
+        for factor in self.factors:
+            spectra.append([space.eigenvalue for space in _below(factor, limit)])
         if prod(map(len, spectra)) > PRODUCTS_LIMIT:
-            many = f"over {PRODUCTS_LIMIT} products of eigenspaces up to degree={limit:g}"
-            raise ParameterError(f"{short(self)} has {many}; lower it")
-        pairs = product(*map(enumerate, spectra))
-        sums = ((sum(v for _, v in pair), tuple(k for k, _ in pair)) for pair in pairs)
+            raise ParameterError(
+                f"{short(self)} has over {PRODUCTS_LIMIT} products of eigenspaces up to "
+                f"degree={limit:g}; lower it"
+            )
+        sums = []
+        for numbered in product(*map(enumerate, spectra)):
+            indices = tuple(index for index, _ in numbered)
+            sums.append((sum(eigenvalue for _, eigenvalue in numbered), indices))
         merged: list[tuple[float, list[tuple[int, ...]]]] = []
-        for total, chosen in takewhile(lambda pair: pair[0] <= _up_to(limit), sorted(sums)):
+        for total, indices in sorted(sums):
+            if total > _up_to(limit):
+                break
             if merged and total - merged[-1][0] <= 1e-9 * max(1, total):
-                merged[-1][1].append(chosen)
+                merged[-1][1].append(indices)
             else:
-                merged.append((total, [chosen]))
+                merged.append((total, [indices]))
         return merged
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
-        sizes = [[space.dimension for space in _below(f, degree)] for f in self.factors]
-
-        def dimension(tuples: list[tuple[int, ...]]) -> int:
-            return sum(prod(s[k] for s, k in zip(sizes, t, strict=True)) for t in tuples)
-
-        return [Eigenspace(value, value, dimension(t)) for value, t in self._blocks(degree)]
+        sizes = []
+        for factor in self.factors:
+            sizes.append([space.dimension for space in _below(factor, degree)])
+        spaces = []
+        for eigenvalue, tuples in self._blocks(degree):
+            dimension = 0
+            for indices in tuples:
+                dimension += prod(size[k] for size, k in zip(sizes, indices, strict=True))
+            spaces.append(Eigenspace(eigenvalue, eigenvalue, dimension))
+        return spaces
 
     def spectrum(self) -> Iterator[Eigenspace]:
         check_parameters(self)
         done = -1.0
-        limit = max(1.0, *(next(islice(f.spectrum(), 1, None)).eigenvalue for f in self.factors))
+        limit = 1.0
+        for factor in self.factors:
+            second_space = next(islice(factor.spectrum(), 1, None))
+            limit = max(limit, second_space.eigenvalue)
         while True:
             for space in self._spaces(limit):
                 if space.eigenvalue > done + 1e-9 * max(1, space.eigenvalue):
                     yield space
-            done, limit = _up_to(limit), 2 * limit
+            done = _up_to(limit)
+            limit *= 2
 
     @cached_property
     def _tuples(self) -> list[list[tuple[int, ...]]]:
-        """The tuples of factor eigenspaces that make up each kept eigenspace."""
-        return [t for _, t in self._blocks(self.labels_[-1])]
+        """The tuples of factor eigenspaces that make up each eigenspace."""
+        return [tuples for _, tuples in self._blocks(self.labels_[-1])]
 
     @cached_property
     def _parts(self) -> list[Basis]:
-        """The factors, truncated as far as the kept eigenspaces need them."""
+        """The factors, truncated to the eigenspaces that occur in products."""
         limit = self.labels_[-1]
-        return [clone(f).truncate(degree=_below(f, limit)[-1].label) for f in self.factors]
+        parts = []
+        for factor in self.factors:
+            last_space = _below(factor, limit)[-1]
+            parts.append(clone(factor).truncate(degree=last_space.label))
+        return parts
 
-    def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
+    def sample(self, n_samples: int, random_state: Any = None) -> NDArray[np.float64]:
         rng = check_random_state(random_state)
-        return np.concatenate([f.sample(n_samples, rng) for f in self.factors], axis=1)
+        samples = [factor.sample(n_samples, rng) for factor in self.factors]
+        return np.concatenate(samples, axis=1)
 
     @cached_property
     def _places(self) -> list[slice]:
-        """Where each factor's coordinates stand."""
-        edges = np.cumsum([0] + [f._d for f in self.factors])
-        return [slice(int(a), int(b)) for a, b in pairwise(edges)]
+        """The columns of each factor's coordinates."""
+        edges = np.cumsum([0] + [factor._d for factor in self.factors])
+        return [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
 
-    def check_points(self, X: ArrayLike) -> NDArray:
+    def _factor_columns(self) -> Iterator[tuple[Basis, slice]]:
+        """Yield each factor with the columns of its coordinates."""
+        return zip(self.factors, self._places, strict=True)
+
+    def check_points(self, X: ArrayLike) -> NDArray[Any]:
         points = super().check_points(X)
-        for factor, place in zip(self.factors, self._places, strict=True):
-            factor.check_points(points[:, place])
+        for factor, columns in self._factor_columns():
+            factor.check_points(points[:, columns])
         return points
 
-    def outside(self, X: NDArray) -> str | None:
-        parts = zip(self.factors, self._places, strict=True)
-        return next((found for f, place in parts if (found := f.outside(X[:, place]))), None)
+    def outside(self, X: NDArray[Any]) -> str | None:
+        for factor, columns in self._factor_columns():
+            reason = factor.outside(X[:, columns])
+            if reason:
+                return reason
+        return None
 
-    def same_place(self, differences: NDArray) -> NDArray:
-        parts = zip(self.factors, self._places, strict=True)
-        return np.concatenate([f.same_place(differences[..., p]) for f, p in parts], axis=-1)
+    def same_place(self, differences: NDArray[Any]) -> NDArray[Any]:
+        parts = []
+        for factor, columns in self._factor_columns():
+            parts.append(factor.same_place(differences[..., columns]))
+        return np.concatenate(parts, axis=-1)
 
     def frame(self, k: int) -> sparse.csr_array:
-        made = self._of_factors(k, lambda i, j: self._parts[i].frame(j))
-        pieces, tall, wide = [], 0, 0
-        for chosen in self._tuples[k]:
-            block = _kron([made[pair] for pair in enumerate(chosen)])
-            pieces.append((tall + block.row, wide + block.col, block.data))
-            tall, wide = tall + block.shape[0], wide + block.shape[1]
-        return _assembled(pieces, tall, wide)
+        frames = self._of_factors(k, lambda i, j: self._parts[i].frame(j))
+        pieces = []
+        n_rows = 0
+        n_columns = 0
+        for indices in self._tuples[k]:
+            block = _kron([frames[pair] for pair in enumerate(indices)])
+            pieces.append((n_rows + block.row, n_columns + block.col, block.data))
+            n_rows += block.shape[0]
+            n_columns += block.shape[1]
+        return _assembled(pieces, n_rows, n_columns)
 
     def _of_factors(
         self, k: int, make: Callable[[int, int], Any]
     ) -> dict[tuple[int, int], sparse.coo_array]:
-        """What belongs to factor i and its eigenspace j, for all that occur, made once each."""
-        pairs = sorted({pair for chosen in self._tuples[k] for pair in enumerate(chosen)})
-        return {(i, j): sparse.coo_array(make(i, j)) for i, j in pairs}
+        """Return ``make(i, j)`` for each factor i and eigenspace j that occur in eigenspace k."""
+        pairs = {pair for indices in self._tuples[k] for pair in enumerate(indices)}
+        return {(i, j): sparse.coo_array(make(i, j)) for i, j in sorted(pairs)}
 
     @cached_property
-    def _origins(self) -> NDArray:
-        """Which frame function of each factor makes each of ours, shape (frame size, factors)."""
-        edges = [f._edges for f in self._parts]
-        found = []
-        for chosen in (chosen for tuples in self._tuples for chosen in tuples):
-            ranges = [np.arange(e[j], e[j + 1]) for e, j in zip(edges, chosen, strict=True)]
-            found.append(np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1))
-        return np.concatenate([grid.reshape(-1, len(edges)) for grid in found])
+    def _origins(self) -> NDArray[Any]:
+        """Numbers of the factors' frame functions in each product, shape (frame size, factors)."""
+        edges = [part._edges for part in self._parts]
+        origins = []
+        for tuples in self._tuples:
+            for indices in tuples:
+                ranges = [np.arange(e[j], e[j + 1]) for e, j in zip(edges, indices, strict=True)]
+                grid = np.stack(np.meshgrid(*ranges, indexing="ij"), axis=-1)
+                origins.append(grid.reshape(-1, len(edges)))
+        return np.concatenate(origins)
 
-    def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
+    def _values(self, X: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
         values: Any = None
         origins = self._origins[chosen].T
-        for factor, place, origin in zip(self._parts, self._places, origins, strict=True):
-            used, where = np.unique(origin, return_inverse=True)
+        for part, columns, origin in zip(self._parts, self._places, origins, strict=True):
+            distinct, index = np.unique(origin, return_inverse=True)
             if values is None:
-                values = factor._values(X[:, place], used)[where]
-            elif len(used) > 1 or used[0] > 0:  # the first function is constant
-                values *= factor._values(X[:, place], used)[where]
+                values = part._values(X[:, columns], distinct)[index]
+            elif len(distinct) > 1 or distinct[0] > 0:  # the first function is constant
+                values *= part._values(X[:, columns], distinct)[index]
         return np.asarray(values)
 
     def _values_cost(self, n_chosen: int) -> int:
-        return 2 * n_chosen + sum(f._values_cost(int(f._edges[-1])) for f in self._parts)
+        return 2 * n_chosen + sum(part._values_cost(int(part._edges[-1])) for part in self._parts)
 
     def exchanges(self) -> Maps:
-        """The swap of the first two factors and the cycle of all, where they are exchangeable."""
-        d, number = self._d, len(self.factors)
-        if not self.exchangeable or number < 2:
+        """Return the swap of the first two factors and the cycle of all, if exchangeable."""
+        d = self._d
+        n_factors = len(self.factors)
+        if not self.exchangeable or n_factors < 2:
             return super().exchanges()
-        if not all(_equal(f, self.factors[0]) for f in self.factors):
+        if not all(_equal(factor, self.factors[0]) for factor in self.factors):
             raise ParameterError(f"only equal factors are exchangeable, got {short(self.factors)}")
-        cycle = np.roll(np.eye(number), -1, axis=0)
-        swap = np.eye(number)[[1, 0, *range(2, number)]]
-        found = [np.kron(order, np.eye(d // number)) for order in (swap, cycle)][: number - 1]
-        return np.stack(found), np.zeros((len(found), d))
+        swap = np.eye(n_factors)[[1, 0, *range(2, n_factors)]]
+        orders = [swap]
+        if n_factors > 2:
+            orders.append(np.roll(np.eye(n_factors), -1, axis=0))
+        matrices = [np.kron(order, np.eye(d // n_factors)) for order in orders]
+        return np.stack(matrices), np.zeros((len(matrices), d))
 
     @cached_property
     def _reach(self) -> float:
-        # a power of two, by which matrices are divided without rounding
-        return float(2.0 ** np.floor(np.log2(min(f._reach for f in self.factors))))
+        # A power of two, by which matrices are divided without rounding.
+        least_reach = min(factor._reach for factor in self.factors)
+        return float(2.0 ** np.floor(np.log2(least_reach)))
 
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
-        places, (matrices, shifts) = self._places, maps
-        shown = f"{short(group)} does not act on the eigenfunctions of the product: it"
-        sizes = [[np.abs(matrices[:, a, b]).max(axis=(1, 2)) for b in places] for a in places]
-        # depends[i, j, r]: what element r makes of factor i depends on factor j.
-        depends = np.array(sizes) > 1e-8
+        matrices, shifts = maps
+        places = self._places
+        refusal = f"{short(group)} does not act on the eigenfunctions of the product: it"
+        # depends[i, j, r]: after element r, factor i depends on factor j.
+        n_factors = len(places)
+        depends = np.empty((n_factors, n_factors, len(matrices)), bool)
+        for i, rows in enumerate(places):
+            for j, columns in enumerate(places):
+                depends[i, j] = np.abs(matrices[:, rows, columns]).max(axis=(1, 2)) > 1e-8
         if np.any(depends.sum(axis=0) != 1) or np.any(depends.sum(axis=1) != 1):
-            raise ParameterError(f"{shown} mixes the coordinates of different factors")
+            raise ParameterError(f"{refusal} mixes the coordinates of different factors")
         for i, j, r in np.argwhere(depends):
-            if i != j and not _equal(self.factors[i], self.factors[j]):
-                one, two = short(self.factors[j]), short(self.factors[i])
-                raise ParameterError(f"{shown} exchanges factor {j}, {one}, with factor {i}, {two}")
-            block = matrices[[r], places[i], places[j]], shifts[[r], places[i]]
-            matrix, shift = self.factors[i]._checked(block, group)
-            matrices[r, places[i]] = 0
-            matrices[r, places[i], places[j]], shifts[r, places[i]] = matrix[0], shift[0]
+            target = self.factors[i]
+            source = self.factors[j]
+            if i != j and not _equal(target, source):
+                raise ParameterError(
+                    f"{refusal} exchanges factor {j}, {short(source)}, with factor {i}, "
+                    f"{short(target)}"
+                )
+            rows = places[i]
+            columns = places[j]
+            block = (matrices[[r], rows, columns], shifts[[r], rows])
+            checked_matrices, checked_shifts = target._checked(block, group)
+            matrices[r, rows] = 0
+            matrices[r, rows, columns] = checked_matrices[0]
+            shifts[r, rows] = checked_shifts[0]
         return matrices, shifts
 
-    def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        places, tuples = self._places, self._tuples[k]
-        # Whose coordinates become those of each factor.
-        source = np.array([[np.any(matrix[a, b]) for b in places] for a in places]).argmax(axis=1)
+    def frame_action(self, k: int, matrix: NDArray[Any], shift: NDArray[Any]) -> sparse.csr_array:
+        places = self._places
+        tuples = self._tuples[k]
+        # source[i] is the factor whose coordinates become those of factor i.
+        is_block = [[np.any(matrix[rows, columns]) for columns in places] for rows in places]
+        source = np.array(is_block).argmax(axis=1)
 
         def action(i: int, j: int) -> Any:
-            into, out = places[i], places[source[i]]
-            return self._parts[i].frame_action(j, matrix[into, out], shift[into])
+            rows = places[i]
+            columns = places[source[i]]
+            return self._parts[i].frame_action(j, matrix[rows, columns], shift[rows])
 
-        made = self._of_factors(k, action)
-        sizes = [[made[pair].shape[0] for pair in enumerate(chosen)] for chosen in tuples]
+        actions = self._of_factors(k, action)
+        sizes = []
+        for indices in tuples:
+            sizes.append([actions[pair].shape[0] for pair in enumerate(indices)])
         starts = np.cumsum([0] + [prod(shape) for shape in sizes])
-        where = {chosen: place for place, chosen in enumerate(tuples)}
+        position = {indices: number for number, indices in enumerate(tuples)}
         pieces = []
-        for start, chosen in zip(starts, tuples, strict=False):
-            block = _kron([made[pair] for pair in enumerate(chosen)])
+        for start, indices in zip(starts, tuples, strict=False):
+            block = _kron([actions[pair] for pair in enumerate(indices)])
             # Slot i of the block's columns is factor source[i] of the target.
-            goal = where[tuple(np.array(chosen)[np.argsort(source)].tolist())]
-            order = np.arange(prod(sizes[goal])).reshape(sizes[goal]).transpose(source).ravel()
-            pieces.append((start + block.row, starts[goal] + order[block.col], block.data))
+            target = position[tuple(np.array(indices)[np.argsort(source)].tolist())]
+            numbers = np.arange(prod(sizes[target])).reshape(sizes[target])
+            order = numbers.transpose(source).ravel()
+            pieces.append((start + block.row, starts[target] + order[block.col], block.data))
         return _assembled(pieces, int(starts[-1]), int(starts[-1]))
 
-    def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
-        if np.any(np.abs(block_diag(*[matrix[a, a] for a in self._places]) - matrix) > 1e-8):
+    def frame_derivative(
+        self, k: int, matrix: NDArray[Any], shift: NDArray[Any]
+    ) -> sparse.csr_array:
+        diagonal_blocks = [matrix[columns, columns] for columns in self._places]
+        if np.any(np.abs(block_diag(*diagonal_blocks) - matrix) > 1e-8):
             raise ParameterError("the group mixes the coordinates of different factors")
 
-        def slope(i: int, j: int) -> Any:
-            a = self._places[i]
-            return self._parts[i].frame_derivative(j, matrix[a, a], shift[a])
+        def derivative(i: int, j: int) -> Any:
+            columns = self._places[i]
+            return self._parts[i].frame_derivative(j, matrix[columns, columns], shift[columns])
 
-        slopes = self._of_factors(k, slope)
-        still = {pair: sparse.eye_array(m.shape[0], format="coo") for pair, m in slopes.items()}
-        pieces, start = [], 0
-        for pairs in (list(enumerate(chosen)) for chosen in self._tuples[k]):
-            for turned in pairs:
-                block = _kron([(slopes if p == turned else still)[p] for p in pairs])
+        derivatives = self._of_factors(k, derivative)
+        identities = {}
+        for pair, part in derivatives.items():
+            identities[pair] = sparse.eye_array(part.shape[0], format="coo")
+        pieces = []
+        start = 0
+        for indices in self._tuples[k]:
+            pairs = list(enumerate(indices))
+            # The product rule: one factor is differentiated in each term.
+            for differentiated in pairs:
+                parts = dict(identities)
+                parts[differentiated] = derivatives[differentiated]
+                block = _kron([parts[pair] for pair in pairs])
                 pieces.append((start + block.row, start + block.col, block.data))
             start += block.shape[0]
         return _assembled(pieces, start, start)
 
 
 def _assembled(
-    pieces: list[tuple[NDArray, NDArray, NDArray]], tall: int, wide: int
+    pieces: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]], n_rows: int, n_columns: int
 ) -> sparse.csr_array:
+    """Return the sum of sparse matrices from their rows, columns and entries."""
     rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return sparse.csr_array((entries, (rows, columns)), (tall, wide))
+    return sparse.csr_array((entries, (rows, columns)), (n_rows, n_columns))
 
 
 def _kron(parts: list[sparse.coo_array]) -> sparse.coo_array:
-    """A Kronecker product; SciPy's takes a hundred times as long for small arrays."""
-    rows = columns = np.zeros(1, dtype=np.intp)
+    """Return a Kronecker product; SciPy's takes a hundred times as long for small arrays."""
+    rows = np.zeros(1, dtype=np.intp)
+    columns = np.zeros(1, dtype=np.intp)
     entries = np.ones(1)
+    n_rows = 1
+    n_columns = 1
     for part in parts:
         rows = np.add.outer(rows * part.shape[0], part.row).ravel()
         columns = np.add.outer(columns * part.shape[1], part.col).ravel()
         entries = np.multiply.outer(entries, part.data).ravel()
-    shape = prod(part.shape[0] for part in parts), prod(part.shape[1] for part in parts)
-    return sparse.coo_array((entries, (rows, columns)), shape)
+        n_rows *= part.shape[0]
+        n_columns *= part.shape[1]
+    return sparse.coo_array((entries, (rows, columns)), (n_rows, n_columns))
 
 
 def _up_to(limit: Any) -> Any:
-    """A little above an eigenvalue: sums of eigenvalues are right up to rounding."""
+    """Return a bound slightly above an eigenvalue, since sums of eigenvalues are rounded."""
     return limit * (1 + 1e-9) + 1e-9
 
 
 def _below(factor: Basis, limit: float) -> list[Eigenspace]:
+    """Return the eigenspaces of a factor with eigenvalue up to a limit."""
     return listed(factor, limit, _up_to(limit), "eigenvalue")
 
 
-def _equal(one: Basis, two: Basis) -> bool:
+def _equal(first: Basis, second: Basis) -> bool:
     """Whether two factors are the same manifold; their degrees are not used."""
-    return repr(one._with_degree(None)) == repr(two._with_degree(None))
+    return repr(first._with_degree(None)) == repr(second._with_degree(None))

@@ -27,28 +27,30 @@ class SetFeatures(FeatureMap):
     .. math:: \phi(x) = \sum_i w_i \, \psi(x_i)
 
     With random Fourier or Nystrom features for psi, inner products approximate `SetKernel`, at a
-    cost that is linear in the number of points; with a group in psi each point is compared over its
+    cost that is linear in the number of points. If psi has a group, each point is compared over its
     own orbit. ``SetFeatures(SetFeatures(...))`` are features of sets of sets (n, largest, largest
-    inside, d); ``SetFeatures(make_pipeline(SetFeatures(...), OrbitFourier(None)))`` also sees who
-    is with whom.
+    inside, d); ``SetFeatures(make_pipeline(SetFeatures(...), OrbitFourier(None)))`` also depends on
+    which points are in the same inner set.
 
     Parameters
     ----------
     features : transformer or None
-        psi; None is the identity. A clone is fitted to a sample of points, one for each label.
+        psi; None is the identity. A clone is fitted to a sample of points, one clone per label.
     pooling : {"mean", "sum"}
     labelled : bool
-        The first coordinate of each point is a label: points of each label have features of their
-        own, side by side. Those of a label that `fit` has not seen have none.
+        The first coordinate of each point is a label. Each label of the training points has its own
+        features, side by side; points with other labels are ignored.
     n_coordinates : int or None
-        Numbers that make a point (label included) where sets are given as rows
-        (n, largest * d) instead of padded arrays (n, largest, d).
-    n_points : int, points, of each label, that ``features`` is fitted to
+        Numbers per point (label included) if sets are rows (n, largest * d) instead of padded
+        arrays (n, largest, d).
+    n_points : int
+        Largest number of points of each label that ``features`` is fitted to.
     block_bytes, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
-    features_ : dict from labels to fitted transformers; of None without labels
+    features_ : dict
+        Fitted transformers by label; the only key is None if there are no labels.
 
     Examples
     --------
@@ -85,64 +87,79 @@ class SetFeatures(FeatureMap):
             points = part.values
             if len(points) > self.n_points:
                 points = points[rng.choice(len(points), self.n_points, replace=False)]
-            fitted = None
+            features = None
             if self.features is not None:
-                fitted = clone(self.features).fit(points.reshape(len(points), *shape))
-            self.features_[label] = fitted
-            self._widths[label] = _through(fitted, points[:1], shape).shape[1]
+                features = clone(self.features).fit(points.reshape(len(points), *shape))
+            self.features_[label] = features
+            self._widths[label] = _transformed(features, points[:1], shape).shape[1]
         self._n_features_out = sum(self._widths.values())
         return self
 
     def _sets(self, X: Any, *, reset: bool = False) -> tuple[PointSets, tuple[int, ...]]:
-        """The points of each set, as rows, and the shape of a point, (d,) unless it is a set."""
-        given, owner = self._fitted, type(self).__name__
-        how: dict[str, Any] = {"allow_nd": True, "ensure_all_finite": "allow-nan"}
-        shape = tuple(getattr(X, "shape", ()))[2:]
-        nested = len(shape) > 1
-        if nested and given.labelled:
+        """Return the sets with their points as rows, and the shape of a point.
+
+        The shape is (-1,), or that of a padded set if points are sets themselves.
+        """
+        parameters = self._fitted
+        owner = type(self).__name__
+        point_shape = tuple(getattr(X, "shape", ()))[2:]
+        nested = len(point_shape) > 1
+        if nested and parameters.labelled:
             raise ParameterError(f"{owner}: labels are of points, not of sets of them")
-        if shape:
-            X = check_array(nested_as_sets(X)[0], **how)
+        if point_shape:
+            padded = nested_as_sets(X)[0]
+            X = check_array(padded, allow_nd=True, ensure_all_finite="allow-nan")
         else:
-            X = validate_data(self, X, reset=reset, **how)
-        (rows,), size = as_set_rows(owner, given.n_coordinates, X)
-        d = shape[-1] if nested else size
+            X = validate_data(self, X, reset=reset, allow_nd=True, ensure_all_finite="allow-nan")
+        (rows,), size = as_set_rows(owner, parameters.n_coordinates, X)
+        d = point_shape[-1] if nested else size
         if reset:
             self._d = d
-            if shape:
+            if point_shape:
                 self.n_features_in_ = d
         elif d != self._d:
             raise ParameterError(f"{owner} was fitted to points of {self._d} numbers, got {d}")
-        sets = PointSets.of(owner, rows, size, given.labelled, False, nested)
-        return sets.of_means() if given.pooling == "mean" else sets, shape if nested else (-1,)
+        sets = PointSets.from_rows(
+            owner, rows, size, labelled=parameters.labelled, weighted=False, nested=nested
+        )
+        if parameters.pooling == "mean":
+            sets = sets.with_mean_weights()
+        return sets, point_shape if nested else (-1,)
 
-    def transform(self, X: ArrayLike) -> NDArray:
-        """Features of shape (n, k), or (n, labels * k), one row per set."""
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Return features of shape (n, k), or (n, labels * k), one row per set."""
         check_is_fitted(self)
-        (sets, shape), blocks = self._sets(X), []
-        parts, dtype = sets.by_label(), sets.values.dtype
-        for label, fitted in self.features_.items():
+        sets, point_shape = self._sets(X)
+        parts = sets.by_label()
+        dtype = sets.values.dtype
+        pooled_by_label = []
+        for label, features in self.features_.items():
             pooled = np.zeros((len(sets), self._widths[label]), dtype)
-            blocks.append(pooled)
+            pooled_by_label.append(pooled)
             if label not in parts:
                 continue
             part = parts[label]
-            each = dtype.itemsize * (part.values.shape[1] + 2 * pooled.shape[1])
-            step = max(1.0, block_bytes_of(self._fitted.block_bytes) / each)
-            for some in part.blocks(step):
-                points = part[some]
-                if len(points.values):
-                    pooled[some] = points.sums() @ _through(fitted, points.values, shape)
-        return np.concatenate(blocks, axis=1)
+            bytes_per_point = dtype.itemsize * (part.values.shape[1] + 2 * pooled.shape[1])
+            n_points = max(1.0, block_bytes_of(self._fitted.block_bytes) / bytes_per_point)
+            for block in part.blocks(n_points):
+                block_sets = part[block]
+                if len(block_sets.values):
+                    values = _transformed(features, block_sets.values, point_shape)
+                    pooled[block] = block_sets.sums() @ values
+        return np.concatenate(pooled_by_label, axis=1)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # without n_coordinates a row does not say where a point ends
+        # Without n_coordinates, the points of a row cannot be separated.
         tags.input_tags.two_d_array = self.n_coordinates is not None
         tags.input_tags.three_d_array = True
         tags.input_tags.allow_nan = True
         return tags
 
 
-def _through(features: Any, points: NDArray, shape: tuple[int, ...]) -> NDArray:
-    return points if features is None else features.transform(points.reshape(len(points), *shape))
+def _transformed(features: Any, points: NDArray[Any], point_shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return features of points, or the points themselves if there is no transformer."""
+    if features is None:
+        return points
+    transformed: NDArray[Any] = features.transform(points.reshape(len(points), *point_shape))
+    return transformed

@@ -24,23 +24,24 @@ from .padded import PointSets, as_set_rows, nested_as_sets
 
 Array = NDArray[Any]
 
-#: Bytes of a tile of values between points: it stays in a processor's cache.
+#: Bytes of a tile of values between points, so that it stays in a processor's cache.
 _TILE_BYTES = 2**22
-#: Points at a time of which the values among each other are computed for the diagonal alone.
-_OWN = 128
-#: Operations that a value between two points costs beside its products: measured, for a Gaussian.
-_VALUE = 600
+#: Block size, in points, if only the diagonal is needed.
+_DIAGONAL_POINTS = 128
+#: Cost of a value between two points without its products, in operations: measured for a Gaussian.
+_OPERATIONS_PER_VALUE = 600
 
 
 def _operations(kernel: Any, X: Array, Y: Array) -> float:
-    """Operations of a kernel of sets, or of those that a kernel is made of."""
+    """Return the operations of a kernel of sets, or of all such parts of a kernel."""
     if hasattr(kernel, "operations"):
         return float(kernel.operations(X, Y))
-    return sum(_operations(part, X, Y) for part in vars(kernel).values() if takes_sets(part))
+    parts = [part for part in vars(kernel).values() if takes_sets(part)]
+    return sum(_operations(part, X, Y) for part in parts)
 
 
 def _over_orbits(kernel: Any, X: Array, Y: Array) -> float:
-    """Operations that orbits of points take, in a kernel or in those that it is made of."""
+    """Return the operations for orbits of points, in a kernel or in all parts of it."""
     if not len(X) or not len(Y):
         return 0.0
     if hasattr(kernel, "work_over_orbits"):
@@ -51,9 +52,9 @@ def _over_orbits(kernel: Any, X: Array, Y: Array) -> float:
 
 @stores_parameters
 class _OfSets(Kernel):
-    """What kernels between sets share: from padded sets to tiles of values between points."""
+    """Base class of kernels between sets: values between points, computed in tiles and pooled."""
 
-    #: Takes padded sets (n, largest, d), of which `on_rows` makes rows.
+    #: The kernel takes padded sets (n, largest, d), which `on_rows` converts to rows.
     takes_sets = True
     base: Annotated[Any, BASE]
     pooling: Annotated[str, kinds.OneOf("mean", "sum")] = "mean"
@@ -67,130 +68,170 @@ class _OfSets(Kernel):
     _cheaper: ClassVar[str]
 
     def on_rows(self, *arrays: ArrayLike) -> tuple[Kernel, list[Array]]:
-        """This kernel for rows (n, largest * d), and padded sets as such rows."""
+        """Return this kernel for rows (n, largest * d), and padded sets as such rows."""
         check_parameters(self)
-        own = self.get_params(deep=False)
+        parameters = self.get_params(deep=False)
         sets = nested_as_sets(*arrays)
-        if np.ndim(arrays[0]) > 3 and takes_sets(self.base):  # points are sets: the base's d
-            (inside,) = {np.shape(A)[3:] for A in arrays}
-            own["base"], _ = on_rows(self.base, np.zeros((1, 1, *inside)))
-        rows, own["n_coordinates"] = as_set_rows(type(self).__name__, self.n_coordinates, *sets)
-        return type(self)(**own), rows
+        if np.ndim(arrays[0]) > 3 and takes_sets(self.base):
+            # Points are sets themselves: the base kernel needs the shape of an inner set.
+            (inner_shape,) = {np.shape(array)[3:] for array in arrays}
+            parameters["base"], _ = on_rows(self.base, np.zeros((1, 1, *inner_shape)))
+        rows, n_coordinates = as_set_rows(type(self).__name__, self.n_coordinates, *sets)
+        parameters["n_coordinates"] = n_coordinates
+        return type(self)(**parameters), rows
 
     def preserved_by(self, group: Transformations) -> bool:
-        """Where the group moves the points of a set alike, in a way that preserves the base."""
+        """Whether the group acts on all points of a set alike, and preserves the base kernel."""
         size = self.n_coordinates or 0
-        moved = group.moves_points(size)
-        if moved is None:
+        moved_coordinates = group.moves_points(size)
+        if moved_coordinates is None:
             return False
         compared = range(self.labelled, size - self.weighted)
-        return set(moved) <= set(compared) and preserved(self.base, group)
+        return set(moved_coordinates) <= set(compared) and preserved(self.base, group)
 
     def operations(self, X: Array, Y: Array) -> float:
-        """Over all pairs of points, of one label where there are labels."""
-        return self._counted(self._points(X), self._points(Y))
+        """Return the operations over all pairs of points with equal labels."""
+        return self._count_operations(self._points(X), self._points(Y))
 
-    def _counted(self, one: PointSets, two: PointSets) -> float:
-        ours, theirs = one.by_label(), two.by_label()
-        both = ours.keys() & theirs.keys()
+    def _count_operations(self, x_sets: PointSets, z_sets: PointSets) -> float:
+        x_parts = x_sets.by_label()
+        z_parts = z_sets.by_label()
+        pairs_of_parts = []
+        for label in x_parts.keys() & z_parts.keys():
+            pairs_of_parts.append((x_parts[label].values, z_parts[label].values))
         if takes_sets(self.base):
-            return sum(_operations(self.base, ours[k].values, theirs[k].values) for k in both)
-        pairs = sum(len(ours[k].values) * len(theirs[k].values) for k in both)
-        reduced = sum(_over_orbits(self.base, ours[k].values, theirs[k].values) for k in both)
-        return float(2 * one.values.shape[1] + _VALUE) * pairs + reduced
+            return sum(_operations(self.base, x, z) for x, z in pairs_of_parts)
+        n_pairs = sum(len(x) * len(z) for x, z in pairs_of_parts)
+        orbit_operations = sum(_over_orbits(self.base, x, z) for x, z in pairs_of_parts)
+        per_pair = float(2 * x_sets.values.shape[1] + _OPERATIONS_PER_VALUE)
+        return per_pair * n_pairs + orbit_operations
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
-        """Operations, memory and time of the kernel matrix, over all pairs of points."""
-        kernel, rows = self.on_rows(X, *(() if Y is None else (Y,)))
-        operations = kernel.operations(rows[0], rows[-1]) / (2 if Y is None else 1)
+        """Return operations, memory and time of the kernel matrix, over all pairs of points."""
+        arrays = (X,) if Y is None else (X, Y)
+        kernel, rows = self.on_rows(*arrays)
+        operations = kernel.operations(rows[0], rows[-1])
+        if Y is None:  # only one triangle is computed
+            operations /= 2
         n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
         n_bytes += len(rows[0]) * len(rows[-1]) * rows[0].itemsize
         return Explanation.of("pairs of points", operations, n_bytes, rows[0].dtype)
 
     def _points(self, X: Array) -> PointSets:
-        given = int(self.n_coordinates or 0), self.labelled, self.weighted
-        return PointSets.of(type(self).__name__, X, *given, takes_sets(self.base))
+        return PointSets.from_rows(
+            type(self).__name__,
+            X,
+            int(self.n_coordinates or 0),
+            labelled=self.labelled,
+            weighted=self.weighted,
+            nested=takes_sets(self.base),
+        )
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        one = self._points(X)
-        two = one if Y is None else self._points(Y)
-        gram = self._between(one, two)
-        if self.normalize:
-            left = self._roots(one, gram.diagonal().copy() if Y is None else self._own(one))
-            right = left if Y is None else self._roots(two, self._own(two))
-            gram /= left[:, None]
-            gram /= right
+        x_sets = self._points(X)
+        z_sets = x_sets if Y is None else self._points(Y)
+        gram = self._between(x_sets, z_sets)
+        if not self.normalize:
+            return gram
+        if Y is None:
+            x_roots = self._roots(x_sets, gram.diagonal().copy())
+            z_roots = x_roots
+        else:
+            x_roots = self._roots(x_sets, self._diagonal(x_sets))
+            z_roots = self._roots(z_sets, self._diagonal(z_sets))
+        gram /= x_roots[:, None]
+        gram /= z_roots
         return gram
 
     def _diag(self, X: Array) -> Array:
-        return np.ones(len(X), X.dtype) if self.normalize else self._own(self._points(X))
+        if self.normalize:
+            return np.ones(len(X), X.dtype)
+        return self._diagonal(self._points(X))
 
     def _roots(self, sets: PointSets, values: Array) -> Array:
-        """Roots of the values of sets with themselves."""
+        """Return the roots of the values of sets with themselves."""
         rounding: Any = 0.0
         if not self.base.is_stationary() and not takes_sets(self.base):
-            sizes = np.abs(np.asarray(self.base.diag(sets.values), dtype=float))
-            most = np.square(sets.sums() @ np.sqrt(sizes))
-            rounding = 16 * float(np.finfo(values.dtype).eps) * most
+            point_values = np.abs(np.asarray(self.base.diag(sets.values), dtype=float))
+            largest_sums = np.square(sets.sums() @ np.sqrt(point_values))
+            rounding = 16 * float(np.finfo(values.dtype).eps) * largest_sums
         return np.asarray(root_of_diagonal(type(self).__name__, values, rounding))
 
-    def _own(self, sets: PointSets) -> Array:
-        """Values of sets with themselves, not normalised."""
-        few = map(sets.__getitem__, sets.blocks(_OWN))
-        return np.concatenate([self._between(some, some).diagonal() for some in few])
+    def _diagonal(self, sets: PointSets) -> Array:
+        """Return the values of sets with themselves, before they are normalized."""
+        diagonals = []
+        for block in sets.blocks(_DIAGONAL_POINTS):
+            few_sets = sets[block]
+            diagonals.append(self._between(few_sets, few_sets).diagonal())
+        return np.concatenate(diagonals)
 
-    def _between(self, one: PointSets, two: PointSets) -> Array:
-        """Values before they are normalised, shape (n, m), a tile of pairs of points at a time."""
-        gram = np.zeros((len(one), len(two)), np.result_type(one.values, two.values))
-        seconds = self._counted(one, two) / (2 if one is two else 1) / rate(gram.dtype.name)
-        what = f"{type(self).__name__}: {len(one)} x {len(two)} pairs of sets"
-        warn_long(seconds, what, f"float32, or {self._cheaper}")
-        ours, theirs = one.by_label(), two.by_label()
-        side = (min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4) / gram.itemsize) ** 0.5
-        evaluate = getattr(self.base, "_gram", self.base)
-        for label in ours.keys() & theirs.keys():
-            left, right = ours[label], theirs[label]
-            if self.base.is_stationary():  # distances lose fewest digits about the points' centre
-                centre = right.values.mean(axis=0, dtype=float).astype(right.values.dtype)
-                left, right = (replace(s, values=s.values - centre) for s in (left, right))
-            columns = [(b, right[b]) for b in right.blocks(max(1.0, 2 * side))]
-            rows = list(left.blocks(max(1.0, side / 2)))
-            for a in tqdm(rows, "sets", unit=" blocks", disable=not self.verbose):
-                first = left[a]
-                for b, second in columns:
-                    # Of a symmetric matrix the upper triangle alone.
-                    wanted = one is not two or b.stop > a.start
-                    if wanted and len(first.values) and len(second.values):
-                        values = evaluate(first.values, second.values)
-                        gram[a, b] += self._pooled(first, second, values)
-        if one is two:
+    def _between(self, x_sets: PointSets, z_sets: PointSets) -> Array:
+        """Return values before they are normalized, shape (n, m)."""
+        symmetric = x_sets is z_sets
+        gram = np.zeros((len(x_sets), len(z_sets)), np.result_type(x_sets.values, z_sets.values))
+        operations = self._count_operations(x_sets, z_sets) / (2 if symmetric else 1)
+        warn_long(
+            operations / rate(gram.dtype.name),
+            f"{type(self).__name__}: {len(x_sets)} x {len(z_sets)} pairs of sets",
+            f"float32, or {self._cheaper}",
+        )
+        x_parts = x_sets.by_label()
+        z_parts = z_sets.by_label()
+        for label in x_parts.keys() & z_parts.keys():
+            self._add_tiles(gram, x_parts[label], z_parts[label], symmetric)
+        if symmetric:
             mirror(gram)
         return gram
 
+    def _add_tiles(
+        self, gram: Array, x_part: PointSets, z_part: PointSets, symmetric: bool
+    ) -> None:
+        """Add the values between points of one label, a tile of pairs of points at a time."""
+        if self.base.is_stationary():  # distances are most accurate near the origin
+            centre = z_part.values.mean(axis=0, dtype=float).astype(z_part.values.dtype)
+            x_part = replace(x_part, values=x_part.values - centre)
+            z_part = replace(z_part, values=z_part.values - centre)
+        tile_bytes = min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4)
+        side = (tile_bytes / gram.itemsize) ** 0.5
+        evaluate = getattr(self.base, "_gram", self.base)
+        columns = [(block, z_part[block]) for block in z_part.blocks(max(1.0, 2 * side))]
+        row_blocks = list(x_part.blocks(max(1.0, side / 2)))
+        for rows in tqdm(row_blocks, "sets", unit=" blocks", disable=not self.verbose):
+            x_block = x_part[rows]
+            for block, z_block in columns:
+                if symmetric and block.stop <= rows.start:  # below the diagonal
+                    continue
+                if len(x_block.values) and len(z_block.values):
+                    values = evaluate(x_block.values, z_block.values)
+                    gram[rows, block] += self._pooled(x_block, z_block, values)
+
     @abstractmethod
-    def _pooled(self, one: PointSets, two: PointSets, values: Array) -> Array:
-        """From values between points (N, M) to values between sets (n, m)."""
+    def _pooled(self, x_sets: PointSets, z_sets: PointSets, values: Array) -> Array:
+        """Return values between sets (n, m) from values between points (N, M)."""
 
 
 @stores_parameters
 class SetKernel(_OfSets):
     r"""The mean (or sum) of a kernel over all pairs of points of two sets.
 
-    With weights that sum to one (equal ones by default) the inner product of the sets' mean
+    If weights sum to one (by default they are equal), it is the inner product of the sets' mean
     embeddings,
 
-    .. math:: K(x, z) = \sum_{i, j} v_i w_j \, k_0(x_i, z_j):
+    .. math:: K(x, z) = \sum_{i, j} v_i w_j \, k_0(x_i, z_j) .
 
-    positive definite where the base kernel is, whatever the sizes and the order of the points.
+    It is positive definite if the base kernel is, and does not depend on the order of the points.
 
-    It is linear in both sets: its average over a group that turns a whole set forgets how the
-    points lie to each other; ``Average(Hyperkernel(SetKernel(base), gamma), group)`` does not.
-    ``SetKernel(SetKernel(base))`` compares sets of sets (n, largest, largest inside, d) by all
-    their points; ``SetKernel(Hyperkernel(SetKernel(base)))`` also sees who is with whom.
+    It is linear in both sets. Its average over a group that acts on a whole set therefore does not
+    depend on the positions of the points relative to each other, whereas
+    ``Average(Hyperkernel(SetKernel(base), gamma), group)`` does. ``SetKernel(SetKernel(base))``
+    compares sets of sets (n, largest, largest inside, d) by all their points;
+    ``SetKernel(Hyperkernel(SetKernel(base)))`` also depends on which points are in the same inner
+    set.
 
     Parameters
     ----------
-    base : Kernel, of points; an `Average` compares each point over its own orbit
+    base : Kernel
+        Kernel of points; an `Average` compares each point over its own orbit.
     pooling : {"mean", "sum"}
         "sum" for quantities that grow with the set, such as the energy of a molecule.
     normalize : bool, divide by sqrt(K(x, x) K(z, z))
@@ -199,11 +240,11 @@ class SetKernel(_OfSets):
         only points of one label are compared.
     weighted : bool, the last coordinate of each point is its weight
     n_coordinates : int or None
-        Numbers that make a point (label and weight included) where sets are given as rows
-        (n, largest * d) instead of padded arrays (n, largest, d).
+        Numbers per point (label and weight included) if sets are rows (n, largest * d) instead of
+        padded arrays (n, largest, d).
     block_bytes, verbose : as in `Average`
 
-    Raises a ParameterError for sets without points, points missing in part or infinite.
+    Raises a ParameterError for sets without points, and for incomplete or infinite points.
 
     Examples
     --------
@@ -223,10 +264,13 @@ class SetKernel(_OfSets):
 
     def _points(self, X: Array) -> PointSets:
         sets = super()._points(X)
-        return sets.of_means() if self.pooling == "mean" else sets
+        if self.pooling == "mean":
+            return sets.with_mean_weights()
+        return sets
 
-    def _pooled(self, one: PointSets, two: PointSets, values: Array) -> Array:
-        return np.asarray((two.sums() @ (one.sums() @ values).T).T)
+    def _pooled(self, x_sets: PointSets, z_sets: PointSets, values: Array) -> Array:
+        sums_over_x = x_sets.sums() @ values
+        return np.asarray((z_sets.sums() @ sums_over_x.T).T)
 
 
 class MatchingKernel(_OfSets):
@@ -241,8 +285,10 @@ class MatchingKernel(_OfSets):
 
     Parameters
     ----------
-    base : Kernel, of points
-    pooling : {"mean", "sum"}, "sum" leaves out the division by the size of the larger set
+    base : Kernel
+        Kernel of points.
+    pooling : {"mean", "sum"}
+        "sum" leaves out the division by the size of the larger set.
     normalize, labelled, n_coordinates, block_bytes, verbose : as in `SetKernel`
         With labels, points are matched to points of the same label.
 
@@ -259,20 +305,22 @@ class MatchingKernel(_OfSets):
 
     _cheaper = "SetKernel, which matches nothing"
 
-    def _counted(self, one: PointSets, two: PointSets) -> float:
-        points = float(len(one.values) * len(two.values))
-        return super()._counted(one, two) + matching_operations(len(one) * len(two), points)
+    def _count_operations(self, x_sets: PointSets, z_sets: PointSets) -> float:
+        n_pairs_of_sets = len(x_sets) * len(z_sets)
+        n_pairs_of_points = float(len(x_sets.values) * len(z_sets.values))
+        matching = matching_operations(n_pairs_of_sets, n_pairs_of_points)
+        return super()._count_operations(x_sets, z_sets) + matching
 
-    def _between(self, one: PointSets, two: PointSets) -> Array:
-        gram = super()._between(one, two)
+    def _between(self, x_sets: PointSets, z_sets: PointSets) -> Array:
+        gram = super()._between(x_sets, z_sets)
         if self.pooling == "mean":
-            gram /= np.maximum.outer(one.counts, two.counts)
+            gram /= np.maximum.outer(x_sets.counts, z_sets.counts)
         return gram
 
-    def _pooled(self, one: PointSets, two: PointSets, values: Array) -> Array:
-        pooled = np.empty((len(one), len(two)), values.dtype)
-        columns = np.split(values, two.ends[:-1], axis=1)
-        for j, part in enumerate(columns):
-            for i, block in enumerate(np.split(part, one.ends[:-1])):
-                pooled[i, j] = block[linear_sum_assignment(block, maximize=True)].sum()
+    def _pooled(self, x_sets: PointSets, z_sets: PointSets, values: Array) -> Array:
+        pooled = np.empty((len(x_sets), len(z_sets)), values.dtype)
+        for j, columns in enumerate(np.split(values, z_sets.ends[:-1], axis=1)):
+            for i, block in enumerate(np.split(columns, x_sets.ends[:-1])):
+                rows, matched_columns = linear_sum_assignment(block, maximize=True)
+                pooled[i, j] = block[rows, matched_columns].sum()
         return pooled

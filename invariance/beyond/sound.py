@@ -14,17 +14,21 @@ from ..core.extras import need
 from ..core.parameters import ParameterError, arguments, stores_parameters
 from ..groups.base import Transformations
 
+#: Scale of mel, so that 1,000 Hz are 1,000 mel.
+_MEL_SCALE = 1127.01048
+
 
 @arguments(n_bands=kinds.Whole(1, 1_000_000), low=kinds.Number(0), high=kinds.Positive())
 def mel_frequencies(n_bands: int, low: float, *, high: float) -> NDArray[np.float64]:
-    """Centres in Hz of ``n_bands`` bands between two frequencies, equally spaced in mel.
+    """Return the centres in Hz of bands between two frequencies, equally spaced in mel.
 
     >>> mel_frequencies(3, 0.0, high=1000.0).round(0)
     array([174., 391., 662.])
     """
     _check_range("mel_frequencies", low, high)
     edges = np.linspace(_mel(low), _mel(high), n_bands + 2)
-    return np.asarray(700 * np.expm1(edges[1:-1] / 1127.01048))
+    centres = edges[1:-1]
+    return np.asarray(700 * np.expm1(centres / _MEL_SCALE))
 
 
 def _check_range(owner: str, low: float, high: float) -> None:
@@ -33,11 +37,12 @@ def _check_range(owner: str, low: float, high: float) -> None:
 
 
 def _mel(hertz: ArrayLike) -> NDArray[Any]:
-    return np.asarray(1127.01048 * np.log1p(np.asarray(hertz, dtype=float) / 700))
+    return np.asarray(_MEL_SCALE * np.log1p(np.asarray(hertz, dtype=float) / 700))
 
 
-#: Changes of pitch, ten octaves at most: twice what anybody hears; and of speed.
+#: Changes of pitch by at most ten octaves, the range of hearing.
 _CENTS = kinds.Array(1, least=-12_000, most=12_000) | kinds.Number(-12_000, 12_000)
+#: Factors on the speed.
 _SPEEDS = kinds.Array(1, above=0) | kinds.Positive()
 
 
@@ -54,16 +59,19 @@ class _PitchSpeed(Transformations):
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
         pairs = self.elements()
-        mirrored = self.inverse(pairs)
-        return all(bool(np.isclose(pairs, m).all(axis=1).any()) for m in mirrored)
+        inverses = self.inverse(pairs)
+        is_equal = np.isclose(pairs[None, :, :], inverses[:, None, :]).all(axis=2)
+        return bool(is_equal.any(axis=1).all())
 
     def _listed(self) -> NDArray[Any]:
-        """All pairs (cents, speed), shape (r, 2), the speed varying fastest."""
-        sides = (np.asarray(v, dtype=float).ravel() for v in (self.cents, self.speeds))
-        return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
+        """Return all pairs (cents, speed), shape (r, 2), the speed varying fastest."""
+        cents = np.asarray(self.cents, dtype=float).ravel()
+        speeds = np.asarray(self.speeds, dtype=float).ravel()
+        grid = np.meshgrid(cents, speeds, indexing="ij")
+        return np.stack(grid, axis=-1).reshape(-1, 2)
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        """Opposite cents and reciprocal speeds; undone up to what the frame cut off."""
+        """Return opposite cents and reciprocal speeds; sound that the frame cut off is lost."""
         pairs = np.atleast_2d(np.asarray(elements, dtype=float))
         return np.stack([-pairs[:, 0], 1 / pairs[:, 1]], axis=1)
 
@@ -79,8 +87,8 @@ class PitchSpeed(_PitchSpeed):
     """Waveforms with another pitch, played at another speed, centred in a frame of fixed length.
 
     Pitch and speed are independent: at double speed a word takes half the time at the same pitch.
-    Rubber Band (Pedalboard, the extra ``audio``) stretches; a change of pitch is a stretch
-    followed by resampling. Neither linear nor unitary, and undone only approximately.
+    Rubber Band (Pedalboard, the extra ``audio``) stretches; a change of pitch is a stretch followed
+    by resampling. The transformation is neither linear nor unitary, and its inverse is approximate.
 
     Parameters
     ----------
@@ -90,9 +98,9 @@ class PitchSpeed(_PitchSpeed):
     speeds : sequence of float
         Factors on the speed; 2 is twice as fast.
     sample_rate : float
-        Samples a second.
+        Samples per second.
     high_quality : bool
-        Rubber Band's finer engine, some five times slower.
+        Use Rubber Band's finer engine, which is about five times slower.
 
     >>> sounds = PitchSpeed((8000,), cents=(-400, 0, 400), speeds=(0.5, 1, 2))
     >>> sounds.order, sounds.symmetric
@@ -105,36 +113,53 @@ class PitchSpeed(_PitchSpeed):
     high_quality: Annotated[bool, kinds.Flag()] = True
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        time_stretch = need("pedalboard", "audio").time_stretch
-        from scipy.signal import resample_poly  # slow to import, and needed here alone
-
-        n_samples = X.shape[1]
-        moved = np.zeros((len(elements), *X.shape), dtype=X.dtype)
-        for (cents, speed), results in zip(elements, moved, strict=True):
+        need("pedalboard", "audio")
+        sounds = np.zeros((len(elements), *X.shape), dtype=X.dtype)
+        for (cents, speed), results in zip(elements, sounds, strict=True):
             if cents == 0 and speed == 1:
                 results[...] = X
                 continue
-            # The pitch rises by resampling, which also shortens; stretching first makes up for it.
-            ratio = Fraction(2 ** (cents / 1200)).limit_denominator(200)
             for wave, result in zip(X, results, strict=True):
-                stretched, factor = wave.astype(np.float32)[None], speed / float(ratio)
-                if factor != 1:
-                    how = {"stretch_factor": factor, "high_quality": self.high_quality}
-                    stretched = time_stretch(stretched, self.sample_rate, **how)
-                sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)
-                sound = sound[: 4 * n_samples]
-                surplus = len(sound) - n_samples
-                middle, start = sound[max(0, surplus // 2) :][:n_samples], max(0, -surplus // 2)
-                result[start : start + len(middle)] = middle
-        return moved
+                _write_centred(self._changed(wave, cents, speed), result)
+        return sounds
+
+    def _changed(self, wave: NDArray[Any], cents: float, speed: float) -> NDArray[Any]:
+        """Return a waveform with another pitch and speed, of any length."""
+        from pedalboard import time_stretch
+        from scipy.signal import resample_poly  # it is slow to import, and only needed here
+
+        # Resampling raises the pitch and also shortens; stretching first compensates for that.
+        ratio = Fraction(2 ** (cents / 1200)).limit_denominator(200)
+        stretched = wave.astype(np.float32)[None]
+        factor = speed / float(ratio)
+        if factor != 1:
+            stretched = time_stretch(
+                stretched,
+                self.sample_rate,
+                stretch_factor=factor,
+                high_quality=self.high_quality,
+            )
+        sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)
+        return np.asarray(sound[: 4 * len(wave)])
+
+
+def _write_centred(sound: NDArray[Any], frame: NDArray[Any]) -> None:
+    """Write a sound into the middle of a frame of zeros; cut off both ends of a longer one."""
+    surplus = len(sound) - len(frame)
+    if surplus >= 0:
+        start = surplus // 2
+        frame[...] = sound[start : start + len(frame)]
+    else:
+        start = -surplus // 2
+        frame[start : start + len(sound)] = sound
 
 
 @stores_parameters
 class SpectrogramPitchSpeed(_PitchSpeed):
     """Log-mel spectrograms stretched about their middle frame and displaced along frequency.
 
-    Band and frame positions are interpolated linearly; what comes from outside the frame is zero,
-    the level of silence (see `invariance.features.LogMel`). Linear, but not unitary.
+    Band and frame positions are interpolated linearly. Values from outside the frame are zero, the
+    level of silence (see `invariance.beyond.LogMel`). The action is linear, but not unitary.
 
     Parameters
     ----------
@@ -161,19 +186,22 @@ class SpectrogramPitchSpeed(_PitchSpeed):
         n_frames, n_bands = self.shape
         frames = np.arange(n_frames)
         centres = mel_frequencies(n_bands, self.low, high=self.high)
-        spacing = (_mel(self.high) - _mel(self.low)) / (n_bands + 1)
+        low_mel = _mel(self.low)
+        spacing = (_mel(self.high) - low_mel) / (n_bands + 1)
         images = X.reshape(len(X), n_frames, n_bands)
-        moved = np.empty((len(elements), *images.shape), dtype=X.dtype)
+        sounds = np.empty((len(elements), *images.shape), dtype=X.dtype)
         middle = (n_frames - 1) / 2
-        for (cents, speed), result in zip(elements, moved, strict=True):
+        for (cents, speed), result in zip(elements, sounds, strict=True):
             in_time = _linear((frames - middle) * speed + middle, n_frames)
-            source = (_mel(centres * 2 ** (-cents / 1200)) - _mel(self.low)) / spacing - 1
-            in_band = _linear(source, n_bands) if cents else np.eye(n_bands)
+            in_band = np.eye(n_bands)
+            if cents:
+                source_mel = _mel(centres * 2 ** (-cents / 1200))
+                in_band = _linear((source_mel - low_mel) / spacing - 1, n_bands)
             result[...] = np.einsum("st,ntb,cb->nsc", in_time, images, in_band, optimize=True)
-        return moved.reshape(len(elements), *X.shape)
+        return sounds.reshape(len(elements), *X.shape)
 
 
 def _linear(positions: NDArray[Any], length: int) -> NDArray[Any]:
-    """Linear interpolation at these positions of a sequence that is zero outside, as a matrix."""
+    """Return the matrix that interpolates a sequence at these positions; it is zero outside."""
     distance = np.abs(positions[:, None] - np.arange(length))
     return np.asarray(np.maximum(1 - distance, 0))

@@ -1,4 +1,4 @@
-"""Rotations of the plane and of space that turn all points of a row alike."""
+"""Rotations of the plane and of space that rotate all points of a row together."""
 
 from __future__ import annotations
 
@@ -16,42 +16,48 @@ from ..groups.continuous import Angles, Floats, complex_inner, equal_turns
 
 
 class ContinuousGroup(Group):
-    """Rotations that turn all points of a row alike, or a finite rule of them.
+    """Rotations that rotate all points of a row together, or a finite rule of them.
 
-    A function is invariant under a connected group exactly when the generators of its Lie algebra
-    annihilate it, which is how `invariance.spectral` finds the invariants without any element.
+    A function is invariant under a connected group if and only if the generators of its Lie algebra
+    annihilate it. `invariance.spectral` uses this to find invariants without any group element.
     """
 
     linear = True
-    #: A mean over the rule stands for one over the whole group.
+    #: A mean over the rule represents a mean over the whole group.
     one_sided = True
-    #: Coordinates of a point.
+    #: Number of coordinates of a point.
     _size: int
 
     @abstractmethod
     def _matrices(self, elements: Floats) -> Floats:
-        """The elements as matrices, shape (r, size, size)."""
+        """Return the elements as matrices, shape (r, size, size)."""
 
     def moves_points(self, size: int) -> list[int] | None:
-        return None if size % self._size or not size else list(range(size))
+        if size == 0 or size % self._size:
+            return None
+        return list(range(size))
 
     def moving(self, size: int) -> Floats:
         return np.ones((1, size))
 
     def on_each(self, n_points: int) -> Transformations:
-        """The same on rows of exactly so many points: rows of any number turn together anyway."""
+        """Return the group on rows of exactly ``n_points`` points.
+
+        Without this, it acts on rows of any number of points.
+        """
         return self._on_points(self, self._size, n_points=n_points)
 
     def _points(self, X: Floats) -> Floats:
-        """X of shape (n, d) as points (n, d / size, size)."""
-        if X.shape[1] % self._size or not X.shape[1]:
+        """Return X of shape (n, d) as points (n, d / size, size)."""
+        n_features = X.shape[1]
+        if n_features == 0 or n_features % self._size:
             raise ParameterError(
-                f"{self!r}: the {X.shape[1]} numbers of a row of X are no multiple of {self._size}"
+                f"{self!r}: the {n_features} numbers of a row of X are no multiple of {self._size}"
             )
-        return X.reshape(len(X), X.shape[1] // self._size, self._size)
+        return X.reshape(len(X), n_features // self._size, self._size)
 
     def lie_algebra(self, n_features: int) -> tuple[Floats, Floats]:
-        """Generators on points of ``n_features`` coordinates.
+        """Return generators on rows of ``n_features`` coordinates.
 
         Returns
         -------
@@ -60,24 +66,28 @@ class ContinuousGroup(Group):
             ``x -> x + e (A x + t)`` are the motions of first order in e.
         """
         if self.order != inf:
-            whole = f"take {type(self).__name__}()"
-            raise ParameterError(f"{self!r} is a finite rule without a Lie algebra; {whole}")
-        unit, found = np.eye(self._points(np.zeros((1, n_features))).shape[1]), []
+            raise ParameterError(
+                f"{self!r} is a finite rule without a Lie algebra; take {type(self).__name__}()"
+            )
+        n_points = self._points(np.zeros((1, n_features))).shape[1]
+        on_all_points = np.eye(n_points)
+        generators = []
         for i, j in zip(*np.tril_indices(self._size, -1), strict=True):
-            turn = np.zeros((self._size, self._size))
-            turn[i, j], turn[j, i] = 1.0, -1.0
-            found.append(np.kron(unit, turn))
-        return np.array(found), np.zeros((len(found), n_features))
+            generator = np.zeros((self._size, self._size))
+            generator[i, j] = 1.0
+            generator[j, i] = -1.0
+            generators.append(np.kron(on_all_points, generator))
+        return np.array(generators), np.zeros((len(generators), n_features))
 
     def _act(self, elements: Floats, X: Floats) -> Floats:
-        turns = self._matrices(elements).astype(X.dtype)
-        moved: Floats = np.einsum("rij,npj->rnpi", turns, self._points(X))
-        return moved.reshape(len(turns), *X.shape)
+        rotations = self._matrices(elements).astype(X.dtype)
+        rotated: Floats = np.einsum("rij,npj->rnpi", rotations, self._points(X))
+        return rotated.reshape(len(rotations), *X.shape)
 
 
 @stores_parameters
 class Rotations3D(ContinuousGroup):
-    """All rotations of space, SO(3); a row of 3 m coordinates is m points that turn together.
+    """All rotations of space, SO(3); a row of 3 m coordinates is m points that rotate together.
 
     Elements are matrices, shape (r, 3, 3).
 
@@ -86,7 +96,8 @@ class Rotations3D(ContinuousGroup):
     degree : int or None
         Replace the group by a product rule over Euler angles, about degree^3 / 2 rotations with
         weights: its means are exact for polynomials of that degree in the matrix's entries. None
-        keeps the whole group; averages choose a degree, and look once whether a given one will do.
+        keeps the whole group. Averages then choose a degree; they check once that a chosen one is
+        high enough.
 
     Examples
     --------
@@ -109,17 +120,19 @@ class Rotations3D(ContinuousGroup):
         return self.degree is None
 
     def _rule(self) -> tuple[Floats, Floats] | tuple[None, None]:
+        """Return the matrices and the weights of the product rule."""
         if self.degree is None:
             return None, None
-        # z-y-z: equal turns, as many as a Fourier series of that degree needs, about Gauss's nodes
-        # of the cosine; an even number, so that the rule holds its inverses.
-        n = self.degree + 1 + (self.degree + 1) % 2
-        cosines, weights = np.polynomial.legendre.leggauss(self.degree // 2 + 1)
-        turns = equal_turns(n)
-        grid = np.meshgrid(turns, np.arccos(cosines), turns, indexing="ij")
-        angles = np.stack(grid, axis=-1).reshape(-1, 3)
-        each = np.broadcast_to(weights[None, :, None] / (2 * n**2), (n, len(weights), n))
-        return np.asarray(Rotation.from_euler("ZYZ", angles).as_matrix()), each.ravel()
+        # Euler angles z-y-z: equal angles, as many as a Fourier series of that degree needs, and
+        # Gauss's nodes of the cosine. Their number is even, so that the rule contains its inverses.
+        n_angles = self.degree + 1 + (self.degree + 1) % 2
+        cosines, cosine_weights = np.polynomial.legendre.leggauss(self.degree // 2 + 1)
+        z_angles = equal_turns(n_angles)
+        grid = np.meshgrid(z_angles, np.arccos(cosines), z_angles, indexing="ij")
+        euler_angles = np.stack(grid, axis=-1).reshape(-1, 3)
+        matrices = np.asarray(Rotation.from_euler("ZYZ", euler_angles).as_matrix())
+        weights = np.broadcast_to(cosine_weights[None, :, None] / (2 * n_angles**2), grid[0].shape)
+        return matrices, weights.ravel()
 
     def _listed(self) -> Floats | None:
         return self._rule()[0]
@@ -129,23 +142,29 @@ class Rotations3D(ContinuousGroup):
         return self._rule()[1]
 
     def refined(self, factor: int) -> Rotations3D:
-        given = self.degree
-        return Rotations3D(4 * factor if given is None else min(200, (given + 2) * factor - 2))
+        if self.degree is None:
+            return Rotations3D(4 * factor)
+        return Rotations3D(min(200, (self.degree + 2) * factor - 2))
 
     def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
-        """By superposition (Kabsch 1976): singular values of the points' 3 x 3 moments."""
+        """Return the largest inner products by superposition (Kabsch 1976).
+
+        They are sums of singular values of the points' 3 x 3 moments.
+        """
         if self.degree is not None:
             return None
         moments = np.tensordot(self._points(A), self._points(B), axes=(1, 1)).swapaxes(1, 2)
-        values = np.linalg.svd(moments, compute_uv=False)
-        values[..., 2] *= np.sign(np.linalg.det(moments))  # a mirror image cannot be turned back
-        return np.asarray(values.sum(axis=-1))
+        singular_values = np.linalg.svd(moments, compute_uv=False)
+        # No rotation superposes a mirror image.
+        singular_values[..., 2] *= np.sign(np.linalg.det(moments))
+        return np.asarray(singular_values.sum(axis=-1))
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if not n_samples:
             return np.empty((0, 3, 3))
-        # Four independent normal numbers point in a uniform direction: a random unit quaternion.
-        return np.asarray(Rotation.from_quat(rng.standard_normal((n_samples, 4))).as_matrix())
+        # The direction of four independent normal numbers is uniform: a random unit quaternion.
+        quaternions = rng.standard_normal((n_samples, 4))
+        return np.asarray(Rotation.from_quat(quaternions).as_matrix())
 
     def identity(self) -> Floats:
         return np.eye(3)[None]
@@ -165,15 +184,15 @@ class Rotations3D(ContinuousGroup):
 
 @stores_parameters
 class PlaneRotations(Angles, ContinuousGroup):
-    """All rotations of the plane, SO(2); a row of 2 m coordinates is m points that turn together.
+    """All rotations of the plane, SO(2); a row of 2 m coordinates is m points that rotate together.
 
     Elements are angles in radians, shape (r,).
 
     Parameters
     ----------
     n_nodes : int or None
-        Replace the group by that many equal turns; None keeps it whole, and averages choose a
-        number, or look once whether a given one will do.
+        Replace the group by that many equally spaced angles. None keeps the whole group. Averages
+        then choose a number; they check once that a chosen one is high enough.
 
     Examples
     --------
@@ -188,28 +207,36 @@ class PlaneRotations(Angles, ContinuousGroup):
     n_nodes: Annotated[int | None, Whole(1, 2**20) | None] = None
 
     def _listed(self) -> Floats | None:
-        return None if self.n_nodes is None else equal_turns(self.n_nodes)
+        if self.n_nodes is None:
+            return None
+        return equal_turns(self.n_nodes)
 
     def refined(self, factor: int) -> PlaneRotations:
         self._check()
-        n = 8 if self.n_nodes is None else self.n_nodes
-        return PlaneRotations(min(2**20, factor * n))
+        n_nodes = 8 if self.n_nodes is None else self.n_nodes
+        return PlaneRotations(min(2**20, factor * n_nodes))
 
     def as_turn(self, A: Floats, B: Floats) -> tuple[Floats | float, Floats] | None:
         if self.n_nodes is not None:
             return None
-        one = self._points(A).reshape(A.shape)
-        two = self._points(B).reshape(B.shape)
-        return 0.0, complex_inner(one, two)
+        # Numbers that are no points of the plane are refused.
+        A = self._points(A).reshape(A.shape)
+        B = self._points(B).reshape(B.shape)
+        return 0.0, complex_inner(A, B)
 
     def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
-        """The modulus of the inner product of the points as complex numbers."""
+        """Return the modulus of the inner product of the points as complex numbers."""
         turn = self.as_turn(A, B)
-        return None if turn is None else np.abs(turn[1])
+        if turn is None:
+            return None
+        return np.abs(turn[1])
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))
 
     def _matrices(self, elements: Floats) -> Floats:
-        c, s = np.cos(elements), np.sin(elements)
-        return np.stack([np.stack([c, -s], axis=-1), np.stack([s, c], axis=-1)], axis=1)
+        cosine = np.cos(elements)
+        sine = np.sin(elements)
+        first_row = np.stack([cosine, -sine], axis=-1)
+        second_row = np.stack([sine, cosine], axis=-1)
+        return np.stack([first_row, second_row], axis=1)

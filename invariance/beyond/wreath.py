@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import reduce
-from math import prod
 from typing import Annotated, Any
 
 import numpy as np
@@ -20,10 +19,11 @@ from ..groups.products import FINITE, Factors, matched, pairs, side_by_side
 class Wreath(Factors):
     """The wreath product: ``inner`` acts on each of m parts, ``outer`` permutes the parts.
 
-    Two teams of five players with three numbers each are a row of 30 numbers, whose order within
-    a team and of the teams means nothing: ``Wreath(Permutations(5), Permutations(2), block=3)``.
-    An element is one of ``outer`` and one of ``inner`` for each part, flattened, side by side:
-    (a; p) sends part p(k), moved by a_p(k), to place k.
+    Two teams of five players with three numbers each are a row of 30 numbers. If the order within
+    a team and the order of the teams are arbitrary, their symmetry is
+    ``Wreath(Permutations(5), Permutations(2), block=3)``. An element (a; p) consists of p in
+    ``outer`` and one a_j in ``inner`` for each part, flattened, side by side. It transforms part
+    p(k) by a_p(k) and puts it at position k.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Wreath(Factors):
     outer : FiniteGroup
         Permutations of m numbers.
     block : int
-        Numbers that ``inner`` moves together.
+        Length of the blocks of numbers that ``inner`` permutes.
 
     >>> from invariance.groups import Permutations
     >>> Wreath(Permutations(5), Permutations(2), block=3).order
@@ -50,45 +50,58 @@ class Wreath(Factors):
     def _check_together(self) -> None:
         if None in (self.inner.n_features, self.outer.n_features):
             raise ParameterError(f"{self!r} needs groups of a fixed number of coordinates")
-        places = np.sort(self._places(self.outer.generators()), axis=1)
-        if np.any(places != np.arange(places.shape[1])):
+        positions = np.sort(self._sources(self.outer.generators()), axis=1)
+        if np.any(positions != np.arange(positions.shape[1])):
             raise ParameterError(f"Wreath: outer={self.outer!r} does more than permute parts")
 
-    def _places(self, elements: NDArray[Any]) -> NDArray[Any]:
-        """Which part each place gets, shape (r, m)."""
-        m = int(self.outer.n_features or 0)
-        return self.outer.act(elements, np.arange(float(m))[None])[:, 0].astype(int)
+    def _sources(self, elements: NDArray[Any]) -> NDArray[Any]:
+        """Return the number of the part that each position receives, shape (r, m)."""
+        n_parts = int(self.outer.n_features or 0)
+        numbers = np.arange(float(n_parts))[None]
+        return self.outer.act(elements, numbers)[:, 0].astype(int)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return (prod((self.outer.n_features or 0, self.inner.n_features or 0, self.block)),)
+        n_parts = self.outer.n_features or 0
+        n_blocks = self.inner.n_features or 0
+        return (n_parts * n_blocks * self.block,)
 
     def elements(self) -> NDArray[Any]:
-        """All, the last part varying fastest."""
+        """Return all elements, the last part varying fastest."""
         self._check_listable()
         inner = [self.inner.elements()] * int(self.outer.n_features or 0)
         return reduce(pairs, inner, self.outer.elements())
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        (p, *a), (q, *b) = map(self.split, matched(first, second))
-        back = np.argsort(self._places(q), axis=1)  # part j of x is at this place of q x
-        there = np.stack(a)[back.T, np.arange(len(p))]
-        inner = [self.inner.compose(*pair) for pair in zip(there, b, strict=True)]
-        return side_by_side([self.outer.compose(p, q), *inner])
+        first, second = matched(first, second)
+        first_outer, *first_inner = self.split(first)
+        second_outer, *second_inner = self.split(second)
+        # Part j of x is at position positions[:, j] of second x.
+        positions = np.argsort(self._sources(second_outer), axis=1)
+        moved_first_inner = np.stack(first_inner)[positions.T, np.arange(len(positions))]
+        inner = []
+        for after, before in zip(moved_first_inner, second_inner, strict=True):
+            inner.append(self.inner.compose(after, before))
+        return side_by_side([self.outer.compose(first_outer, second_outer), *inner])
 
     def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        p, *a = self.split(elements)
-        moved = np.stack(a)[self._places(p).T, np.arange(len(p))]
-        return side_by_side([self.outer.inverse(p), *map(self.inner.inverse, moved)])
+        outer, *inner = self.split(elements)
+        sources = self._sources(outer)
+        moved_inner = np.stack(inner)[sources.T, np.arange(len(sources))]
+        inverses = [self.inner.inverse(part) for part in moved_inner]
+        return side_by_side([self.outer.inverse(outer), *inverses])
 
     def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
         outer, *inner = self.split(elements)
-        m, r, n = len(inner), len(outer), len(X)
-        # Each element of inner that occurs moves each part once.
-        used, which = np.unique(np.concatenate(inner), axis=0, return_inverse=True)
-        lines = X.reshape(n, m, -1, self.block).swapaxes(2, 3)
-        moved = self.inner.act(used, lines.reshape(-1, lines.shape[3]))
-        table = moved.reshape(len(used), *lines.shape).transpose(0, 2, 1, 4, 3)
-        places = self._places(outer)
-        chosen = np.take_along_axis(which.reshape(m, r).T, places, axis=1)
-        return np.asarray(table[chosen, places].swapaxes(1, 2).reshape(r, n, -1))
+        n_parts = len(inner)
+        n_elements = len(outer)
+        # Each element of the inner group that occurs acts on each part once.
+        distinct, index = np.unique(np.concatenate(inner), axis=0, return_inverse=True)
+        parts = X.reshape(len(X), n_parts, -1, self.block).swapaxes(2, 3)
+        images = self.inner.act(distinct, parts.reshape(-1, parts.shape[3]))
+        # Shape (distinct elements, parts, points, blocks, numbers of a block).
+        table = images.reshape(len(distinct), *parts.shape).transpose(0, 2, 1, 4, 3)
+        sources = self._sources(outer)
+        inner_index = np.take_along_axis(index.reshape(n_parts, n_elements).T, sources, axis=1)
+        moved = table[inner_index, sources].swapaxes(1, 2)
+        return np.asarray(moved.reshape(n_elements, len(X), -1))

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from .run.run import Run, saved
     from .run.style import colour, label_ends, look, shades
     from .run.teaching import check
+    from .run.withholding import WithheldError, withheld
 
 # Names are imported on first use: the command line starts without pandas and matplotlib.
 _MODULE_OF = {
     "Run": "companion.run.run",
     "Score": "evaluation.means",
+    "WithheldError": "companion.run.withholding",
     "check": "companion.run.teaching",
     "colour": "companion.run.style",
     "curve": "companion.run.plots",
@@ -37,6 +39,7 @@ _MODULE_OF = {
     "saved": "companion.run.run",
     "shades": "companion.run.style",
     "ticks": "companion.run.plots",
+    "withheld": "companion.run.withholding",
 }
 
 __all__ = sorted(_MODULE_OF)

@@ -1,1 +1,1 @@
-"""What every floor above stands on: parameters, arrays of other libraries, memory, threads."""
+"""Foundations of all other packages: parameters, arrays of other libraries, memory, threads."""

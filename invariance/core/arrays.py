@@ -1,13 +1,13 @@
-"""Arrays that come in: NumPy's, checked and converted; and those of other libraries.
+"""Arrays as arguments: NumPy's are checked and converted, those of other libraries checked.
 
-Every public function and estimator lets its points in through `check_array` or `validate_data`,
-which are scikit-learn's and refuse more: masked entries, and NaN or infinity by the entry's place.
-float32 and float64 stay as they are; everything else becomes float64; nothing is written to.
+Every public function and estimator checks its points by `check_array` or `validate_data`. These
+are scikit-learn's and refuse more: masked entries, and NaN or infinity, whose position they name.
+float32 and float64 stay as they are; everything else becomes float64; no argument is overwritten.
 
 Feature maps over orbits and most kernels also take float32 or float64 arrays of PyTorch and of
-other libraries that array-api-compat knows, and return theirs. What is linear in the number of
-points (drawing templates, group actions, lifts) is done by NumPy on the host; what is a product of
-sizes runs in the library and on the device of the arrays, and PyTorch's gradients pass through it.
+other libraries that array-api-compat supports, and return theirs. Work that is linear in the number
+of points (drawing templates, group actions, lifts) is done by NumPy on the host. Products run in
+the library and on the device of the arrays, and PyTorch's gradients pass through them.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from .extras import need
 from .parameters import ParameterError, short
 
 _FLOATS = (np.float64, np.float32)
-#: What gradients pass through.
+#: Advice for users who need gradients.
 _WITH_GRADIENT = (
     "take what has one: Gaussian and the like, Average and BestFit of points that are not "
     "transformed, OrbitFourier.transform"
 )
 
 
-def check_array(X: Any, *, input_name: str = "X", **how: Any) -> NDArray[Any]:
-    """scikit-learn's ``check_array`` for finite floats, without masks; ``how`` as there.
+def check_array(X: Any, *, input_name: str = "X", **checks: Any) -> NDArray[Any]:
+    """Check and convert points by scikit-learn's ``check_array``, whose further arguments it takes.
 
-    Raises a `ParameterError` also for masked entries, and names the first NaN or infinity (that
-    alone where ``ensure_all_finite`` is "allow-nan").
+    The default is a matrix of finite floats. A `ParameterError` is raised for masked entries, and
+    names the first NaN or infinity (only infinity if ``ensure_all_finite`` is "allow-nan").
 
     >>> check_array(np.ones((2, 1), dtype=np.float16)).dtype
     dtype('float64')
@@ -43,13 +43,14 @@ def check_array(X: Any, *, input_name: str = "X", **how: Any) -> NDArray[Any]:
     invariance.core.parameters.ParameterError: X must be finite, but entry (1, 0) is nan: fill in \
 or leave out rows with NaN or infinity
     """
-    finite = how.pop("ensure_all_finite", True)
+    finite = checks.pop("ensure_all_finite", True)
+    checks.setdefault("dtype", _FLOATS)
     refuse_masked(input_name, X)
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ParameterError(f"Complex data not supported: {input_name} needs real numbers")
     try:
         array: NDArray[Any] = validation.check_array(
-            X, input_name=input_name, ensure_all_finite=False, **{"dtype": _FLOATS} | how
+            X, input_name=input_name, ensure_all_finite=False, **checks
         )
     except OverflowError:
         raise ParameterError(f"{input_name} needs numbers below 1e308, got {short(X)}") from None
@@ -66,10 +67,10 @@ def validate_data(
     reset: bool = True,
     multi_output: bool = False,
     y_numeric: bool = False,
-    **how: Any,
+    **checks: Any,
 ) -> Any:
-    """scikit-learn's ``validate_data`` by `check_array`: X, or (X, y) where y is given."""
-    points = check_array(X, estimator=estimator, **how)
+    """scikit-learn's ``validate_data`` with `check_array`: return X, or (X, y) if there is a y."""
+    points = check_array(X, estimator=estimator, **checks)
     validation.validate_data(estimator, X, y, reset=reset, skip_check_array=True)
     if y is None or isinstance(y, str):
         return points
@@ -77,66 +78,80 @@ def validate_data(
 
 
 def check_targets(
-    y: Any, points: NDArray[Any], multi_output: bool = False, y_numeric: bool = False, **how: Any
+    y: Any,
+    points: NDArray[Any],
+    multi_output: bool = False,
+    y_numeric: bool = False,
+    estimator: Any = None,
 ) -> NDArray[Any]:
-    """Labels or numbers, one of them for each of the points."""
+    """Return checked labels or numbers, one for each point."""
     refuse_masked("y", y)
-    labels: NDArray[Any] = validation._check_y(y, multi_output, y_numeric, **how)
+    labels: NDArray[Any] = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
     validation.check_consistent_length(points, labels)
-    if labels.dtype.kind == "f":  # NaN may have been None
+    if labels.dtype.kind == "f":  # None has become NaN
         check_finite("y", labels)
     return labels
 
 
 def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:
-    """An array of any shape in float64, or in float32 where ``single`` and given so; also NaN."""
-    shapes = {"ensure_2d": False, "allow_nd": True, "ensure_min_samples": 0}
-    dtype = _FLOATS if single else np.float64
-    how: dict[str, Any] = {"ensure_min_features": 0, "ensure_all_finite": False, "dtype": dtype}
+    """Return an array of any shape in float64; with ``single``, float32 is kept. NaN may occur."""
     if np.iscomplexobj(value):
         raise ParameterError(f"{name} needs real numbers, got complex ones: take .real or abs")
-    return check_array(value, input_name=name, **shapes, **how)
+    return check_array(
+        value,
+        input_name=name,
+        dtype=_FLOATS if single else np.float64,
+        ensure_2d=False,
+        allow_nd=True,
+        ensure_all_finite=False,
+        ensure_min_samples=0,
+        ensure_min_features=0,
+    )
 
 
-def check_finite(what: str, array: NDArray[Any], allow_nan: bool = False) -> None:
+def check_finite(name: str, array: NDArray[Any], allow_nan: bool = False) -> None:
     """Refuse NaN and infinity, naming the first such entry."""
-    step = max(1, 2**20 // max(array[:1].size, 1))  # the array may fill the memory
+    # In blocks, because the array may fill the memory.
+    step = max(1, 2**20 // max(array[:1].size, 1))
     for start in range(0, len(array), step):
         rows = array[start : start + step]
-        broken = np.isinf(rows) if allow_nan else ~np.isfinite(rows)
-        if broken.any():
-            first, *rest = map(int, np.argwhere(broken)[0])
-            entry = (start + first, *rest)
-            raise ParameterError(
-                f"{what} must be finite, but entry {entry if rest else entry[0]} is "
-                f"{array[entry]}: fill in or leave out rows with NaN or infinity"
-            )
+        invalid = np.isinf(rows) if allow_nan else ~np.isfinite(rows)
+        if not invalid.any():
+            continue
+        row, *columns = map(int, np.argwhere(invalid)[0])
+        entry = (start + row, *columns)
+        position = entry if columns else start + row
+        raise ParameterError(
+            f"{name} must be finite, but entry {position} is {array[entry]}: fill in or leave out "
+            "rows with NaN or infinity"
+        )
 
 
 def refuse_masked(name: str, X: Any) -> None:
-    """NumPy and scikit-learn would read what lies under the mask."""
+    """Refuse masked entries: NumPy and scikit-learn would read the values under the mask."""
     if np.ma.is_masked(X):
         raise ParameterError(f"{name} has {np.sum(X.mask)} masked entries: fill them")
 
 
 def check_pixels(owner: str, shape: Any, d: int) -> None:
-    """Refuse points of d features that are no images of a shape."""
-    if prod(shape) != d:
-        raise ParameterError(f"{owner}: {shape} have {prod(shape)} pixels, but X has {d} features")
+    """Refuse points of d features that are not images of this shape."""
+    n_pixels = prod(shape)
+    if n_pixels != d:
+        raise ParameterError(f"{owner}: {shape} have {n_pixels} pixels, but X has {d} features")
 
 
 def is_foreign(X: Any) -> bool:
     """Whether X is an array of a library other than NumPy."""
     if isinstance(X, (np.ndarray, np.generic, list, tuple)):
         return False
-    # PyTorch's tensors do not announce themselves as the standard asks
+    # PyTorch's tensors lack the method that the array API standard requires.
     return hasattr(X, "__array_namespace__") or type(X).__module__.split(".")[0] == "torch"
 
 
 def is_plain(X: Any) -> TypeGuard[NDArray[Any]]:
-    """Whether X is NumPy's, a matrix of finite floats that needs no conversion.
+    """Whether X is a NumPy matrix of finite floats that needs no conversion.
 
-    scikit-learn's own check of a few points takes longer than what is computed of them.
+    For a few points, scikit-learn's own check takes longer than a kernel matrix.
 
     >>> is_plain(np.ones((2, 3))), is_plain([[1.0]]), is_plain(np.full((2, 3), np.nan))
     (True, False, False)
@@ -156,82 +171,115 @@ def _compat() -> Any:
 
 
 def namespace(X: Any) -> Any:
-    """The array API namespace of an array; NumPy for NumPy's."""
-    return _compat().array_namespace(X) if is_foreign(X) else np
+    """Return the array API namespace of an array; NumPy itself for NumPy's arrays."""
+    if is_foreign(X):
+        return _compat().array_namespace(X)
+    return np
 
 
 def detached(X: Any) -> Any:
-    """An array of another library without the history of its derivatives."""
-    return X.detach() if hasattr(X, "detach") else X
+    """Return an array of another library without the history of its derivatives."""
+    if hasattr(X, "detach"):
+        return X.detach()
+    return X
 
 
 def wants_gradient(X: Any) -> bool:
-    """Whether derivatives with respect to an array of PyTorch are asked for."""
+    """Whether derivatives with respect to an array of PyTorch are required."""
     if not _compat().is_torch_array(X):
         return False
     import torch
     from torch.autograd.forward_ad import unpack_dual
 
-    # derivatives in forward mode go with the tensor itself, whatever it requires
+    # Derivatives in forward mode belong to the tensor itself, whatever it requires.
     backward = X.requires_grad and torch.is_grad_enabled()
     return bool(backward or unpack_dual(X).tangent is not None)
 
 
 def check_arrays(owner: str, X: Any, Y: Any = None, n_features: int | None = None) -> Any:
-    """The array API namespace of points (n, d) and (m, d), at least one foreign, after a check.
+    """Check points (n, d) and (m, d), at least one foreign, and return their array API namespace.
 
-    Raises a TypeError for arrays of two libraries, of other types than float32 and float64, or
+    Raises a TypeError for arrays of two libraries, of types other than float32 and float64, or
     without values (sparse, traced, on PyTorch's device meta); a ValueError for two devices, points
-    of two spaces, empty or not finite ones.
+    of two spaces, empty arrays, and NaN or infinity.
     """
     compat = _compat()
-    arrays = {"X": X} if Y is None else {"X": X, "Y": Y}
-    known = "X" if is_foreign(X) else "Y"
-    library, device = _library(arrays[known]), compat.device(arrays[known])
+    arrays = {"X": X}
+    if Y is not None:
+        arrays["Y"] = Y
+    reference = "X" if is_foreign(X) else "Y"
+    library = _library(arrays[reference])
+    device = compat.device(arrays[reference])
     for name, array in arrays.items():
         if _library(array) != library:
             raise TypeError(
-                f"{owner}: {known} comes from {library} and {name} is a {type(array).__name__}; "
-                f"give both in one library: {library}.asarray(numpy.asarray({name}), "
-                f"dtype={known}.dtype, device={known}.device)"
+                f"{owner}: {reference} comes from {library} and {name} is a "
+                f"{type(array).__name__}; give both in one library: "
+                f"{library}.asarray(numpy.asarray({name}), dtype={reference}.dtype, "
+                f"device={reference}.device)"
             )
     xp = compat.array_namespace(*arrays.values())
+    expected_features = X.shape[-1:] if n_features is None else (n_features,)
     for name, array in arrays.items():
-        what, due = f"{owner}: {name}", X.shape[-1:] if n_features is None else (n_features,)
+        label = f"{owner}: {name}"
         if array.dtype not in (xp.float32, xp.float64):
-            mend = f"asarray({name}, dtype={library}.float32)"
-            raise TypeError(f"{what} is of type {array.dtype}: {mend}")
-        if array.ndim != 2 or 0 in array.shape:
-            raise ValueError(f"{what} needs shape (n, d), got shape {tuple(array.shape)}")
-        if array.shape[1:] != due:
-            raise ValueError(f"{what} has {array.shape[1]} features, but {due[0]} are expected")
-        if (there := compat.device(array)) != device:
-            raise ValueError(f"{what} is on device {there} and {known} on {device}: move one")
-        try:
-            if type(array).__name__.endswith("Tracer"):  # JAX's, some of which have values
-                raise TypeError(type(array).__name__)
-            finite = bool(xp.all(xp.isfinite(array)))
-        except Exception as error:  # of sparse and traced arrays, and those on device meta
-            mend = "make it dense, and call this outside of jit and grad"
-            raise TypeError(f"{what} has no values to look at: {mend}") from error
-        if not finite:
-            raise ValueError(f"{what} contains NaN or infinity")
+            raise TypeError(
+                f"{label} is of type {array.dtype}: asarray({name}, dtype={library}.float32)"
+            )
+        _check_shape(label, array, expected_features)
+        array_device = compat.device(array)
+        if array_device != device:
+            raise ValueError(
+                f"{label} is on device {array_device} and {reference} on {device}: move one"
+            )
+        _check_values(label, array, xp)
     return xp
 
 
+def _check_shape(label: str, array: Any, expected_features: tuple[int, ...]) -> None:
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(f"{label} needs shape (n, d), got shape {tuple(array.shape)}")
+    if array.shape[1:] != expected_features:
+        raise ValueError(
+            f"{label} has {array.shape[1]} features, but {expected_features[0]} are expected"
+        )
+
+
+def _check_values(label: str, array: Any, xp: Any) -> None:
+    """Refuse foreign arrays without values, and values that are not finite."""
+    try:
+        if type(array).__name__.endswith("Tracer"):  # some of JAX's tracers have values
+            raise TypeError(type(array).__name__)
+        finite = bool(xp.all(xp.isfinite(array)))
+    except Exception as error:  # sparse and traced arrays, and those on device meta
+        raise TypeError(
+            f"{label} has no values to look at: make it dense, and call this outside of jit and "
+            "grad"
+        ) from error
+    if not finite:
+        raise ValueError(f"{label} contains NaN or infinity")
+
+
 def numpy_only(owner: str, alternative: str, X: Any, Y: Any = None) -> NoReturn:
-    """Refuse arrays of which at least one is foreign, with the way to convert them."""
-    how = {"torch": "{}.detach().cpu().numpy()"}
-    foreign = {name: A for name, A in (("X", X), ("Y", Y)) if is_foreign(A)}
-    ways = [how.get(_library(A), "numpy.asarray({})").format(k) for k, A in foreign.items()]
-    lost = any(wants_gradient(A) for A in foreign.values())
-    warned = f"; no gradient passes through these: to learn with respect to them, {alternative}"
-    said = warned if lost else f", or {alternative}"
-    raise TypeError(f"{owner} takes NumPy arrays only; pass {' and '.join(ways)}{said}")
+    """Refuse arrays, at least one of them foreign, and name the conversion to NumPy."""
+    conversions = []
+    loses_gradient = False
+    for name, array in (("X", X), ("Y", Y)):
+        if not is_foreign(array):
+            continue
+        if _library(array) == "torch":
+            conversions.append(f"{name}.detach().cpu().numpy()")
+        else:
+            conversions.append(f"numpy.asarray({name})")
+        loses_gradient = loses_gradient or wants_gradient(array)
+    advice = f", or {alternative}"
+    if loses_gradient:
+        advice = f"; no gradient passes through these: to learn with respect to them, {alternative}"
+    raise TypeError(f"{owner} takes NumPy arrays only; pass {' and '.join(conversions)}{advice}")
 
 
 def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with NumPy") -> None:
-    """Raise a ValueError where a gradient with respect to X is asked for and would be lost."""
+    """Raise a ValueError if a gradient with respect to X is required and would be lost."""
     if wants_gradient(X):
         raise ValueError(
             f"{owner} {reason} and has no gradient: for its values alone pass X.detach(), through "
@@ -240,27 +288,28 @@ def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with Num
 
 
 def on_host(X: Any, owner: str = "on_host") -> NDArray[Any]:
-    """A copy for NumPy (or a view where the memory is the host's); see `refuse_gradient`."""
+    """Return X for NumPy: a copy, or a view of the host's memory; see `refuse_gradient`."""
     refuse_gradient(owner, X)
     if _compat().is_torch_array(X):
         X = X.detach().cpu()
     elif _compat().is_cupy_array(X):
         X = X.get()
-    else:  # NumPy reads what lies on a library's default device
+    else:  # NumPy can read arrays on a library's default device
         X = X.to_device(namespace(X).__array_namespace_info__().default_device())
     return np.asarray(X)
 
 
 def on_cpu(X: Any) -> bool:
-    """Whether NumPy reads an array of another library where it is."""
+    """Whether NumPy can read an array of another library without moving it."""
     return str(_compat().device(X)).lower().startswith("cpu")
 
 
 def like(A: NDArray[Any], X: Any) -> Any:
-    """A NumPy array in the library, on the device and in the precision of X."""
+    """Return a NumPy array in the library, on the device and in the precision of X."""
     if not is_foreign(X):
         return A.astype(X.dtype, copy=False)
     compat = _compat()
     xp = compat.array_namespace(X)
-    A = np.require(A, np.float32 if X.dtype == xp.float32 else np.float64, ["C", "W"])
+    dtype = np.float32 if X.dtype == xp.float32 else np.float64
+    A = np.require(A, dtype, ["C", "W"])
     return xp.asarray(A, device=compat.device(X))

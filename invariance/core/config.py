@@ -1,4 +1,4 @@
-"""`config_context`: a bound on memory that holds for everything computed inside it."""
+"""`config_context`: a bound on memory that applies to everything computed inside it."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ _BLOCK_BYTES: ContextVar[int] = ContextVar("block_bytes", default=256 * 2**20)
 
 @contextmanager
 def config_context(*, block_bytes: int | None = None) -> Iterator[None]:
-    """A bound, in bytes, on the temporary arrays of one call, beside its inputs and its result.
+    """Bound the temporary arrays of each call, in bytes, in addition to its inputs and its result.
 
-    It holds in a ``with`` block, for every object whose own ``block_bytes`` is None; the default
-    is 256 MiB.
+    The bound applies in a ``with`` block, to every object whose own ``block_bytes`` is None; the
+    default is 256 MiB.
 
     >>> with config_context(block_bytes=2**20):
     ...     block_bytes_of(None)
     1048576
     """
-    given = check_values(
+    checked = check_values(
         "config_context", {"block_bytes": BLOCK_BYTES}, {"block_bytes": block_bytes}
     )
-    before = _BLOCK_BYTES.set(block_bytes_of(given["block_bytes"]))
+    token = _BLOCK_BYTES.set(block_bytes_of(checked["block_bytes"]))
     try:
         yield
     finally:
-        _BLOCK_BYTES.reset(before)
+        _BLOCK_BYTES.reset(token)
 
 
-def block_bytes_of(given: int | None) -> int:
-    """An object's own bound on memory, or the configured one where it is None."""
-    return _BLOCK_BYTES.get() if given is None else int(given)
+def block_bytes_of(block_bytes: int | None) -> int:
+    """Return an object's own bound on memory, or the configured one if it is None."""
+    if block_bytes is None:
+        return _BLOCK_BYTES.get()
+    return int(block_bytes)

@@ -1,4 +1,4 @@
-"""`need`: an optional package, imported where it is used, or an error that names its extra."""
+"""`need`: import an optional package, or raise an error that names its extra."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import ModuleType
 
 
 def how_to_install(extra: str) -> str:
-    """The command that brings an extra; no package index has this project.
+    """Return the command that installs an extra; no package index has this project.
 
     >>> how_to_install("qp")
     'pip install ".[qp]" in a clone of invariance'
@@ -16,17 +16,20 @@ def how_to_install(extra: str) -> str:
 
 
 def need(package: str, extra: str) -> ModuleType:
-    """Import an optional package, or say which extra brings it.
+    """Import an optional package, or raise an ImportError that names the extra to install.
 
     >>> need("no_such_package", "qp")
     Traceback (most recent call last):
     ImportError: this needs no-such-package, which is not installed: pip install ".[qp]" in a ...
     """
-    top = package.partition(".")[0]
+    top_level = package.partition(".")[0]
     try:
         return import_module(package)
     except ModuleNotFoundError as error:
-        if error.name != top:  # it is there, and something that it needs itself is not
+        if error.name != top_level:  # the package is installed, but one of its own needs is not
             raise
-        what = f"{top.replace('_', '-')}, which is not installed"
-        raise ImportError(f"this needs {what}: {how_to_install(extra)}", name=top) from None
+        distribution = top_level.replace("_", "-")
+        raise ImportError(
+            f"this needs {distribution}, which is not installed: {how_to_install(extra)}",
+            name=top_level,
+        ) from None

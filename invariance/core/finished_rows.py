@@ -1,4 +1,4 @@
-"""`FinishedRows`: which rows of a result on disk are finished, and what they were computed from."""
+"""`FinishedRows`: the finished rows of a result on disk, and the computation that made them."""
 
 from __future__ import annotations
 
@@ -19,35 +19,39 @@ from numpy.typing import NDArray
 from .extras import need
 from .parameters import ParameterError
 
-#: Rows of points that are hashed at a time.
+#: Number of points that are hashed at a time.
 _ROWS = 4096
-#: Folders of what is installed: such code is known by its version.
+#: Folders of installed packages, whose code is identified by version.
 _INSTALLED = ("site-packages", "dist-packages")
-#: The package itself, every file of which counts.
+#: The package itself; every file of it is hashed.
 _PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class FinishedRows:
-    """A text file beside a result: a line for what is computed, then one for each finished block.
+    """A text file beside a result: a line for the computation, then one for each finished block.
 
-    A block is taken as finished only if the first line is that of the same computation (see
-    `computation`) and if what the result holds there has the digest that was noted. A file that is
-    made anew, or that something else was written to, is thus computed again.
+    A block counts as finished only if the first line belongs to the same computation (see
+    `computation`), and if the digest of its rows in the result is the recorded one. Blocks of a new
+    file, or of a file that has been overwritten, are thus computed again.
 
     Parameters
     ----------
     path : path of the text file
-    key : str, of the computation
+    key : str, identifies the computation
     parts : callable
-        ``parts(block)`` gives the arrays that a block has written, as the result holds them now.
+        ``parts(block)`` returns the arrays that a block has written, as they are now in the result.
     """
 
     def __init__(
         self, path: Path, key: str, parts: Callable[[slice], Iterable[NDArray[Any]]]
     ) -> None:
-        self.path, self.key, self.parts = path, key, parts
-        self._noted: dict[tuple[int, int], str] = {}
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self.path = path
+        self.key = key
+        self.parts = parts
+        self._recorded: dict[tuple[int, int], str] = {}
+        lines: list[str] = []
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines()
         if lines and lines[0] == key:
             for line in lines[1:]:
                 self._read(line)
@@ -56,16 +60,18 @@ class FinishedRows:
 
     def _read(self, line: str) -> None:
         words = line.split()
-        if len(words) == 3 and words[0].isdigit() and words[1].isdigit():  # not cut off in writing
-            self._noted[int(words[0]), int(words[1])] = words[2]
+        # A line that was cut off while it was written is ignored.
+        if len(words) == 3 and words[0].isdigit() and words[1].isdigit():
+            start, stop, digest = words
+            self._recorded[int(start), int(stop)] = digest
 
     def holds(self, block: slice) -> bool:
         """Whether a block is finished, and its rows are still as they were written."""
-        noted = self._noted.get((block.start, block.stop))
-        return noted is not None and noted == self._digest(block)
+        recorded = self._recorded.get((block.start, block.stop))
+        return recorded is not None and recorded == self._digest(block)
 
     def add(self, block: slice) -> None:
-        """Note a block whose rows are on disk."""
+        """Record a block whose rows are on disk."""
         line = f"{block.start} {block.stop} {self._digest(block)}\n"
         with self.path.open("a", encoding="utf-8") as file:
             file.write(line)
@@ -79,17 +85,17 @@ class FinishedRows:
         return digest.hexdigest()
 
 
-def computation(function: Any, X: NDArray[Any], **others: Any) -> str:
-    """A digest of a function with all its data and code, of the points, and of other settings.
+def computation(function: Any, X: NDArray[Any], **settings: Any) -> str:
+    """Return a digest of a function with its data and code, of the points, and of settings.
 
-    Code of installed packages counts by version, this package's and that of files beside them by
-    its text. A ParameterError says that a function cannot be pickled.
+    Installed packages are identified by their version; this package, and files that are not
+    installed, by their text. Raises a ParameterError if a function cannot be pickled.
     """
     digest = blake2b(digest_size=16)
-    names = _hash_function(digest, function)
-    for line in _code(names):
+    module_names = _hash_function(digest, function)
+    for line in _code(module_names):
         digest.update(line.encode())
-    digest.update(json.dumps([X.shape, str(X.dtype), others], sort_keys=True).encode())
+    digest.update(json.dumps([X.shape, str(X.dtype), settings], sort_keys=True).encode())
     for start in range(0, len(X), _ROWS):
         rows = X[start : start + _ROWS]
         if X.dtype == object:
@@ -100,7 +106,7 @@ def computation(function: Any, X: NDArray[Any], **others: Any) -> str:
 
 
 def _cloudpickle() -> Any:
-    """The package that joblib pickles functions with: its own copy, or one that it needs."""
+    """Return the package that joblib pickles functions with: its own copy, or a dependency."""
     try:
         from joblib.externals import cloudpickle
     except ImportError:
@@ -113,7 +119,7 @@ def _hash_function(digest: Any, function: Any) -> set[str]:
     modules: set[str] = set()
 
     class Recorder(_cloudpickle().Pickler):  # type: ignore[misc]
-        """A pickler that remembers the modules whose classes and functions it meets."""
+        """A pickler that records the modules of the classes and functions it pickles."""
 
         def reducer_override(self, obj: Any) -> Any:
             if isinstance(obj, ModuleType):
@@ -122,7 +128,7 @@ def _hash_function(digest: Any, function: Any) -> set[str]:
             return super().reducer_override(obj)
 
     file = BytesIO()
-    buffers: list[Any] = []  # arrays, which are not copied
+    buffers: list[Any] = []  # of arrays, which are not copied
     try:
         Recorder(file, protocol=5, buffer_callback=buffers.append).dump(function)
     except Exception as error:
@@ -136,35 +142,51 @@ def _hash_function(digest: Any, function: Any) -> set[str]:
 
 
 def _code(names: Iterable[str]) -> list[str]:
-    """Versions and digests of the code of modules, and of the files that these use in turn."""
-    found: dict[str, str] = {"python": sys.version}
-    todo, seen = list(names), set[str]()
-    while todo:
-        name = todo.pop()
+    """Return versions and digests of the code of modules, and of the modules that they use."""
+    digests: dict[str, str] = {"python": sys.version}
+    pending = list(names)
+    visited = set[str]()
+    while pending:
+        name = pending.pop()
         module = sys.modules.get(name)
-        if name in seen or module is None:
+        if name in visited or module is None:
             continue
-        seen.add(name)
-        top = name.partition(".")[0]
-        file = getattr(module, "__file__", None)
-        version = getattr(sys.modules.get(top), "__version__", None)
+        visited.add(name)
+        top_level = name.partition(".")[0]
+        version = getattr(sys.modules.get(top_level), "__version__", None)
         if version is not None:
-            found[top] = str(version)
-        if top == _PACKAGE.name or file is None or name == "__main__":  # the last goes by value
+            digests[top_level] = str(version)
+        file = getattr(module, "__file__", None)
+        if file is None or not _is_read(name, top_level, file):
             continue
-        if _is_installed(file):
-            continue
-        found[name] = _digest_of_file(Path(file))
-        for value in list(vars(module).values()):
-            own = value.__name__ if isinstance(value, ModuleType) else None
-            todo.append(own or str(getattr(value, "__module__", "")))
+        digests[name] = _digest_of_file(Path(file))
+        pending.extend(_used_modules(module))
     for path in sorted(_PACKAGE.rglob("*.py")):
-        found[path.relative_to(_PACKAGE).as_posix()] = _digest_of_file(path)
-    return [f"{name}: {found[name]}\n" for name in sorted(found)]
+        digests[path.relative_to(_PACKAGE).as_posix()] = _digest_of_file(path)
+    return [f"{name}: {digests[name]}\n" for name in sorted(digests)]
+
+
+def _is_read(name: str, top_level: str, file: str) -> bool:
+    """Whether the text of a module's file counts.
+
+    Functions of `__main__` are pickled by value, and all files of this package count anyway.
+    """
+    return name != "__main__" and top_level != _PACKAGE.name and not _is_installed(file)
+
+
+def _used_modules(module: ModuleType) -> list[str]:
+    """Return the names of the modules that the values in a module come from."""
+    names = []
+    for value in list(vars(module).values()):
+        if isinstance(value, ModuleType) and value.__name__:
+            names.append(value.__name__)
+        else:
+            names.append(str(getattr(value, "__module__", "")))
+    return names
 
 
 def _is_installed(file: str) -> bool:
-    """Whether a module's file is of the standard library or of an installed package."""
+    """Whether a module's file belongs to the standard library or to an installed package."""
     path = Path(file).resolve()
     if any(part in _INSTALLED for part in path.parts):
         return True
@@ -172,4 +194,6 @@ def _is_installed(file: str) -> bool:
 
 
 def _digest_of_file(path: Path) -> str:
-    return blake2b(path.read_bytes(), digest_size=16).hexdigest() if path.is_file() else "none"
+    if not path.is_file():
+        return "none"
+    return blake2b(path.read_bytes(), digest_size=16).hexdigest()

@@ -1,4 +1,4 @@
-"""Whatever scikit-learn takes as a kernel: its matrix, its points, and how it is repaired."""
+"""Kernels in any form that scikit-learn accepts: their matrix, their points, and its repair."""
 
 from __future__ import annotations
 
@@ -12,50 +12,54 @@ from .arrays import check_array, validate_data
 
 
 def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
-    """k(x_i, y_j), shape (n, m), for a kernel object, a name or a function of two points.
+    """Return k(x_i, y_j), shape (n, m), for a kernel object, a name or a function of two points.
 
     >>> kernel_matrix("linear", np.array([[1.0, 2.0]]))
     array([[5.]])
     """
-    if hasattr(kernel, "diag"):
-        return np.asarray(kernel(X) if Y is None else kernel(X, Y))
-    return np.asarray(pairwise_kernels(X, Y, metric=kernel))
+    if not hasattr(kernel, "diag"):
+        return np.asarray(pairwise_kernels(X, Y, metric=kernel))
+    if Y is None:
+        return np.asarray(kernel(X))
+    return np.asarray(kernel(X, Y))
 
 
 def takes_sets(kernel: Any) -> bool:
-    """Whether a kernel, or one that it is made of, takes padded sets of points."""
+    """Whether a kernel, or a part of it, takes padded sets of points."""
     if getattr(kernel, "takes_sets", False):
         return True
-    # Asked of the class: the value of theta needs parameters that have not been checked yet.
+    # The class is examined: the value of theta needs parameters that have not been checked yet.
     is_kernel = hasattr(type(kernel), "diag") and hasattr(type(kernel), "theta")
     return is_kernel and any(map(takes_sets, vars(kernel).values()))
 
 
-def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **how: Any) -> Any:
-    """Points (n, d), or padded sets (n, largest, d) where the kernel takes them."""
-    if takes_sets(kernel):
-        how |= {"allow_nd": True, "ensure_all_finite": "allow-nan"}
-        if not reset:
-            return check_array(X, **how)
-    return validate_data(estimator, X, reset=reset, **how)
+def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **checks: Any) -> Any:
+    """Return points (n, d), or padded sets (n, largest, d) if the kernel takes them."""
+    if not takes_sets(kernel):
+        return validate_data(estimator, X, reset=reset, **checks)
+    checks["allow_nd"] = True
+    checks["ensure_all_finite"] = "allow-nan"
+    if reset:
+        return validate_data(estimator, X, reset=True, **checks)
+    return check_array(X, **checks)
 
 
 def repaired_eigenvalues(
-    values: NDArray[Any], how: str | None
+    values: NDArray[Any], repair: str | None
 ) -> tuple[NDArray[Any], NDArray[Any]]:
-    r"""Eigenvalues after the repair, and what training points' side of new rows is multiplied by.
+    r"""Return repaired eigenvalues, and the factors applied to out-of-sample rows.
 
     With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a
-    new point :math:`k V S V^T`, where (L, S) are
+    new point :math:`k V S V^T`, for the following (L, S):
 
-    - "clip": (max(:math:`\Lambda`, 0), 1 where :math:`\Lambda > 0` and else 0), also for None;
+    - "clip": (max(:math:`\Lambda`, 0), 1 if :math:`\Lambda > 0` and else 0), also for None;
     - "flip": (:math:`|\Lambda|`, sign :math:`\Lambda`);
-    - "shift": (:math:`\Lambda - \lambda_{\min}`, 1): a ridge, which new points do not see.
+    - "shift": (:math:`\Lambda - \lambda_{\min}`, 1): a ridge, which does not apply to new points.
 
-    Dual coefficients :math:`V S (L + r)^{-1} V^T y` then predict from rows as they are.
+    Dual coefficients :math:`V S (L + r)^{-1} V^T y` then predict from unchanged rows.
     """
-    if how == "shift":
+    if repair == "shift":
         return values - min(values.min(initial=0), 0), np.ones_like(values)
-    if how == "flip":
+    if repair == "flip":
         return np.abs(values), np.sign(values)
     return np.maximum(values, 0), (values > 0).astype(values.dtype)

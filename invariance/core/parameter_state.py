@@ -1,8 +1,8 @@
-"""`ParameterState`: what an object's parameters hold, compared exactly at every call.
+"""`ParameterState`: the values of an object's parameters, compared exactly at every call.
 
-Kernels remember plans as long as their parameters are what they were. Whether they are is found out
-by looking, not by who set what: values are compared with copies, entry by entry, so that a change
-in place is seen as well as another array that looks alike in print.
+Kernels keep plans until their parameters change. Changes are detected by comparing values with
+copies, entry by entry, whoever made them. This includes changes in place, and replacements by
+arrays that print alike.
 """
 
 from __future__ import annotations
@@ -11,34 +11,35 @@ from array import array
 from collections import deque
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 from operator import is_
-from types import FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Types of values that cannot change.
+#: Types of values that cannot be changed in place.
 _CONSTANTS = frozenset(
     {type(None), bool, int, float, complex, str, bytes, type, np.dtype, range, slice, type(...)}
 )
-#: Bytes that are compared at a time, so that what they give stays in a processor's cache.
+#: Bytes that are compared at a time, so that intermediate arrays fit in a processor's cache.
 _CHUNK = 2**20
-#: Bytes up to which an array is compared by a copy: that takes less than a call of NumPy.
+#: Up to this many bytes, arrays are compared as byte strings, which is quicker than NumPy.
 _SMALL = 2**13
 
 
 class ParameterState:
-    """The values that an object's parameters hold, down to numbers, strings and arrays.
+    """The values of an object's parameters, down to numbers, strings and arrays.
 
-    Parameters of objects that are parameters themselves are followed, as are lists, tuples,
-    dictionaries and sets, the attributes of other objects, and what functions have bound. Names
-    with a leading underscore are left out of estimators: they remember, and ask for nothing.
+    The search goes through parameters of parameters, lists, tuples, dictionaries and sets,
+    attributes of other objects, and values that functions are bound to. Names of estimators with a
+    leading underscore are left out: they hold caches, not parameters.
 
     >>> import numpy as np
     >>> from invariance.groups import GeneratedPermutations
     >>> group = GeneratedPermutations([np.array([1, 0, 2])])
-    >>> before = ParameterState(group).kept()
+    >>> before = ParameterState(group).copied()
     >>> before.equals(ParameterState(group))
     True
     >>> group.permutations[0][:] = [0, 2, 1]
@@ -46,28 +47,30 @@ class ParameterState:
     False
     """
 
-    __slots__ = ("_seen", "objects", "values")
+    __slots__ = ("_visited", "objects", "values")
 
     def __init__(self, owner: Any):
         self.values: list[Any] = []
-        #: The objects whose attributes were looked at.
+        #: The objects whose attributes were visited.
         self.objects: list[Any] = []
-        self._seen: dict[int, int] = {}
+        self._visited: dict[int, int] = {}
         self._add_object(owner)
 
-    def kept(self) -> ParameterState:
-        """The same with copies of what may be changed in place."""
-        other = object.__new__(ParameterState)
-        other.objects, other._seen = [], {}
-        other.values = [_copied(value) for value in self.values]
-        return other
+    def copied(self) -> ParameterState:
+        """Return the state with copies of all values that may be changed in place."""
+        state = object.__new__(ParameterState)
+        state.objects = []
+        state._visited = {}
+        state.values = [_copied(value) for value in self.values]
+        return state
 
     def equals(self, other: ParameterState) -> bool:
         """Whether all values are the same, of the same types."""
-        mine, theirs = self.values, other.values
-        if len(mine) != len(theirs):
+        if len(self.values) != len(other.values):
             return False
-        return all(map(is_, mine, theirs)) or all(map(_same, mine, theirs))
+        if all(map(is_, self.values, other.values)):
+            return True
+        return all(map(_same, self.values, other.values))
 
     def _add(self, value: Any) -> None:
         kind = type(value)
@@ -81,7 +84,7 @@ class ParameterState:
             else:
                 self._add_all(kind, len(value), value)
         elif isinstance(value, dict):
-            self._add_all(kind, len(value), [part for pair in value.items() for part in pair])
+            self._add_all(kind, len(value), chain.from_iterable(value.items()))
         elif isinstance(value, (set, frozenset)):
             self.values.append(value)
         elif isinstance(value, partial):
@@ -89,17 +92,15 @@ class ParameterState:
         elif kind is MethodType:
             self._add_all(kind, 0, (value.__func__, value.__self__))
         elif kind is FunctionType:
-            cells = [_content(cell) for cell in value.__closure__ or ()]
-            self._add_bound(
-                value, [value.__code__, value.__defaults__, value.__kwdefaults__], cells
-            )
+            self._add_function(value)
         elif isinstance(value, (bytearray, memoryview, array)):
             self._add_all(kind, 0, (bytes(value),))
         else:
             self._add_object(value)
 
     def _add_all(self, kind: type, size: int, parts: Iterable[Any]) -> None:
-        self.values += kind, size
+        self.values.append(kind)
+        self.values.append(size)
         for part in parts:
             self._add(part)
 
@@ -111,19 +112,22 @@ class ParameterState:
         if isinstance(value, np.ma.MaskedArray):
             self.values.append(np.ma.getmaskarray(value))
 
-    def _add_bound(self, function: Any, fixed: list[Any], cells: list[Any]) -> None:
-        """A function with what it holds, once."""
-        self.values.append(fixed[0])
-        if id(function) not in self._seen:
-            self._seen[id(function)] = len(self._seen)
-            for part in (*fixed[1:], *cells):
-                self._add(part)
+    def _add_function(self, function: FunctionType) -> None:
+        """Add the code of a function and, at the first visit, the values that it is bound to."""
+        self.values.append(function.__code__)
+        if id(function) in self._visited:
+            return
+        self._visited[id(function)] = len(self._visited)
+        self._add(function.__defaults__)
+        self._add(function.__kwdefaults__)
+        for cell in function.__closure__ or ():
+            self._add(_content(cell))
 
     def _add_object(self, value: Any) -> None:
-        if id(value) in self._seen:
-            self.values.append(self._seen[id(value)])
+        if id(value) in self._visited:
+            self.values.append(self._visited[id(value)])
             return
-        self._seen[id(value)] = len(self._seen)
+        self._visited[id(value)] = len(self._visited)
         self.objects.append(value)
         self.values.append(type(value))
         attributes = getattr(value, "__dict__", None)
@@ -134,19 +138,29 @@ class ParameterState:
         if numbers is not None:
             self._add_array(numbers)
             return
-        slots = [name for base in type(value).__mro__ for name in getattr(base, "__slots__", ())]
+        slots = _slots(type(value))
         if attributes is None and not slots:
-            self.values.append(value)  # nothing can be seen of it
-        held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
-        self._add_named(held | (attributes or {}))
+            self.values.append(value)  # it has no attributes to compare
+        named = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        if attributes is not None:
+            named.update(attributes)
+        self._add_named(named)
 
     def _add_named(self, parts: dict[str, Any]) -> None:
         self.values += parts
         for part in parts.values():
-            if type(part) in _CONSTANTS:  # most are, at every call
+            if type(part) in _CONSTANTS:  # the usual case, which must be quick
                 self.values.append(part)
             else:
                 self._add(part)
+
+
+def _slots(cls: type) -> list[str]:
+    """Return the names in ``__slots__`` of a class and its bases."""
+    names: list[str] = []
+    for base in cls.__mro__:
+        names.extend(getattr(base, "__slots__", ()))
+    return names
 
 
 def _content(cell: Any) -> Any:
@@ -157,11 +171,13 @@ def _content(cell: Any) -> Any:
 
 
 def _numbers(value: Any) -> NDArray[Any] | None:
-    """An array of another library as NumPy's; None for what is none."""
+    """Return an array of another library as NumPy's; None if the value is not an array."""
     if not hasattr(value, "__array__"):
         return None
     try:
-        return np.asarray(value.detach() if hasattr(value, "detach") else value)
+        if hasattr(value, "detach"):
+            value = value.detach()
+        return np.asarray(value)
     except Exception:  # an array without values that NumPy can read
         return None
 
@@ -174,36 +190,61 @@ def _copied(value: Any) -> Any:
     return value
 
 
-def _same(one: Any, two: Any) -> bool:
-    if one is two:
+def _same(first: Any, second: Any) -> bool:
+    """Whether two values are equal and of the same type."""
+    if first is second:
         return True
-    if isinstance(one, np.ndarray):
-        return isinstance(two, np.ndarray) and _same_array(one, two)
-    if type(one) is not type(two):
+    if isinstance(first, np.ndarray):
+        return isinstance(second, np.ndarray) and _same_array(first, second)
+    if type(first) is not type(second):
         return False
-    if isinstance(one, (list, tuple, deque)):
-        return len(one) == len(two) and all(map(_same, one, two))
-    if isinstance(one, (*_PLAIN, np.generic)):
-        return bool(one == two) or (one != one and two != two)  # NaN
-    return isinstance(one, (set, frozenset)) and one == two
+    if isinstance(first, (list, tuple, deque)):
+        return len(first) == len(second) and all(map(_same, first, second))
+    if isinstance(first, _COMPARABLE):
+        both_nan = first != first and second != second
+        return both_nan or bool(first == second)
+    return isinstance(first, (set, frozenset)) and first == second
 
 
-_PLAIN = (bool, int, float, complex, str, bytes, np.dtype, range, slice, type((lambda: 0).__code__))
+#: Types that are compared by ``==``.
+_COMPARABLE = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    np.dtype,
+    np.generic,
+    range,
+    slice,
+    CodeType,
+)
 
 
-def _same_array(one: NDArray[Any], two: NDArray[Any]) -> bool:
+def _same_array(first: NDArray[Any], second: NDArray[Any]) -> bool:
     """Whether two arrays hold the same bytes."""
-    if one.dtype != two.dtype or one.shape != two.shape:
+    if first.dtype != second.dtype or first.shape != second.shape:
         return False
-    if one.nbytes <= _SMALL:
-        return one.tobytes() == two.tobytes()
-    if one.flags.f_contiguous and two.flags.f_contiguous:
-        one, two = one.T, two.T
-    one, two = (np.ascontiguousarray(A).reshape(-1).view(np.uint8) for A in (one, two))
-    if one.size % 8 == 0:
-        one, two = one.view(np.uint64), two.view(np.uint64)
-    step = max(1, _CHUNK // one.itemsize)
-    return all(
-        np.array_equal(one[start : start + step], two[start : start + step])
-        for start in range(0, one.size, step)
-    )
+    if first.nbytes <= _SMALL:
+        return first.tobytes() == second.tobytes()
+    if first.flags.f_contiguous and second.flags.f_contiguous:
+        # The transposes are C-contiguous and need no copy.
+        first = first.T
+        second = second.T
+    first = _words(first)
+    second = _words(second)
+    step = max(1, _CHUNK // first.itemsize)
+    for start in range(0, first.size, step):
+        stop = start + step
+        if not np.array_equal(first[start:stop], second[start:stop]):
+            return False
+    return True
+
+
+def _words(array: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
+    """Return the bytes of an array as unsigned integers, 64-bit ones if their number allows."""
+    as_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    if as_bytes.size % 8 == 0:
+        return as_bytes.view(np.uint64)
+    return as_bytes

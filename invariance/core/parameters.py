@@ -1,54 +1,82 @@
-"""What parameters may be: declared once for each class, checked and converted in one place.
+"""Kinds of parameters: declared once for each class, checked and converted in one place.
 
-`stores_parameters` writes a constructor that only stores, as scikit-learn asks. `check_parameters`
-compares an object with the kinds of its parameters where they are first used, and leaves plain
-Python numbers behind, so that NumPy's small integers cannot overflow later. What a kind cannot say,
-the class checks itself and reports as a `ParameterError` as well.
+`stores_parameters` writes a constructor that only stores, as scikit-learn requires.
+`check_parameters` compares the parameters of an object with their kinds at their first use. It also
+converts them to plain Python numbers, because NumPy's small integers overflow. Conditions that a
+kind cannot express are checked by the class itself, which raises a `ParameterError` as well.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial, wraps
+from functools import wraps
 from math import inf
 from numbers import Integral, Real
-from operator import is_
 from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
+from numpy.typing import NDArray
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Class = TypeVar("_Class", bound=type)
 
+#: Parameters that do not change results; signatures list them last, after `random_state`.
+_PLUMBING = ("block_bytes", "n_jobs", "verbose")
+#: Order of the last parameters in signatures.
+_LAST_PARAMETERS = ("random_state", *_PLUMBING)
+
+#: Types that Python counts as numbers, but that are not accepted as numbers here.
+_BOOLS = (bool, np.bool_)
+#: Largest magnitude of numbers whose products do not overflow.
+_LARGEST = 1e150
+#: Smallest positive number that may be divided by.
+_SMALLEST = 1e-300
+
 
 class ParameterError(ValueError, TypeError):
-    """A parameter that is not what it may be; the message names it, its value and the remedy."""
+    """An invalid parameter value; the message names the parameter, its value and the remedy."""
 
 
 def plain(value: Any) -> Any:
-    """NumPy's scalars as Python's, and arrays of narrow numbers as int64 or float64.
+    """Return NumPy's scalars as Python's, and arrays of narrow numbers as int64 or float64.
 
     >>> plain(np.uint8(200)), plain((np.int16(3), 4)), plain(np.array([200], np.uint8)).dtype
     (200, (3, 4), dtype('int64'))
     """
     if isinstance(value, np.generic):
         return value.item()
-    if isinstance(value, (list, tuple)) and any(isinstance(v, np.generic) for v in value):
+    if isinstance(value, (list, tuple)) and any(isinstance(entry, np.generic) for entry in value):
         return type(value)(map(plain, value))
-    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
-        return value
-    wide = np.int64 if value.dtype.kind in "iu" else np.float64
-    return value if value.dtype in (np.float32, wide) else value.astype(wide)
+    if isinstance(value, np.ndarray):
+        return _widened(value)
+    return value
+
+
+def _widened(array: NDArray[Any]) -> NDArray[Any]:
+    """Return integers as int64 and floats other than float32 as float64."""
+    if array.dtype.kind in "iu":
+        return array.astype(np.int64, copy=False)
+    if array.dtype.kind == "f" and array.dtype != np.float32:
+        return array.astype(np.float64, copy=False)
+    return array
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Values that a parameter may take, as ``accepts`` says; ``a | b`` is either, or None.
+    """Values that a parameter may take; ``a | b`` accepts the values of both, or also None.
 
-    ``words`` say in messages what they are; ``convert`` makes them what code may compute with.
+    Attributes
+    ----------
+    words : str
+        Description of the values in messages.
+    accepts : callable
+        Whether a value is of this kind.
+    convert : callable
+        Converts an accepted value to the form that code computes with.
     """
 
     words: str
@@ -56,30 +84,47 @@ class Kind:
     convert: Callable[[Any], Any] = plain
 
     def __or__(self, other: Kind | None) -> Kind:
-        first, last = (self, other) if other else (_NOTHING, self)
-        return Kind(
-            f"{self.words} or {other.words if other else 'None'}",
-            lambda value: first.accepts(value) or last.accepts(value),
-            lambda value: (first if first.accepts(value) else last).convert(value),
-        )
+        if other is None:
+            # None is tested first because it is the quickest test.
+            return _either(_NONE, self, words=f"{self.words} or None")
+        return _either(self, other, words=f"{self.words} or {other.words}")
 
     __ror__ = __or__
 
 
-_NOTHING = Kind("None", partial(is_, None))
+def _either(first: Kind, second: Kind, words: str) -> Kind:
+    def accepts(value: Any) -> bool:
+        return first.accepts(value) or second.accepts(value)
 
-#: Numbers in Python, and none to us.
-_BOOLS = bool, np.bool_
+    def convert(value: Any) -> Any:
+        if first.accepts(value):
+            return first.convert(value)
+        return second.convert(value)
+
+    return Kind(words, accepts, convert)
 
 
-def _range(**ends: float | None) -> str:
-    signs = {"least": ">=", "above": ">", "most": "<=", "below": "<"}
-    parts = [f" {signs[name]} {end:g}" for name, end in ends.items() if end is not None]
+_NONE = Kind("None", lambda value: value is None)
+
+
+def _range(
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+) -> str:
+    """Describe an interval, such as " >= 0 and < 1"; an empty string if it has no ends."""
+    ends = {">=": least, ">": above, "<=": most, "<": below}
+    parts = [f" {sign} {end:g}" for sign, end in ends.items() if end is not None]
     return " and".join(parts)
 
 
+def _is_integer(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, _BOOLS)
+
+
 def Whole(least: int | None = None, most: int | None = None) -> Kind:
-    """Whole numbers in [least, most], below 2**31 without ``most``; True and 3.0 are none.
+    """Whole numbers in [least, most], below 2**31 without ``most``; True and 3.0 are not accepted.
 
     >>> Whole(1).accepts(3), Whole(1).accepts(True), Whole(1).accepts(3.0), Whole(1).accepts(0)
     (True, False, False, False)
@@ -87,11 +132,20 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     highest = 2**31 - 1 if most is None else most
 
     def accepts(value: Any) -> bool:
-        whole = isinstance(value, Integral) and not isinstance(value, _BOOLS)
-        return whole and (least is None or int(value) >= least) and int(value) <= highest
+        if not _is_integer(value):
+            return False
+        number = int(value)
+        return number <= highest and (least is None or number >= least)
 
-    told = most if highest < 2**62 else None  # beyond, a bound tells nobody much
-    return Kind("a whole number" + _range(least=least, most=told), accepts, int)
+    # Very high bounds are technical and would not help in a message.
+    shown_most = most if highest < 2**62 else None
+    return Kind("a whole number" + _range(least=least, most=shown_most), accepts, int)
+
+
+def _plain_number(value: Any) -> int | float:
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value)
 
 
 def Number(
@@ -100,31 +154,40 @@ def Number(
     above: float | None = None,
     below: float | None = None,
 ) -> Kind:
-    """Finite real numbers in [least, most]; ``above`` and ``below`` leave out the end itself.
+    """Finite real numbers in [least, most]; ``above`` and ``below`` exclude the end itself.
 
-    Unless ``most`` allows more, magnitudes reach 1e150, so that products with data do not overflow,
-    and those of whole numbers 2**53. What lies above zero does so by 1e-300, to be divided by.
+    Unless ``most`` allows more, magnitudes are at most 1e150, so that products with data do not
+    overflow, and whole numbers are below 2**53. Positive numbers are at least 1e-300, so that they
+    can be divided by.
 
     >>> [Number(above=0).accepts(value) for value in (0.5, 0, 1e160, 10**30)]
     [True, False, False, False]
     """
-    highest = 1e150 if most is None else most
-    lowest = -highest if least is None else least
-    lowest = 1e-300 if above == 0 else lowest
+    highest = _LARGEST if most is None else most
+    largest_integer = 2**53 if most is None else 10**308
+    if above == 0:
+        lowest = _SMALLEST
+    elif least is None:
+        lowest = -highest
+    else:
+        lowest = least
 
     def accepts(value: Any) -> bool:
         if not isinstance(value, Real) or isinstance(value, _BOOLS):
             return False
-        if isinstance(value, Integral) and abs(int(value)) >= (2**53 if most is None else 10**308):
+        # Python's own numbers: NumPy would cast the bounds to a short type.
+        number = _plain_number(value)
+        if isinstance(number, int) and abs(number) >= largest_integer:
             return False
-        # Python's own: NumPy would cast the bounds to a short type.
-        value = int(value) if isinstance(value, Integral) else float(value)
-        inside = (above is None or value > above) and (below is None or value < below)
-        return bool(inside and lowest <= value <= highest)
+        if above is not None and not number > above:
+            return False
+        if below is not None and not number < below:
+            return False
+        return lowest <= number <= highest
 
-    told = None if most == 1e308 else most  # any float
-    words = "a finite number" + _range(least=least, above=above, most=told, below=below)
-    return Kind(words, accepts, lambda v: int(v) if isinstance(v, Integral) else float(v))
+    shown_most = None if most == 1e308 else most  # 1e308 allows any float
+    words = "a finite number" + _range(least=least, above=above, most=shown_most, below=below)
+    return Kind(words, accepts, _plain_number)
 
 
 def Positive() -> Kind:
@@ -133,23 +196,23 @@ def Positive() -> Kind:
 
 
 def OneOf(*values: str | int) -> Kind:
-    """One of some strings or whole numbers.
+    """One of several strings or whole numbers.
 
     >>> OneOf("cos", "sin").words
     "'cos' or 'sin'"
     """
-    *most, last = map(repr, values)
+    *names, last_name = map(repr, values)
 
     def accepts(value: Any) -> bool:
-        known = isinstance(value, (str, Integral)) and not isinstance(value, _BOOLS)
-        return known and value in values
+        return (isinstance(value, str) or _is_integer(value)) and value in values
 
-    return Kind(f"{', '.join(most)} or {last}" if most else last, accepts)
+    words = f"{', '.join(names)} or {last_name}" if names else last_name
+    return Kind(words, accepts)
 
 
 def Flag() -> Kind:
     """True or False."""
-    return Kind("True or False", lambda value: isinstance(value, (bool, np.bool_)), bool)
+    return Kind("True or False", lambda value: isinstance(value, _BOOLS), bool)
 
 
 def Text() -> Kind:
@@ -158,24 +221,43 @@ def Text() -> Kind:
 
 
 def Seed(*, fixed: bool = False) -> Kind:
-    """What scikit-learn's ``check_random_state`` takes; ``fixed`` leaves whole numbers only."""
-    whole = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts, int)
+    """Seeds for scikit-learn's ``check_random_state``; ``fixed`` accepts whole numbers only."""
+    integer = Kind("a whole number from 0 to 2**32 - 1", Whole(0, 2**32 - 1).accepts, int)
+    if fixed:
+        return integer
     state = Kind("a RandomState", lambda value: isinstance(value, np.random.RandomState))
-    return whole if fixed else whole | state | None
+    return integer | state | None
 
 
 def Shape(*lengths: int) -> Kind:
     """Tuples (or lists, or arrays) of ``lengths`` whole numbers >= 1, such as image shapes."""
+    side = Whole(1)
 
     def accepts(value: Any) -> bool:
-        known = isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) == 1
-        return known and len(value) in lengths and all(map(Whole(1).accepts, value))
+        if not isinstance(value, (tuple, list)) and getattr(value, "ndim", 0) != 1:
+            return False
+        return len(value) in lengths and all(map(side.accepts, value))
 
     def convert(value: Any) -> Any:
-        return tuple(map(int, value)) if isinstance(value, np.ndarray) else plain(value)
+        if isinstance(value, np.ndarray):
+            return tuple(map(int, value))
+        return plain(value)
 
-    words = f"a tuple of {' or '.join(map(str, lengths))} whole numbers >= 1"
-    return Kind(words, accepts, convert)
+    allowed = " or ".join(map(str, lengths))
+    return Kind(f"a tuple of {allowed} whole numbers >= 1", accepts, convert)
+
+
+def _as_numbers(value: Any, dtype_kinds: str) -> NDArray[Any] | None:
+    """Return the value as an unmasked array of numbers; None if it is not one."""
+    if isinstance(value, (str, bytes, type)) or value is None or callable(value):
+        return None
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError, RuntimeError):  # PyTorch refuses tensors that need gradients
+        return None
+    if array.dtype.kind not in dtype_kinds or np.ma.is_masked(value):
+        return None
+    return array
 
 
 def Array(
@@ -186,55 +268,66 @@ def Array(
     empty: bool = False,
     most: float | None = None,
 ) -> Kind:
-    """Arrays of finite numbers, or what NumPy makes one of; ``ndim`` None is any number of axes.
+    """Arrays of finite numbers, or array-likes; ``ndim`` None is any number of axes.
 
     Entries lie in [least, most] and above ``above``, their magnitudes below 1e150 unless ``most``
-    allows more. Masked ones are refused. Integers become int64, all but float32 float64.
+    allows more. Masked arrays are refused. Integers become int64, floats other than float32
+    float64.
     """
+    dtype_kinds = "iu" if whole else "iuf"
+    lowest = np.float64(-_LARGEST if least is None else least)
 
     def accepts(value: Any) -> bool:
-        if isinstance(value, (str, bytes, type)) or value is None or callable(value):
+        array = _as_numbers(value, dtype_kinds)
+        if array is None or (array.size == 0 and not empty):
             return False
-        try:
-            array = np.asarray(value)
-        except (ValueError, TypeError, RuntimeError):  # PyTorch's, where gradients are asked for
+        if ndim is not None and array.ndim != ndim:
             return False
-        if array.dtype.kind not in ("iu" if whole else "iuf") or (array.size == 0 and not empty):
-            return False
-        if (ndim is not None and array.ndim != ndim) or np.ma.is_masked(value):
-            return False
-        highest = (9e18 if array.dtype.kind == "u" else 1e150) if most is None else most
-        lowest = -1e150 if least is None else least
-        # float64 ends, which float32 arrays are compared with unrounded; NaN is in no interval
-        inside = (array <= np.float64(highest)) & (array >= np.float64(lowest))
-        return bool(inside.all() and (above is None or (array > np.float64(above)).all()))
+        if most is not None:
+            highest = most
+        elif array.dtype.kind == "u":
+            highest = 9e18  # int64 holds these
+        else:
+            highest = _LARGEST
+        # float32 arrays are compared with float64 ends, which are not rounded; NaN fails.
+        inside = (array <= np.float64(highest)) & (array >= lowest)
+        if above is not None:
+            inside &= array > np.float64(above)
+        return bool(np.all(inside))
 
     def convert(value: Any) -> Any:
         array = np.asarray(value)
-        narrow = array.dtype not in (np.float64, np.float32, np.int64)
-        return plain(array) if narrow or isinstance(value, np.ma.MaskedArray) else value
+        is_wide = array.dtype in (np.float64, np.float32, np.int64)
+        if is_wide and not isinstance(value, np.ma.MaskedArray):
+            return value
+        return plain(array)
 
     axes = {None: "an array", 0: "a number", 1: "a sequence"}.get(ndim, f"an array of {ndim} axes")
-    what = "whole numbers" if whole else "finite numbers"
-    some = "" if empty else ", at least one"
-    words = f"{axes} of {what}{_range(least=least, above=above, most=most)}{some}"
+    entries = "whole numbers" if whole else "finite numbers"
+    minimum = "" if empty else ", at least one"
+    words = f"{axes} of {entries}{_range(least=least, above=above, most=most)}{minimum}"
     return Kind(words, accepts, convert)
 
 
 def Has(words: str, *names: str) -> Kind:
-    """Objects (no classes) with some methods or attributes; ``words`` says what they are."""
-    return Kind(words, lambda v: not isinstance(v, type) and all(map(partial(hasattr, v), names)))
+    """Objects (not classes) with these methods or attributes; ``words`` describes them."""
+
+    def accepts(value: Any) -> bool:
+        return not isinstance(value, type) and all(hasattr(value, name) for name in names)
+
+    return Kind(words, accepts)
 
 
 def Each(kind: Kind) -> Kind:
-    """Sequences of at least one object, each of one kind."""
-    return Kind(
-        f"a sequence, at least one, each {kind.words}",
-        lambda v: isinstance(v, (list, tuple)) and bool(v) and all(map(kind.accepts, v)),
-    )
+    """Lists or tuples of at least one object, all of one kind."""
+
+    def accepts(value: Any) -> bool:
+        return isinstance(value, (list, tuple)) and bool(value) and all(map(kind.accepts, value))
+
+    return Kind(f"a sequence, at least one, each {kind.words}", accepts)
 
 
-#: What may be given for a parameter ``block_bytes``.
+#: Values of a parameter ``block_bytes``.
 BLOCK_BYTES = Whole(1, 2**63 - 1) | None
 #: Fields that many classes have.
 BlockBytes = Annotated[int | None, BLOCK_BYTES]
@@ -244,33 +337,44 @@ RandomState = Annotated[Any, Seed()]
 
 
 def short(value: Any, length: int = 100) -> str:
-    """A value for a message: its ``repr``, cut where it is long."""
+    """Return the ``repr`` of a value for a message, shortened if it is long."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"an array of shape {value.shape} and type {value.dtype}"
     try:
         text = " ".join(repr(value).split())
     except Exception:  # a broken __repr__ of the user's must not hide the message
         text = f"an object of type {type(value).__name__}"
+    if len(text) <= length:
+        return text
     half = length // 2
-    return text if len(text) <= length else f"{text[:half]}...{text[half + 3 - length :]}"
+    return f"{text[:half]}...{text[half + 3 - length :]}"
 
 
-def _beyond(value: Any) -> str:
-    """Why finite numbers are none that may be computed with."""
+def _largest_finite(values: Any) -> float:
+    """Return the largest absolute value of an array; zero if one is infinite, NaN or no number."""
+    try:
+        magnitudes = np.abs(np.asarray(values, dtype=float))
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    if not magnitudes.size or not np.isfinite(magnitudes).all():
+        return 0.0
+    return float(magnitudes.max())
+
+
+def _remedy(value: Any) -> str:
+    """Explain why a value is refused that looks valid: its size or its type."""
+    if isinstance(value, _BOOLS):
+        return ", a bool"
+    if isinstance(value, type):
+        return f"; make an instance of the class, {value.__name__}(...)"
     if isinstance(value, (list, tuple, np.ndarray)):
-        try:
-            sizes = np.abs(np.asarray(value, dtype=float))
-        except (ValueError, TypeError, OverflowError):
-            return ""
-        if sizes.size and np.isfinite(sizes).all() and sizes.max() > 1e150:
-            return _beyond(float(sizes.max()))
+        return _remedy(_largest_finite(value))
+    if not isinstance(value, Real) or value in (0, inf, -inf):
         return ""
-    if not isinstance(value, Real) or isinstance(value, _BOOLS) or value in (0, inf, -inf):
-        return ""
-    size: Any = abs(value)
-    if size > 1e150:
+    magnitude: Any = abs(value)
+    if magnitude > _LARGEST:
         return ": magnitudes beyond 1e150 overflow when they are multiplied; rescale the data"
-    if 0 < size < 1e-300:
+    if 0 < magnitude < _SMALLEST:
         return ": magnitudes below 1e-300 overflow when they divide; rescale the data"
     return ""
 
@@ -278,29 +382,28 @@ def _beyond(value: Any) -> str:
 def check_values(
     owner: str, kinds: Mapping[str, Kind], values: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The values of parameters of ``owner``, converted by their kinds; those without one stay.
+    """Return the values of parameters, converted by their kinds; values without a kind stay.
 
-    Raises a `ParameterError` for the first value that is not of its kind.
+    Raises a `ParameterError`, which names ``owner``, for the first value that is not of its kind.
 
     >>> check_values("Ball", {"radius": Positive()}, {"radius": np.float32(0.5)})
     {'radius': 0.5}
     """
     checked = dict(values)
-    for name in filter(kinds.__contains__, values):
-        kind, value = kinds[name], values[name]
+    for name, value in values.items():
+        kind = kinds.get(name)
+        if kind is None:
+            continue
         if not kind.accepts(value):
-            got = short(value) + _beyond(value)
-            if isinstance(value, bool | np.bool_):
-                got += ", a bool"
-            if isinstance(value, type):
-                got += f"; make an instance of the class, {value.__name__}(...)"
-            raise ParameterError(f"{owner} needs {name} to be {kind.words}, got {got}")
+            raise ParameterError(
+                f"{owner} needs {name} to be {kind.words}, got {short(value)}{_remedy(value)}"
+            )
         checked[name] = kind.convert(value)
     return checked
 
 
 def arguments(**kinds: Kind) -> Callable[[_Function], _Function]:
-    """A decorator: the function or method gets its arguments checked and converted.
+    """Decorate a function or method so that its arguments are checked and converted.
 
     >>> arguments(n=Whole(1))(lambda n: 2 * n)(np.uint8(200))
     400
@@ -311,73 +414,126 @@ def arguments(**kinds: Kind) -> Callable[[_Function], _Function]:
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
             owner = function.__name__
-            if "self" in given.arguments:
-                owner = f"{type(given.arguments['self']).__name__}.{owner}"
-            given.arguments = check_values(owner, kinds, given.arguments)
-            return function(*given.args, **given.kwargs)
+            if "self" in bound.arguments:
+                owner = f"{type(bound.arguments['self']).__name__}.{owner}"
+            bound.arguments = check_values(owner, kinds, bound.arguments)
+            return function(*bound.args, **bound.kwargs)
 
         return call  # type: ignore[return-value]
 
     return decorate
 
 
+#: Stands for a default that must be checked; it is equal to no value.
+_UNCHECKED = object()
+
+
 def check_parameters(estimator: Any) -> None:
     """Check an object's parameters (see `stores_parameters`), and store them converted."""
     cls: Any = type(estimator)
-    known, given = getattr(cls, "_defaults", {}), dict[str, Any]()
+    defaults = getattr(cls, "_defaults", {})
+    changed = {}
     for name in cls._parameters:
-        if (value := getattr(estimator, name)) is not known.get(name, given):
-            given[name] = value
-    for name, value in check_values(cls.__name__, cls._parameters, given).items():
-        if value is not given[name]:
+        value = getattr(estimator, name)
+        if value is not defaults.get(name, _UNCHECKED):
+            changed[name] = value
+    for name, value in check_values(cls.__name__, cls._parameters, changed).items():
+        if value is not changed[name]:
             setattr(estimator, name, value)
 
 
 @dataclass_transform(field_specifiers=(field,))
 def stores_parameters(cls: _Class) -> _Class:
-    """A class decorator: the constructor stores the annotated fields, which may name their kinds.
+    """Give a class a constructor that stores its annotated fields, which may declare their kinds.
 
-    As of a dataclass, ``_: KW_ONLY`` and fields of base classes too. The kinds make
-    ``_parameters``, together with the base class's.
+    Fields of base classes and ``_: KW_ONLY`` work as in a dataclass. The kinds are collected in
+    ``_parameters``, together with those of the base class. In the signature, keyword-only
+    parameters that carry meaning come before `random_state`, `block_bytes`, `n_jobs` and `verbose`.
 
     >>> @stores_parameters
     ... class Ball:
     ...     n_features: int
     ...     radius: Annotated[float, Positive()] = 1.0
+    >>> inspect.signature(Ball)
+    <Signature (n_features: 'int', radius=1.0)>
     >>> check_parameters(Ball(3, radius=-1.0))
     Traceback (most recent call last):
     invariance.core.parameters.ParameterError: Ball needs radius to be a finite number > 0, got -1.0
     """
     hints: dict[str, Any] = inspect.get_annotations(cls, eval_str=True)
-    own = [n for n in hints if n != "_" and getattr(hints[n], "__origin__", None) is not ClassVar]
-    kinds = {n: hints[n].__metadata__[0] for n in own if hasattr(hints[n], "__metadata__")}
-    required = [name for name in own if name not in vars(cls)]
-    for name in required:
-        setattr(cls, name, field())  # an attribute of a base class is no default
-    # The signature shows the type alone.
-    cls.__annotations__ = hints | {name: hints[name].__origin__ for name in kinds}
+    texts: dict[str, Any] = {}
+    kinds: dict[str, Kind] = {}
+    required: list[str] = []
+    for name, hint in hints.items():
+        if name == "_" or getattr(hint, "__origin__", None) is ClassVar:
+            continue
+        texts[name] = _type_text(cls.__annotations__[name], hint)
+        if hasattr(hint, "__metadata__"):
+            kinds[name] = hint.__metadata__[0]
+        if name not in vars(cls):
+            required.append(name)
+            # Without this, an attribute of a base class would be taken for the default.
+            setattr(cls, name, field())
+    cls.__annotations__ = hints | texts
     made: Any = dataclass(eq=False, repr=False)(cls)
     for name in required:
-        setattr(made, name, None)  # in the way of a property of a base class
+        # This hides a property of a base class, which the constructor could not set.
+        setattr(made, name, None)
     base: Any = super(made, made)
-    inherited = getattr(base, "_parameters", {}), getattr(base, "_defaults", {})
-    made._parameters = inherited[0] | vars(cls).get("_parameters", {}) | kinds
-    given = {name: getattr(made, name) for name in kinds}
-    # known to be of their kinds; what is not equals nothing that can be given
-    made._defaults = inherited[1] | {
-        n: v if kinds[n].accepts(v) else object() for n, v in given.items()
-    }
+    explicit_kinds = vars(cls).get("_parameters", {})
+    made._parameters = getattr(base, "_parameters", {}) | explicit_kinds | kinds
+    made._defaults = dict(getattr(base, "_defaults", {}))
+    for name, kind in kinds.items():
+        default = getattr(made, name)
+        made._defaults[name] = default if kind.accepts(default) else _UNCHECKED
+    made.__init__.__signature__ = _ordered_signature(made.__init__)
     return made  # type: ignore[no-any-return]
 
 
+def _type_text(annotation: Any, hint: Any) -> str:
+    """Return the type of a field as in its source, without the kind that ``Annotated`` adds."""
+    if not isinstance(annotation, str):
+        origin = hint.__origin__ if hasattr(hint, "__metadata__") else hint
+        return inspect.formatannotation(origin)
+    expression = ast.parse(annotation, mode="eval").body
+    if isinstance(expression, ast.Subscript) and isinstance(expression.slice, ast.Tuple):
+        if ast.unparse(expression.value) == "Annotated":
+            return ast.unparse(expression.slice.elts[0])
+    if hasattr(hint, "__metadata__"):  # an alias of an annotated type, such as BlockBytes
+        return inspect.formatannotation(hint.__origin__)
+    return annotation
+
+
+def _ordered_signature(init: Callable[..., None]) -> inspect.Signature:
+    """Return the signature of a constructor with plumbing last.
+
+    A parameter shows its type if it has no default, or None: other defaults show it themselves. The
+    last parameters have the meaning that they have in scikit-learn and need no type.
+    """
+    parameters = []
+    last_parameters = {}
+    for name, parameter in inspect.signature(init).parameters.items():
+        shows_type = parameter.default is not parameter.empty and parameter.default is not None
+        if name in _LAST_PARAMETERS or shows_type:
+            parameter = parameter.replace(annotation=parameter.empty)
+        if name in _LAST_PARAMETERS and parameter.kind is parameter.KEYWORD_ONLY:
+            last_parameters[name] = parameter
+        else:
+            parameters.append(parameter)
+    for name in _LAST_PARAMETERS:
+        if name in last_parameters:
+            parameters.append(last_parameters[name])
+    return inspect.Signature(parameters)
+
+
 def check_memory(owner: str, n_bytes: int, **counts: object) -> None:
-    """Refuse counts that ask for more memory than this machine has."""
+    """Refuse counts that need more memory than this machine has."""
     try:
-        most = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        available = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not a POSIX system
-        most = 2**40
-    if n_bytes > most:
+        available = 2**40
+    if n_bytes > available:
         named = ", ".join(f"{name}={count}" for name, count in counts.items() if count is not None)
         raise ParameterError(f"{owner}: {named} needs more memory than is here: take fewer")

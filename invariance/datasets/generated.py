@@ -1,4 +1,4 @@
-"""Data made from nothing: `make_xperm`, and stand-ins for photographs and recorded speech."""
+"""Generated data: `make_xperm`, and stand-ins for photographs and recorded speech."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Positive, Seed, Whole, arguments
-from .dataset import Dataset, Random
+from .dataset import Dataset, Random, apply_filter
 from .speech import SAMPLE_RATE, ragged
 
 
@@ -16,18 +16,18 @@ from .speech import SAMPLE_RATE, ragged
 def make_xperm(
     length: int = 5, alphabet: int = 8, *, random_state: Random = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """All sequences of given length over an alphabet; positive when both target letters occur.
+    """All sequences of one length over an alphabet; positive if both target letters occur.
 
     The permutation-invariant task X_perm of Mroueh et al. 2015, section 6 and appendix D.1. Two
-    distinct targets are drawn at random; where in the sequence they stand does not matter.
+    distinct targets are drawn at random; their position in the sequence does not matter.
 
     Returns
     -------
     X : ndarray of shape (alphabet^length, length * alphabet)
         One-hot letters, position after position: 8^5 = 32,768 sequences in the paper, in
-        lexicographic order. Draw rows at random: every sixteenth ends in the same letter.
+        lexicographic order. Draw rows at random: every eighth row ends in the same letter.
     y : ndarray of shape (alphabet^length,)
-        1 when both targets occur, else 0.
+        1 if both targets occur, else 0.
 
     >>> X, y = make_xperm(random_state=0)
     >>> X.shape, int(y.sum())
@@ -36,9 +36,13 @@ def make_xperm(
     if alphabet**length > 10**7:
         raise ParameterError(f"alphabet^length = {alphabet}^{length} is too many to list")
     letters = np.indices((alphabet,) * length).reshape(length, -1).T
-    first, second = check_random_state(random_state).choice(alphabet, 2, replace=False)
-    y = np.any(letters == first, axis=1) & np.any(letters == second, axis=1)
-    return np.eye(alphabet)[letters].reshape(len(letters), -1), y.astype(np.int64)
+    rng = check_random_state(random_state)
+    first_target, second_target = rng.choice(alphabet, 2, replace=False)
+    has_first = np.any(letters == first_target, axis=1)
+    has_second = np.any(letters == second_target, axis=1)
+    one_hot = np.eye(alphabet)[letters]
+    X = one_hot.reshape(len(letters), -1)
+    return X, (has_first & has_second).astype(np.int64)
 
 
 @arguments(n_samples=Whole(3), length=Positive(), width=Positive(), random_state=Seed())
@@ -50,26 +54,31 @@ def make_textures(
     Parameters
     ----------
     length, width : float
-        Standard deviations, in pixels, of the Gaussian that smooths class 1, down and across; that
-        of class 0 has 1.5 both ways. The nearer to 1.5, the harder to tell.
+        Standard deviations, in pixels, of the Gaussian that smooths class 1, down and across.
+        Class 0 is smoothed with 1.5 in both directions, so values near 1.5 make the task hard.
 
     Returns
     -------
     Dataset
-        ``data`` uint8 (n, 32, 32, 3), ``target`` 0 and 1 by turns; two thirds are to learn from.
+        ``data`` uint8 (n, 32, 32, 3), alternating ``target`` 0 and 1; two thirds are for training.
 
     >>> textures = make_textures(30, random_state=0)
     >>> textures.data.shape, textures.n_train
     ((30, 32, 32, 3), 20)
     """
-    noise = check_random_state(random_state).standard_normal((n_samples, 32, 32, 3))
+    rng = check_random_state(random_state)
+    noise = rng.standard_normal((n_samples, 32, 32, 3))
     labels = np.arange(n_samples) % 2
-    for label, widths in enumerate([(1.5, 1.5), (length, width)]):
-        rows = labels == label
-        noise[rows] = ndimage.gaussian_filter(noise[rows], (0, *widths, 0))
+    noise[labels == 0] = ndimage.gaussian_filter(noise[labels == 0], (0, 1.5, 1.5, 0))
+    noise[labels == 1] = ndimage.gaussian_filter(noise[labels == 1], (0, length, width, 0))
     pixels = 128 + 40 * noise / noise.std(axis=(1, 2, 3), keepdims=True)
-    data, n_train = pixels.clip(0, 255).astype(np.uint8), 2 * n_samples // 3
-    return Dataset(data, labels, description="made-up textures", n_train=n_train)
+    dataset = Dataset(
+        pixels.clip(0, 255).astype(np.uint8),
+        labels,
+        description="made-up textures",
+        n_train=2 * n_samples // 3,
+    )
+    return apply_filter(dataset)
 
 
 #: First three formants in Hz of ten English vowels, averages over men (Peterson, Barney 1952).
@@ -87,12 +96,15 @@ _BANDWIDTHS = (60.0, 90.0, 120.0)
 def _vowel(
     formants: NDArray[np.float64], pitch: float, seconds: float, rng: np.random.RandomState
 ) -> NDArray[np.float32]:
+    """Return the waveform of a vowel: a train of pulses, filtered by one resonator per formant."""
     from scipy import signal
 
-    n = int(seconds * SAMPLE_RATE)
+    n_samples = int(seconds * SAMPLE_RATE)
     # The pitch falls by a fifth over the word and trembles a little.
-    trembling = np.cumsum(rng.standard_normal(n)) * 2e-4
-    phase = np.cumsum(pitch * (1.1 - 0.2 * np.arange(n) / n) * (1 + trembling) / SAMPLE_RATE)
+    trembling = np.cumsum(rng.standard_normal(n_samples)) * 2e-4
+    falling = 1.1 - 0.2 * np.arange(n_samples) / n_samples
+    frequencies = pitch * falling * (1 + trembling)
+    phase = np.cumsum(frequencies / SAMPLE_RATE)
     source = np.diff(np.floor(phase + rng.random_sample()), prepend=0.0)
     wave = signal.lfilter([1.0], [1.0, -0.9], source)
     for formant, bandwidth in zip(formants, _BANDWIDTHS, strict=True):
@@ -100,9 +112,10 @@ def _vowel(
         angle = 2 * np.pi * min(formant, 0.47 * SAMPLE_RATE) / SAMPLE_RATE
         poles = [1.0, -2 * radius * np.cos(angle), radius**2]
         wave = signal.lfilter([sum(poles)], poles, wave)
-    wave = np.diff(wave, prepend=0.0) * signal.windows.tukey(n, 0.3)
-    wave = 0.6 * wave / np.abs(wave).max() + 0.002 * rng.standard_normal(n)
-    return wave.astype(np.float32)
+    wave = np.diff(wave, prepend=0.0) * signal.windows.tukey(n_samples, 0.3)
+    wave = 0.6 * wave / np.abs(wave).max()
+    noise = 0.002 * rng.standard_normal(n_samples)
+    return (wave + noise).astype(np.float32)
 
 
 @arguments(n_speakers=Whole(1), repetitions=Whole(1), random_state=Seed())
@@ -111,7 +124,7 @@ def make_vowels(
 ) -> Dataset:
     """Ten vowels spoken by synthetic men, women and children: pulses through three resonators.
 
-    Speakers are men, women and children in turn; each says each vowel ``repetitions`` times.
+    Speakers are men, women and children in turn; each speaks each vowel ``repetitions`` times.
 
     Returns
     -------
@@ -124,7 +137,11 @@ def make_vowels(
     (30, ['man', 'woman', 'child'])
     """
     rng = check_random_state(random_state)
-    waves, rows = [], []
+    waves = []
+    target = []
+    speakers = []
+    groups = []
+    repetition_numbers = []
     for speaker in range(n_speakers):
         group = list(_GROUPS)[speaker % 3]
         mean_pitch, tract = _GROUPS[group]
@@ -137,12 +154,21 @@ def make_vowels(
                 pitch = mean_pitch * np.exp(0.05 * rng.standard_normal())
                 seconds = np.clip(0.35 * np.exp(0.1 * rng.standard_normal()) / rate, 0.2, 0.6)
                 waves.append(_vowel(tract * jitter * formants, pitch, seconds, rng))
-                rows.append((word, speaker, group, repetition))
-    columns = map(np.array, zip(*rows, strict=True))
-    details = dict(zip(("target", "speaker", "group", "repetition"), columns, strict=True))
-    return Dataset(
+                target.append(word)
+                speakers.append(speaker)
+                groups.append(group)
+                repetition_numbers.append(repetition)
+    details = {
+        "speaker": np.array(speakers),
+        "group": np.array(groups),
+        "repetition": np.array(repetition_numbers),
+        "sample_rate": SAMPLE_RATE,
+        "words": list(_FORMANTS),
+    }
+    dataset = Dataset(
         ragged(waves),
-        details.pop("target"),
+        np.array(target),
         description="ten vowels by a source-filter synthesiser, a stand-in for spoken digits",
-        details=details | {"sample_rate": SAMPLE_RATE, "words": list(_FORMANTS)},
+        details=details,
     )
+    return apply_filter(dataset)

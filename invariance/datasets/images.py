@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from .catalogue import CATALOGUE
-from .dataset import Dataset
+from .dataset import Dataset, apply_filter
 from .files import DataError, tar_members, unpack
 
 #: Images in each of the six files of CIFAR-10.
@@ -19,27 +19,31 @@ _CIFAR_BATCH = 10_000
 
 
 def _read_idx(content: bytes, path: Path) -> NDArray[np.uint8]:
-    """An array of bytes in the IDX format of MNIST."""
+    """Return an array of bytes in the IDX format of MNIST."""
     if content[:3] != b"\x00\x00\x08":
         raise DataError(f"{path} holds no IDX array of bytes: it starts with {content[:4]!r}")
     n_axes = content[3]
     shape = np.frombuffer(content, ">u4", n_axes, 4)
     values = np.frombuffer(content, np.uint8, offset=4 + 4 * n_axes)
     if values.size != np.prod(shape, dtype=np.int64):
-        raise DataError(f"{path}: {values.size} bytes where shape {tuple(shape)} is announced")
+        raise DataError(f"{path}: {values.size} bytes, but shape {tuple(shape)} is announced")
     return values.reshape(shape)
 
 
-def _idx(name: str, download_if_missing: bool, transposed: bool = False) -> Dataset:
-    """Four files in MNIST's format: training images and labels, test images and labels."""
+def read_idx_dataset(name: str, download_if_missing: bool = True) -> Dataset:
+    """Return a data set of four files in MNIST's format, whole, without the filter of loaders."""
     entry = CATALOGUE[name]
-    found = entry.fetched(download_if_missing)
-    X, y, test_X, test_y = (
-        _read_idx(unpack(f.path, f"gzip/{file}.gz"), f.path) for file, f in found.items()
-    )
-    data, target = np.concatenate([X, test_X]), np.concatenate([y, test_y]).astype(np.int64)
-    data = np.ascontiguousarray(data.swapaxes(1, 2)) if transposed else data
-    return entry.dataset(found, data, target, n_train=len(X))
+    files = entry.fetched(download_if_missing)
+    arrays = []
+    for file_name, file in files.items():
+        content = unpack(file.path, f"gzip/{file_name}.gz")
+        arrays.append(_read_idx(content, file.path))
+    train_images, train_labels, test_images, test_labels = arrays
+    images = np.concatenate([train_images, test_images])
+    labels = np.concatenate([train_labels, test_labels]).astype(np.int64)
+    if name == "emnist":  # its files hold every image transposed
+        images = np.ascontiguousarray(images.swapaxes(1, 2))
+    return entry.dataset(files, images, labels, n_train=len(train_images))
 
 
 def load_mnist(download_if_missing: bool = True) -> Dataset:
@@ -53,9 +57,9 @@ def load_mnist(download_if_missing: bool = True) -> Dataset:
     Raises
     ------
     DataError
-        Names the file, the expected and found checksum, and how to get it.
+        Names the file, the expected and the actual checksum, and how to get the file.
     """
-    return _idx("mnist", download_if_missing)
+    return apply_filter(read_idx_dataset("mnist", download_if_missing))
 
 
 def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
@@ -68,7 +72,7 @@ def load_emnist_letters(download_if_missing: bool = True) -> Dataset:
     Dataset
         ``data`` uint8 of shape (145600, 28, 28), ``target`` int64.
     """
-    return _idx("emnist", download_if_missing, transposed=True)
+    return apply_filter(read_idx_dataset("emnist", download_if_missing))
 
 
 def load_cifar10(download_if_missing: bool = True) -> Dataset:
@@ -78,28 +82,40 @@ def load_cifar10(download_if_missing: bool = True) -> Dataset:
     -------
     Dataset
         ``data`` uint8 of shape (60000, 32, 32, 3), ``target`` int64; ``lossy_test_rows``: rows of
-        the test part that a rebuilt file holds only as decoded from JPEG (none in the official
+        the test part that a rebuilt file holds only as decoded from JPEG (empty for the official
         file).
     """
     entry = CATALOGUE["cifar10"]
-    found = entry.fetched(download_if_missing)
-    (file,) = found.values()
-    names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
-    lossy = "LOSSY_TEST_ROWS.json"
-    members = tar_members(file.path, re.compile("|".join(map(re.escape, [*names, lossy]))))
-    content = b"".join(members[name] for name in names)
-    records = np.frombuffer(content, np.uint8).reshape(-1, 3073)
-    rows = json.loads(members[lossy])["lossy_test_indices"] if lossy in members else []
-    images = np.ascontiguousarray(records[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-    target, details = records[:, 0].astype(np.int64), {"lossy_test_rows": np.array(rows, np.int64)}
-    return entry.dataset(found, images, target, n_train=5 * _CIFAR_BATCH, details=details)
+    files = entry.fetched(download_if_missing)
+    (file,) = files.values()
+    batch_names = [f"data_batch_{i}.bin" for i in range(1, 6)]
+    batch_names.append("test_batch.bin")
+    lossy_name = "LOSSY_TEST_ROWS.json"
+    pattern = "|".join(re.escape(name) for name in [*batch_names, lossy_name])
+    members = tar_members(file.path, re.compile(pattern))
+    content = b"".join(members[name] for name in batch_names)
+    # A record is the label and three channels of 32 x 32 bytes.
+    records = np.frombuffer(content, np.uint8).reshape(-1, 1 + 3 * 32 * 32)
+    channels_first = records[:, 1:].reshape(-1, 3, 32, 32)
+    images = np.ascontiguousarray(channels_first.transpose(0, 2, 3, 1))
+    lossy_rows: list[int] = []
+    if lossy_name in members:
+        lossy_rows = json.loads(members[lossy_name])["lossy_test_indices"]
+    dataset = entry.dataset(
+        files,
+        images,
+        records[:, 0].astype(np.int64),
+        n_train=5 * _CIFAR_BATCH,
+        details={"lossy_test_rows": np.array(lossy_rows, np.int64)},
+    )
+    return apply_filter(dataset)
 
 
 def load_digits_images() -> Dataset:
     """scikit-learn's bundled 1,797 digits in the format of MNIST: an offline stand-in.
 
-    The 8 x 8 digits are enlarged by cubic splines to 20 x 20 and set into a 28 x 28 frame, where
-    MNIST's digits are. Far easier than MNIST, and far fewer: label results as what they are.
+    The 8 x 8 digits are enlarged by cubic splines to 20 x 20 and placed in a 28 x 28 frame, like
+    the digits of MNIST. They are far easier than MNIST, and far fewer: name them in results.
 
     Returns
     -------
@@ -113,9 +129,15 @@ def load_digits_images() -> Dataset:
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    one_axis = ndimage.zoom(np.eye(8), (2.5, 1), order=3)  # splines are linear in the pixels
-    large = one_axis @ digits.images @ one_axis.T
-    data = np.zeros((len(large), 28, 28), dtype=np.uint8)
-    data[:, 4:24, 4:24] = np.clip(np.rint(large * (255 / 16)), 0, 255)
-    what = "scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST"
-    return Dataset(data, digits.target.astype(np.int64), description=what, n_train=1200)
+    # Splines are linear in the pixels, so one matrix enlarges either axis.
+    enlarge = ndimage.zoom(np.eye(8), (2.5, 1), order=3)
+    large = enlarge @ digits.images @ enlarge.T
+    images = np.zeros((len(large), 28, 28), dtype=np.uint8)
+    images[:, 4:24, 4:24] = np.clip(np.rint(large * (255 / 16)), 0, 255)
+    dataset = Dataset(
+        images,
+        digits.target.astype(np.int64),
+        description="scikit-learn's bundled digits (8 x 8, enlarged), a stand-in for MNIST",
+        n_train=1200,
+    )
+    return apply_filter(dataset)

@@ -1,8 +1,9 @@
-"""MNIST's images, or your own, moved at random: translated, rotated and deformed."""
+"""MNIST's images, or your own, with random motions: translated, rotated and deformed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,37 +12,69 @@ from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
-from .dataset import Dataset, Random, withheld
-from .images import load_mnist
+from .dataset import Dataset, Random, apply_filter
+from .images import read_idx_dataset
 
 
-def _given(
-    images: ArrayLike | None, labels: ArrayLike | None
-) -> tuple[NDArray[np.float32], Callable[..., Dataset]]:
-    """float32 pixels in [0, 1], and what makes a data set of them once they are moved."""
-    name, own_split, sources = "given images", None, dict[str, str]()
+@dataclass(frozen=True)
+class _LabelledImages:
+    """Images to be transformed, with pixels in [0, 1], and the source of their description."""
+
+    pixels: NDArray[np.float32]
+    labels: NDArray[Any]
+    name: str
+    n_train: int | None
+    sources: Mapping[str, str]
+
+    def dataset(
+        self,
+        data: NDArray[np.float32],
+        motion: str,
+        labels: NDArray[Any],
+        n_train: int | None,
+        details: Mapping[str, Any],
+    ) -> Dataset:
+        """Return the data set of transformed images."""
+        dataset = Dataset(
+            data,
+            labels,
+            description=f"{self.name} {motion}",
+            n_train=n_train,
+            sources=self.sources,
+            details=details,
+        )
+        return apply_filter(dataset)
+
+
+def _labelled_images(images: ArrayLike | None, labels: ArrayLike | None) -> _LabelledImages:
+    """Return MNIST if ``images`` is None, else the checked arguments."""
+    name = "given images"
+    n_train: int | None = None
+    sources: Mapping[str, str] = {}
     if images is None:
-        with withheld(False):  # what is made of them knows its own split
-            mnist = load_mnist()
-        images, labels = mnist.data, mnist.target
-        name, sources, own_split = "MNIST", dict(mnist.sources), mnist.n_train
+        # Without the filter of loaders: it applies to the transformed images.
+        mnist = read_idx_dataset("mnist")
+        images = mnist.data
+        labels = mnist.target
+        name = "MNIST"
+        n_train = mnist.n_train
+        sources = mnist.sources
     if getattr(images, "dtype", None) == np.bool_:
         images = np.asarray(images, dtype=np.float32)
     if not Array(3).accepts(images):
-        due = "finite numbers of shape (n, height, width)"
-        raise ParameterError(f"images must be {due}, got {short(images)}")
-    pixels, classes = np.asarray(images), np.asarray(labels)
+        raise ParameterError(
+            f"images must be finite numbers of shape (n, height, width), got {short(images)}"
+        )
+    pixels = np.asarray(images)
+    classes = np.asarray(labels)
     if labels is None or classes.shape[:1] != pixels.shape[:1]:
-        due = f"{len(pixels)}, as many as images"
-        raise ParameterError(f"labels must be {due}, got {short(labels)}")
-    scale = np.float32(255 if np.issubdtype(pixels.dtype, np.integer) else 1)
-
-    def moved(data: NDArray[Any], how: str, n_train: int | None = own_split, **details: Any):
-        target = classes[details.get("rows", slice(None))]
-        more: Any = {"description": f"{name} {how}", "n_train": n_train, "sources": sources}
-        return Dataset(data, target, **more, details=details)
-
-    return pixels.astype(np.float32) / scale, moved
+        raise ParameterError(
+            f"labels must be {len(pixels)}, as many as images, got {short(labels)}"
+        )
+    scaled = pixels.astype(np.float32)
+    if np.issubdtype(pixels.dtype, np.integer):
+        scaled /= np.float32(255)
+    return _LabelledImages(scaled, classes, name, n_train, sources)
 
 
 def _noise(shape: tuple[int, ...], noise: float, rng: np.random.RandomState) -> NDArray[np.float32]:
@@ -57,7 +90,7 @@ def make_translated_mnist(
     noise: float = 0.0,
     random_state: Random = None,
 ) -> Dataset:
-    """Images at uniformly random places of a zero canvas, as in Liu et al. 2022, section 4.
+    """Images at uniformly random positions of a zero canvas, as in Liu et al. 2022, section 4.
 
     Parameters
     ----------
@@ -78,18 +111,26 @@ def make_translated_mnist(
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
     """
-    pixels, made = _given(images, labels)
+    originals = _labelled_images(images, labels)
+    pixels = originals.pixels
     rng = check_random_state(random_state)
-    room = canvas - np.array(pixels.shape[1:])
-    if np.any(room < 0):
+    max_offset = canvas - np.array(pixels.shape[1:])
+    if np.any(max_offset < 0):
         raise ParameterError(f"images of shape {pixels.shape[1:]} do not fit on {canvas=}")
-    offsets = rng.randint(0, room + 1, size=(len(pixels), 2))
-    moved = np.zeros((len(pixels), canvas, canvas), dtype=np.float32)
-    for place, image, (down, right) in zip(moved, pixels, offsets, strict=True):
-        place[down : down + image.shape[0], right : right + image.shape[1]] = image
+    offsets = rng.randint(0, max_offset + 1, size=(len(pixels), 2))
+    translated = np.zeros((len(pixels), canvas, canvas), dtype=np.float32)
+    height, width = pixels.shape[1:]
+    for target, image, (down, right) in zip(translated, pixels, offsets, strict=True):
+        target[down : down + height, right : right + width] = image
     if noise > 0:
-        moved += _noise(moved.shape, noise, rng)
-    return made(moved, f"translated on a {canvas} x {canvas} canvas", offsets=offsets)
+        translated += _noise(translated.shape, noise, rng)
+    return originals.dataset(
+        translated,
+        f"translated on a {canvas} x {canvas} canvas",
+        originals.labels,
+        originals.n_train,
+        {"offsets": offsets},
+    )
 
 
 @arguments(canvas=Whole(1), noise=Number(0, 1e30), random_state=Seed())
@@ -101,10 +142,11 @@ def make_rotated_on_canvas(
     noise: float = 0.0,
     random_state: Random = None,
 ) -> Dataset:
-    """Images turned by a random whole degree, centred on a canvas, as in Liu et al. 2022.
+    """Images rotated by a random whole degree, centred on a canvas, as in Liu et al. 2022.
 
-    By cubic splines, in the order given. Parameters are those of `make_translated_mnist`, but the
-    noise fills what the turned frame leaves blank (section 4.1 of the paper), and nothing else.
+    Images keep their order and are interpolated by cubic splines. Parameters are those of
+    `make_translated_mnist`, except that the noise only fills the pixels outside the rotated frame
+    (section 4.1 of the paper).
 
     Returns
     -------
@@ -115,30 +157,42 @@ def make_rotated_on_canvas(
     >>> turned.data.shape
     (5, 12, 12)
     """
-    pixels, made = _given(images, labels)
+    originals = _labelled_images(images, labels)
+    pixels = originals.pixels
     rng = check_random_state(random_state)
     degrees = rng.randint(-180, 180, size=len(pixels))
-    turned = _on_canvas(pixels, degrees, canvas, 3)
+    rotated = _rotated_on_canvas(pixels, degrees, canvas, spline_order=3)
     if noise > 0:
-        frames = np.ones((1, *pixels.shape[1:]), np.float32).repeat(len(pixels), axis=0)
-        blank = _on_canvas(frames, degrees, canvas, 0) <= 0
-        turned = np.where(blank, turned + _noise(turned.shape, noise, rng), turned)
-    return made(turned, f"rotated on a {canvas} x {canvas} canvas", degrees=degrees)
+        frame = np.ones((1, *pixels.shape[1:]), np.float32)
+        frames = frame.repeat(len(pixels), axis=0)
+        outside = _rotated_on_canvas(frames, degrees, canvas, spline_order=0) <= 0
+        rotated = np.where(outside, rotated + _noise(rotated.shape, noise, rng), rotated)
+    return originals.dataset(
+        rotated,
+        f"rotated on a {canvas} x {canvas} canvas",
+        originals.labels,
+        originals.n_train,
+        {"degrees": degrees},
+    )
 
 
-def _on_canvas(
-    images: NDArray[np.float32], degrees: NDArray[Any], canvas: int, order: int
+def _rotated_on_canvas(
+    images: NDArray[np.float32], degrees: NDArray[Any], canvas: int, spline_order: int
 ) -> NDArray[np.float32]:
-    """Each image turned by its angle, its frame grown to fit, in the middle of a blank canvas."""
-    turned = np.zeros((len(images), canvas, canvas), dtype=np.float32)
-    for place, image, angle in zip(turned, images, degrees, strict=True):
-        moved = ndimage.rotate(image, angle, order=order)
-        top, left = (canvas - np.array(moved.shape)) // 2
+    """Return each image rotated by its angle, in a frame that fits, centred on a blank canvas."""
+    rotated = np.zeros((len(images), canvas, canvas), dtype=np.float32)
+    for target, image, angle in zip(rotated, images, degrees, strict=True):
+        frame = ndimage.rotate(image, angle, order=spline_order)
+        height, width = frame.shape
+        top = (canvas - height) // 2
+        left = (canvas - width) // 2
         if min(top, left) < 0:
-            turned_by = f"an image of shape {moved.shape} once turned by {angle} degrees"
-            raise ParameterError(f"{turned_by} does not fit on {canvas=}")
-        place[top : top + moved.shape[0], left : left + moved.shape[1]] = moved
-    return turned
+            raise ParameterError(
+                f"an image of shape {frame.shape} once turned by {angle} degrees does not fit on "
+                f"{canvas=}"
+            )
+        target[top : top + height, left : left + width] = frame
+    return rotated
 
 
 @arguments(n_train=Whole(0), n_test=Whole(0), random_state=Seed())
@@ -153,43 +207,58 @@ def make_rotated_mnist(
 ) -> Dataset:
     """The benchmark of Larochelle et al. 2007 that Raj et al. 2017 use, rebuilt.
 
-    ``n_train + n_test`` different images are drawn and turned by a uniformly random real angle, in
+    ``n_train + n_test`` different images are drawn and rotated by a uniformly random real angle, in
     their own frame, with zero fill and bilinear interpolation.
 
     Parameters
     ----------
     images, labels : as in `make_translated_mnist`
     never_test : array-like of int, or None
-        Rows of the images that are kept out of the test part, such as those that settings were
-        chosen on in another draw.
+        Rows of the images that must not be in the test part, such as rows of another draw that
+        settings were chosen on.
 
     Returns
     -------
     Dataset
-        ``data`` float32; ``degrees`` (n,); ``rows``: which of the images were taken.
+        ``data`` float32; ``degrees`` (n,); ``rows``: row numbers of the images that were drawn.
 
     >>> from invariance.datasets import load_digits_images
     >>> digits = load_digits_images()
-    >>> turned = make_rotated_mnist(digits.data, digits.target, n_train=100, n_test=200,
-    ...                             random_state=0)
-    >>> turned.data.shape, turned.n_train
+    >>> rotated = make_rotated_mnist(digits.data, digits.target, n_train=100, n_test=200,
+    ...                              random_state=0)
+    >>> rotated.data.shape, rotated.n_train
     ((300, 28, 28), 100)
     """
-    pixels, made = _given(images, labels)
+    originals = _labelled_images(images, labels)
+    pixels = originals.pixels
     rng = check_random_state(random_state)
-    n = len(pixels)
-    rows = rng.permutation(n)
-    free = rows if never_test is None else rows[~np.isin(rows, never_test)]
-    if n_train + n_test > n or len(free) < n_test:
-        there = f"{n} images are there, {len(free)} of them to test on"
-        raise ParameterError(f"{n_train=} and {n_test=} are too many: {there}")
-    tests = rows[n_train : n_train + n_test] if never_test is None else free[len(free) - n_test :]
-    rows = np.concatenate([rows[~np.isin(rows, tests)][:n_train], tests])
+    n_images = len(pixels)
+    drawn = rng.permutation(n_images)
+    testable = drawn
+    if never_test is not None:
+        testable = drawn[~np.isin(drawn, never_test)]
+    if n_train + n_test > n_images or len(testable) < n_test:
+        raise ParameterError(
+            f"{n_train=} and {n_test=} are too many: {n_images} images are there, "
+            f"{len(testable)} of them to test on"
+        )
+    if never_test is None:
+        test_rows = drawn[n_train : n_train + n_test]
+    else:
+        test_rows = testable[len(testable) - n_test :]
+    train_rows = drawn[~np.isin(drawn, test_rows)][:n_train]
+    rows = np.concatenate([train_rows, test_rows])
     degrees = rng.uniform(-180, 180, size=len(rows))
-    turned = np.zeros((len(rows), *pixels.shape[1:]), dtype=np.float32)
-    for place, row, angle in zip(turned, rows, degrees, strict=True):
-        ndimage.rotate(pixels[row], angle, order=1, reshape=False, output=place)
-    return made(turned, "rotated in its frame (rebuilt)", n_train, degrees=degrees, rows=rows)
+    rotated = np.zeros((len(rows), *pixels.shape[1:]), dtype=np.float32)
+    for target, row, angle in zip(rotated, rows, degrees, strict=True):
+        ndimage.rotate(pixels[row], angle, order=1, reshape=False, output=target)
+    return originals.dataset(
+        rotated,
+        "rotated in its frame (rebuilt)",
+        originals.labels[rows],
+        n_train,
+        {"degrees": degrees, "rows": rows},
+    )
 
 
 @arguments(
@@ -209,10 +278,10 @@ def deform_images(
     smoothness: float = 4.0,
     random_state: Random = None,
 ) -> NDArray[Any]:
-    """Images under small deformations, another one for each, with bilinear interpolation.
+    """Images under small random deformations, one per image, with bilinear interpolation.
 
-    The value at p comes from A p + b + u(p), with places counted from the centre: A is the
-    identity and normal noise, b a normal shift, and u a smooth normal field.
+    The value at p comes from A p + b + u(p), with positions relative to the centre: A is the
+    identity plus normal noise, b a normal shift, and u a smooth normal field.
 
     Parameters
     ----------
@@ -220,13 +289,13 @@ def deform_images(
     linear : float
         Standard deviation of the entries of A.
     shift, bend : float
-        Of the two components of b and of u, in pixels.
+        Standard deviations of the two components of b and of u, in pixels.
     smoothness : float
-        Standard deviation, in pixels, of the Gaussian that noise is smoothed with to give u.
+        Standard deviation, in pixels, of the Gaussian that smooths noise to give u.
 
     Returns
     -------
-    ndarray of shape (n, height, width), of the images' floating type; zeros come in from outside
+    ndarray of shape (n, height, width), of the images' floating type; zero outside the frame
 
     >>> squares = np.zeros((2, 28, 28))
     >>> squares[:, 9:19, 9:19] = 1
@@ -234,19 +303,21 @@ def deform_images(
     >>> bool(np.any(copies[0] != copies[1]))
     True
     """
-    given = np.asarray(images)
-    given = given if np.issubdtype(given.dtype, np.floating) else given.astype(np.float64)
+    pixels = np.asarray(images)
+    if not np.issubdtype(pixels.dtype, np.floating):
+        pixels = pixels.astype(np.float64)
     rng = check_random_state(random_state)
-    height, width = given.shape[1:]
+    height, width = pixels.shape[1:]
     centre = np.array([height - 1, width - 1]) / 2
     grid = np.indices((height, width)) - centre[:, None, None]
-    out = np.empty_like(given)
-    for image, place in zip(given, out, strict=True):
+    deformed = np.empty_like(pixels)
+    for image, target in zip(pixels, deformed, strict=True):
         matrix = np.eye(2) + linear * rng.standard_normal((2, 2))
         noise = rng.standard_normal((2, height, width))
         field = ndimage.gaussian_filter(noise, (0, smoothness, smoothness), mode="wrap")
-        field *= bend / (np.sqrt(np.mean(field**2)) or 1)
+        root_mean_square = np.sqrt(np.mean(field**2))
+        field *= bend / (root_mean_square or 1)
         offset = centre + shift * rng.standard_normal(2)
         points = np.tensordot(matrix, grid, axes=1) + offset[:, None, None] + field
-        ndimage.map_coordinates(image, points, order=1, output=place)
-    return out
+        ndimage.map_coordinates(image, points, order=1, output=target)
+    return deformed

@@ -13,45 +13,50 @@ from scipy.io import wavfile
 
 from ..core.parameters import Array, ParameterError, Whole, arguments, short
 from .catalogue import CATALOGUE
-from .dataset import Dataset
+from .dataset import Dataset, apply_filter
 from .files import RECORDING, recordings
 
-#: Samples a second of every data set here.
+#: Samples per second of every data set in this module.
 SAMPLE_RATE = 8000
 
 
 def ragged(waves: Iterable[NDArray[Any]]) -> NDArray[Any]:
-    """An object array of arrays of any lengths."""
-    listed = list(waves)
-    array = np.empty(len(listed), dtype=object)
-    array[:] = listed
-    return array
+    """Return an object array of arrays of any lengths."""
+    arrays = list(waves)
+    result = np.empty(len(arrays), dtype=object)
+    result[:] = arrays
+    return result
 
 
 @arguments(n_samples=Whole(1))
-def fixed_length(waves: Iterable[NDArray], n_samples: int) -> NDArray[np.float32]:
-    """Waveforms of any length as rows of one array, centred; silence around, or ends cut off.
+def fixed_length(waves: Iterable[NDArray[Any]], n_samples: int) -> NDArray[np.float32]:
+    """Return waveforms as centred rows of one array, padded with silence or cut at both ends.
 
     Raises
     ------
     ValueError
-        For a waveform of length zero.
+        If a waveform has length zero.
 
     >>> fixed_length([np.ones(2), np.arange(1, 6)], 4)
     array([[0., 1., 1., 0.],
            [1., 2., 3., 4.]], dtype=float32)
     """
-    due = "fixed_length needs waves to be rows of finite numbers, at least one each"
+    requirement = "fixed_length needs waves to be rows of finite numbers, at least one each"
     if not isinstance(waves, Iterable) or isinstance(waves, (str, bytes)):
-        raise ParameterError(f"{due}, got {short(waves)}")
+        raise ParameterError(f"{requirement}, got {short(waves)}")
     waves = list(waves)
     rows = np.zeros((len(waves), n_samples), dtype=np.float32)
-    for i, (row, wave) in enumerate(zip(rows, waves, strict=True)):
-        if not Array(1).accepts(wave):
-            raise ParameterError(f"{due}, but recording {i} is {short(wave)}")
+    waveform = Array(1)
+    for i, wave in enumerate(waves):
+        if not waveform.accepts(wave):
+            raise ParameterError(f"{requirement}, but recording {i} is {short(wave)}")
         surplus = len(wave) - n_samples
-        middle, start = wave[max(0, surplus // 2) :][:n_samples], max(0, -surplus // 2)
-        row[start : start + len(middle)] = middle
+        if surplus >= 0:
+            first_sample = surplus // 2
+            rows[i] = wave[first_sample : first_sample + n_samples]
+        else:
+            silence = -surplus // 2
+            rows[i, silence : silence + len(wave)] = wave
     return rows
 
 
@@ -66,23 +71,33 @@ def load_fsdd(download_if_missing: bool = True) -> Dataset:
         ``sample_rate``.
     """
     entry = CATALOGUE["fsdd"]
-    found = entry.fetched(download_if_missing)
-    (file,) = found.values()
-    waves, labels = [], []
+    files = entry.fetched(download_if_missing)
+    (file,) = files.values()
+    waves = []
+    digits = []
+    speakers = []
+    repetitions = []
     for name, content in recordings(file.path).items():
-        word, speaker, repetition = RECORDING.fullmatch(name).groups()  # type: ignore[union-attr]
-        labels.append((int(word), speaker, int(repetition)))
-        waves.append(wavfile.read(io.BytesIO(content))[1] / np.float32(32768))
-    words, speakers, repetitions = map(np.array, zip(*labels, strict=True))
-    details = {"speaker": speakers, "repetition": repetitions, "sample_rate": SAMPLE_RATE}
-    return entry.dataset(found, ragged(waves), words, details=details)
+        digit, speaker, repetition = RECORDING.fullmatch(name).groups()  # type: ignore[union-attr]
+        digits.append(int(digit))
+        speakers.append(speaker)
+        repetitions.append(int(repetition))
+        _, samples = wavfile.read(io.BytesIO(content))
+        waves.append(samples / np.float32(32768))
+    details = {
+        "speaker": np.array(speakers),
+        "repetition": np.array(repetitions),
+        "sample_rate": SAMPLE_RATE,
+    }
+    return apply_filter(entry.dataset(files, ragged(waves), np.array(digits), details=details))
 
 
 def load_synthetic_speech(download_if_missing: bool = True) -> Dataset:
     """Synthetic spoken digits: 90 voices x 10 digits x 2, men, women and "children", 8 kHz.
 
-    Made with espeak-ng. The children are women's voices with a vocal tract shortened by 1.12 to
-    1.28: a substitute wherever the paper splits by gender or age, to be named as such.
+    The recordings were made with espeak-ng. The children are women's voices with a vocal tract
+    shortened by 1.12 to 1.28: a substitute for the paper's splits by gender or age, to be named as
+    such.
 
     Returns
     -------
@@ -92,15 +107,17 @@ def load_synthetic_speech(download_if_missing: bool = True) -> Dataset:
         description of every speaker.
     """
     entry = CATALOGUE["synthetic_speech"]
-    found = entry.fetched(download_if_missing)
-    (file,) = found.values()
+    files = entry.fetched(download_if_missing)
+    (file,) = files.values()
     with np.load(file.path, allow_pickle=False) as arrays:
         samples = arrays["samples"].astype(np.float32) / 32768
-        details = {name: arrays[name].astype(np.int64) for name in ("speaker", "repetition")}
-        details |= {
+        waves = ragged(np.split(samples, arrays["offsets"][1:-1]))
+        digits = arrays["digit"].astype(np.int64)
+        details = {
+            "speaker": arrays["speaker"].astype(np.int64),
+            "repetition": arrays["repetition"].astype(np.int64),
             "group": np.array(["man", "woman", "child"])[arrays["group"]],
             "sample_rate": int(arrays["sample_rate"]),
             "voices": json.loads(str(arrays["speakers"])),
         }
-        waves = ragged(np.split(samples, arrays["offsets"][1:-1]))
-        return entry.dataset(found, waves, arrays["digit"].astype(np.int64), details=details)
+    return apply_filter(entry.dataset(files, waves, digits, details=details))

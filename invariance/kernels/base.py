@@ -295,7 +295,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
                 if hasattr(part, "_memory"):
                     part._memory()
             memory = {"of sets": takes_sets(self)}
-            self.__dict__["_remembered"] = ParameterState(self).kept(), memory  # checks convert
+            self.__dict__["_remembered"] = ParameterState(self).copied(), memory  # checks convert
         if _call.depth:
             _call.looked_at[id(self)] = ref(self)
         return memory

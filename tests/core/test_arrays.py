@@ -1,4 +1,4 @@
-"""One door for arrays: what is odd is converted or refused, never read wrongly."""
+"""All arrays are checked in one way: unusual ones are converted or refused, never misread."""
 
 import importlib.util
 from pathlib import Path
@@ -23,14 +23,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_array_of_numbers(name):
-    given, message = REFUSED[name]
+def test_arrays_that_are_refused(name):
+    values, message = REFUSED[name]
     for take in (check_array, Gaussian(), lambda X: RLSClassifier().fit(X, [0, 1, 0])):
         with pytest.raises((ValueError, TypeError), match=message):
-            take(given)
+            take(values)
 
 
-def test_what_jax_traces_has_no_values():
+def test_arrays_that_jax_traces_have_no_values():
     jax = pytest.importorskip("jax", reason="jax is not installed")
     X = jax.numpy.ones((3, 2))
     for kernel in (Gaussian(), BestFit(Gaussian(), CyclicShifts(2))):
@@ -40,7 +40,7 @@ def test_what_jax_traces_has_no_values():
                 trace(lambda X, kernel=kernel: kernel(X).sum())(X)
 
 
-# -- a sample of the fuzz of arrays; all of it runs by hand ----------------------------------------
+# -- a sample of the fuzz of arrays; the whole fuzz runs by hand ---------------------------------
 
 SCRIPT = Path(__file__).parents[1] / "slow_checks" / "fuzz_arrays.py"
 spec = importlib.util.spec_from_file_location("fuzz_arrays", SCRIPT)
@@ -50,13 +50,13 @@ spec.loader.exec_module(fuzz)
 
 @pytest.mark.parametrize("name", fuzz.TARGETS)
 def test_the_same_numbers_in_other_forms(name):
-    """Every seventh case: over the targets, all forms and all values come up."""
+    """Every seventh case: over all targets, every form and every value occurs."""
     start = list(fuzz.TARGETS).index(name)
     chosen = [case for case in fuzz.cases(0) if case[0] == name][start % 7 :: 7]
     assert fuzz.failures(chosen, 0) == {}
 
 
-def test_the_fuzz_finds_what_it_looks_for(monkeypatch):
+def test_the_fuzz_detects_careless_functions(monkeypatch):
     def careless(X):
         X = fuzz.np.asarray(X)
         if X.dtype == float and X.flags.writeable:
@@ -64,8 +64,8 @@ def test_the_fuzz_finds_what_it_looks_for(monkeypatch):
         return [X * 3]
 
     monkeypatch.setitem(fuzz.TARGETS, "careless", careless)
-    wrong = fuzz.failures([case for case in fuzz.cases(0) if case[0] == "careless"], 0)
-    assert "modified" in wrong["careless", "points", "strided"]
-    assert "silent" in wrong["careless", "points", "uint8"]
-    assert "silent" in wrong["careless", "points", "complex"]
-    assert "silent" in wrong["careless", "NaN", "read-only"]
+    failures = fuzz.failures([case for case in fuzz.cases(0) if case[0] == "careless"], 0)
+    assert "modified" in failures["careless", "points", "strided"]
+    assert "silent" in failures["careless", "points", "uint8"]
+    assert "silent" in failures["careless", "points", "complex"]
+    assert "silent" in failures["careless", "NaN", "read-only"]

@@ -1,6 +1,7 @@
-"""Parameters are checked and converted once; afterwards they are Python's numbers."""
+"""Parameters are checked and converted to Python's numbers once; signatures are readable."""
 
 import inspect
+from dataclasses import KW_ONLY
 from importlib import import_module
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from numpy.testing import assert_allclose
 from sklearn.base import BaseEstimator, clone
 
 from invariance.core import parameters as P
+from invariance.kernels import Average, BestFit
 
 
 @P.stores_parameters
@@ -31,10 +33,11 @@ NARROW = {
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_what_was_checked_is_python_s_also_in_a_clone(copied):
+def test_checked_parameters_are_python_s_also_in_a_clone(copied):
     box = Box(**NARROW)
     P.check_parameters(box)
-    box = clone(box) if copied else box
+    if copied:
+        box = clone(box)
     assert box.shape[0] * box.shape[1] == 40_000 and box.n * 100 == 10_000
     types = [type(getattr(box, name)) for name in ("shape", "n", "width", "side")]
     assert types == [tuple, int, float, str]
@@ -54,10 +57,73 @@ def test_functions_and_methods_get_python_s_numbers():
     assert Square().area(np.uint8(200)) == 40_000
     with pytest.raises(P.ParameterError, match="Square.area needs side to be .* >= 1, got 0"):
         Square().area(side=0)
-    given = {"a": np.float16(0.5), "b": [np.int8(100), 3], "c": np.int16(9)}
-    found = P.check_values("f", {"a": P.Number(), "b": P.Array(1)}, given)
-    assert type(found["a"]) is float and np.asarray(found["b"]).dtype == np.int64
-    assert found["c"] == 9
+    values = {"a": np.float16(0.5), "b": [np.int8(100), 3], "c": np.int16(9)}
+    checked = P.check_values("f", {"a": P.Number(), "b": P.Array(1)}, values)
+    assert type(checked["a"]) is float and np.asarray(checked["b"]).dtype == np.int64
+    assert checked["c"] == 9
+
+
+# -- signatures ------------------------------------------------------------------------------------
+
+#: Parameters that change no result.
+PLUMBING = ("block_bytes", "n_jobs", "verbose")
+PACKAGES = ("beyond", "features", "groups", "kernels", "linear", "spectral")
+
+
+def public_classes():
+    for package in PACKAGES:
+        module = import_module(f"invariance.{package}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if inspect.isclass(value) and hasattr(value, "get_params"):
+                yield value
+
+
+@pytest.mark.parametrize("cls", public_classes(), ids=lambda cls: cls.__name__)
+def test_signatures_are_short_and_put_plumbing_last(cls):
+    names = list(inspect.signature(cls).parameters)
+    plumbing = [name for name in names if name in PLUMBING]
+    assert names[len(names) - len(plumbing) :] == plumbing
+    # names and defaults of the longest one take 220 characters
+    assert len(str(inspect.signature(cls))) <= 300
+    assert "numpy._typing" not in str(inspect.signature(cls))
+
+
+def test_the_signature_of_a_kernel():
+    for kernel in (Average, BestFit):
+        signature = str(inspect.signature(kernel))
+        assert signature.startswith("(base: 'Kernel', group: 'Transformations', *, n_transforms:")
+        assert signature.endswith("random_state=0, block_bytes=None, n_jobs=None, verbose=0)")
+        assert len(signature) <= 200
+
+
+def test_order_in_the_signature_is_not_that_of_the_fields():
+    """Fields of a base class come first, but meaning comes before plumbing."""
+
+    @P.stores_parameters
+    class Base(BaseEstimator):
+        first: int
+        _: KW_ONLY
+        verbose: P.Verbose = 0
+        random_state: P.RandomState = None
+        block_bytes: P.BlockBytes = None
+
+    @P.stores_parameters
+    class Derived(Base):
+        second: float
+        _: KW_ONLY
+        width: Annotated[float | None, P.Positive() | None] = None
+
+    text = "(first: 'int', second: 'float', *, width: 'float | None' = None, random_state=None, "
+    assert str(inspect.signature(Derived)) == text + "block_bytes=None, verbose=0)"
+    derived = Derived(1, 2.0, verbose=3, width=4.0)
+    assert derived.get_params() == {
+        "first": 1, "second": 2.0, "width": 4.0, "random_state": None, "block_bytes": None,
+        "verbose": 3,
+    }  # fmt: skip
+    assert clone(derived).get_params() == derived.get_params()
+    with pytest.raises(TypeError, match="positional"):
+        Derived(1, 2.0, 4.0)
 
 
 REFUSED = [
@@ -70,11 +136,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
-def test_values_that_are_of_no_kind(kind, value):
+def test_values_that_are_refused(kind, value):
     assert not kind.accepts(value)
 
 
-#: Values of what is no size; bounds of arrays alone are left out.
+#: Values of symbols that are not sizes; bounds that take arrays only are left out.
 SYMBOLS = dict.fromkeys(("eps", "eps0", "epsilon", "delta", "delta1", "delta2", "rho"), 0.25)
 SYMBOLS["loss"] = "hinge"
 OF_ARRAYS = {"orbit_distance", "cdf_products", "remark4_kernel", "jacobian_factor"}
@@ -88,16 +154,16 @@ def test_bounds_of_small_integers_are_those_of_python_s(paper, small):
     for name, f in inspect.getmembers(module, inspect.isfunction):
         if f.__module__ == module.__name__ and name[0] != "_" and name not in OF_ARRAYS:
             symbols = inspect.signature(f).parameters
-            found = f(**{s: SYMBOLS.get(s, small) for s in symbols})
-            due = f(**{s: SYMBOLS.get(s, int(small)) for s in symbols})
-            assert_allclose(found, due, rtol=1e-12, err_msg=name)
+            bound = f(**{s: SYMBOLS.get(s, small) for s in symbols})
+            expected = f(**{s: SYMBOLS.get(s, int(small)) for s in symbols})
+            assert_allclose(bound, expected, rtol=1e-12, err_msg=name)
 
 
 @pytest.mark.parametrize("value", [[1e151, 0.0], (np.inf, -2e200), np.full(20, -1e160)])
-def test_arrays_of_finite_numbers_that_are_too_large_are_told_the_bound(value):
-    """They are finite, and a message that asks for finite numbers alone would say nothing."""
+def test_arrays_of_finite_numbers_that_are_too_large_name_the_bound(value):
+    """They are finite, so a message that asks for finite numbers alone would not help."""
     with pytest.raises(P.ParameterError) as refused:
         P.check_values("Ball", {"centre": P.Array()}, {"centre": value})
-    told = "magnitudes beyond 1e150 overflow when they are multiplied; rescale the data"
-    finite = all(abs(number) < np.inf for number in np.ravel(value).tolist())
-    assert (told in str(refused.value)) == finite
+    bound = "magnitudes beyond 1e150 overflow when they are multiplied; rescale the data"
+    is_finite = all(abs(number) < np.inf for number in np.ravel(value).tolist())
+    assert (bound in str(refused.value)) == is_finite

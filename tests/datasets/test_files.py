@@ -1,4 +1,4 @@
-"""Files with checksums: where they lie, how they are read, and that nothing is believed unread."""
+"""Files with checksums: their folders, reading, and the check before anything is trusted."""
 
 import gzip
 import hashlib
@@ -57,11 +57,11 @@ def test_the_folder_comes_before_the_cache(offline, checksum):
     in_cache = put(Path(os.environ["INVARIANCE_CACHE"]), "set/thing.bin", CONTENT)
     assert fetch(file).path == in_cache
     in_folder = put(offline, "set/thing.bin", CONTENT)
-    found = fetch(file)
-    assert found.path == in_folder and found.sha256 == SHA256
+    local = fetch(file)
+    assert local.path == in_folder and local.sha256 == SHA256
 
 
-def test_either_of_two_files_will_do(offline):
+def test_either_of_two_files_is_enough(offline):
     file = DataFile(
         "thing",
         (Source("set/rebuilt.bin", "sha256:" + "0" * 64), Source("set/official.bin", f"md5:{MD5}")),
@@ -74,16 +74,16 @@ def test_either_of_two_files_will_do(offline):
 
 def test_a_damaged_file_is_named_with_both_checksums(offline):
     path = put(offline, "mnist/train-images-idx3-ubyte.gz", b"not what it should be")
-    found = hashlib.sha256(b"not what it should be").hexdigest()
+    actual = hashlib.sha256(b"not what it should be").hexdigest()
     with pytest.raises(DataError) as caught:
         image_loaders.load_mnist()
     message = str(caught.value)
-    for part in (str(path), found, "440fcabf73cc", "invariance data --download mnist", "https://"):
+    for part in (str(path), actual, "440fcabf73cc", "invariance data --download mnist", "https://"):
         assert part in message
 
 
 @pytest.mark.parametrize("name", LOADERS)
-def test_a_missing_file_says_where_to_get_it(offline, name):
+def test_the_error_for_a_missing_file_names_its_source(offline, name):
     with pytest.raises(DataError) as caught:
         LOADERS[name]()
     message = str(caught.value)
@@ -181,12 +181,13 @@ def test_mnist_and_emnist_formats(offline, monkeypatch):
 
 def test_files_that_change_while_they_are_read_are_refused(offline, monkeypatch):
     array = np.arange(16, dtype=np.uint8)
-    packed, other = (gzip.compress(idx(a)) for a in (array, array[::-1]))
+    packed = gzip.compress(idx(array))
+    replaced = gzip.compress(idx(array[::-1]))
     trusted(monkeypatch, "mnist", offline, {f"mnist/{i}.gz": packed for i in range(4)})
     unpack = image_loaders.unpack
 
     def overwritten(path, member):
-        path.write_bytes(other)
+        path.write_bytes(replaced)
         return unpack(path, member)
 
     monkeypatch.setattr(image_loaders, "unpack", overwritten)
@@ -230,7 +231,7 @@ def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
     assert [len(w) for w in dataset.data] == [5, 5]
 
 
-# -- nothing is believed, or unpacked without a bound ----------------------------------------------
+# -- nothing is trusted unread, or unpacked without a bound ----------------------------------------
 
 THING = DataFile("thing", (Source("set/thing.bin", f"sha256:{SHA256}"),))
 ANY = re.compile(r".*")
@@ -247,7 +248,7 @@ wavfile.write(WAVE, 8000, np.arange(50, dtype=np.int16))
     archive({"recordings/0_ann_0.wav": WAVE.getvalue()})[:-20],
     gzip.compress(b"garbage"),
 ], ids=["empty", "page", "other", "truncated", "packed garbage"])  # fmt: skip
-def test_what_an_archive_unpacks_to_is_checked_before_it_is_said_to_hold(offline, content):
+def test_an_archive_is_checked_by_its_contents(offline, content):
     path = put(offline, "fsdd/fsdd.tar.gz", content)
     fsdd = next(info for info in available() if info.name == "fsdd")
     assert fsdd.present and not fsdd.checksum_ok
@@ -257,13 +258,13 @@ def test_what_an_archive_unpacks_to_is_checked_before_it_is_said_to_hold(offline
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w"])
-def test_what_unpacks_to_too_much_is_refused_at_the_bound(tmp_path, mode):
+def test_an_archive_that_unpacks_to_too_much_is_refused_at_the_bound(tmp_path, mode):
     suffix = mode[1:].replace(":", ".")
     path = put(tmp_path, "bomb.tar" + suffix, archive({"0_ann_0.wav": bytes(2**25)}, mode))
     for names in (ANY, re.compile("something else")):
         tracemalloc.start()
         with pytest.raises(DataError, match="unpacks to more than 2,097,152 bytes"):
-            tar_members(path, names, most=2**21)
+            tar_members(path, names, max_bytes=2**21)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
         assert peak < 2**24  # an xz dictionary has 2**23
@@ -278,7 +279,7 @@ def test_images_that_unpack_to_too_much(tmp_path):
         path = put(tmp_path, name, content)
         assert len(files.unpack(path, "images.gz")) == 2**22
         with pytest.raises(DataError, match="more than 1,048,576 bytes"):
-            files.unpack(path, "images.gz", most=2**20)
+            files.unpack(path, "images.gz", max_bytes=2**20)
         put(tmp_path, name, content[:-9])
         with pytest.raises(DataError, match="cannot be read"):
             files.unpack(path, "images.gz")
@@ -295,16 +296,16 @@ def test_headers_that_promise_seven_gigabytes(tmp_path, kind):
     path = put(tmp_path, "promise.tar.gz", content)
     tracemalloc.start()
     with pytest.raises(DataError, match=r"cannot be read|more than"):
-        tar_members(path, ANY, most=2**21)
+        tar_members(path, ANY, max_bytes=2**21)
     assert tracemalloc.get_traced_memory()[1] < 2**24
     tracemalloc.stop()
 
 
 def test_files_that_are_too_large_are_not_read(offline, monkeypatch):
     put(offline, "set/thing.bin", CONTENT)
-    monkeypatch.setattr(files, "MOST", len(CONTENT) - 1)
-    found = locate(THING)
-    assert found is not None and not found.holds and "12 bytes, more than" in found.found
+    monkeypatch.setattr(files, "MAX_BYTES", len(CONTENT) - 1)
+    local = locate(THING)
+    assert local is not None and not local.holds and "12 bytes, more than" in local.checksum
 
 
 def test_a_file_replaced_within_the_clock_s_resolution_is_checked_again(offline):
@@ -339,13 +340,13 @@ def test_a_download_is_bounded(offline, monkeypatch):
 
     monkeypatch.setattr(pooch, "HTTPDownloader", Endless)
     monkeypatch.setattr(pooch, "retrieve", retrieve)
-    monkeypatch.setattr(files, "MOST", 2**20)
+    monkeypatch.setattr(files, "MAX_BYTES", 2**20)
     with pytest.raises(DataError, match="larger than any data file"):
         image_loaders.load_mnist()
     assert not [p for p in cache_folder().rglob("*") if p.is_file()]
 
 
-def test_reading_needs_no_pooch_and_downloading_says_what_does(offline, monkeypatch):
+def test_reading_needs_no_pooch_and_the_download_names_it(offline, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     message = r"mnist/train-images.*pip install \"\.\[data\]\" in a clone"
     with pytest.raises(ImportError, match=message):
@@ -356,9 +357,7 @@ def test_reading_needs_no_pooch_and_downloading_says_what_does(offline, monkeypa
     assert fetch(THING).holds
 
 
-def test_the_cache_lies_where_pooch_would_put_it_and_somewhere_where_there_is_no_home(
-    monkeypatch, tmp_path
-):
+def test_the_cache_is_where_pooch_puts_it_and_exists_without_a_home(monkeypatch, tmp_path):
     for name in ("INVARIANCE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     assert cache_folder() == Path(pooch.os_cache("invariance"))

@@ -1,8 +1,9 @@
-"""Generated data sets against what they are said to be; no test row while data are withheld."""
+"""Generated data sets agree with their description; splits; and the filter of all loaders."""
 
 import copy
 import os
 import pickle
+import sys
 
 import numpy as np
 import pytest
@@ -21,8 +22,9 @@ def blobs(n=6, side=28, seed=0):
 
 
 def test_a_dataset_is_plain():
-    how = {"description": "rows", "n_train": 3, "details": {"colour": "red"}}
-    dataset = D.Dataset(np.eye(4), np.arange(4), **how)
+    dataset = D.Dataset(
+        np.eye(4), np.arange(4), description="rows", n_train=3, details={"colour": "red"}
+    )
     assert dataset.colour == "red" and len(dataset.train[0]) == 3
     for twin in (pickle.loads(pickle.dumps(dataset)), copy.deepcopy(dataset)):
         assert twin.colour == "red"
@@ -41,9 +43,9 @@ def test_bundled_digits_look_like_mnist():
 
 def test_translated_digits_hold_the_image_at_its_offset():
     X, y = blobs()
-    moved = D.make_translated_mnist(X, y, random_state=3)
-    assert moved.data.shape == (6, 64, 64) and moved.data.dtype == np.float32
-    for image, place, (down, right) in zip(X, moved.data, moved.offsets, strict=True):
+    translated = D.make_translated_mnist(X, y, random_state=3)
+    assert translated.data.shape == (6, 64, 64) and translated.data.dtype == np.float32
+    for image, place, (down, right) in zip(X, translated.data, translated.offsets, strict=True):
         assert_allclose(place[down : down + 28, right : right + 28], image, atol=1e-7)
         assert np.isclose(place.sum(), image.sum(), rtol=1e-5)
     many = D.make_translated_mnist(np.zeros((4000, 28, 28)), np.zeros(4000), random_state=0)
@@ -56,11 +58,11 @@ def test_noise_has_the_stated_deviation():
     assert_array_equal(plain.offsets, noisy.offsets)
     difference = noisy.data - plain.data
     assert abs(difference.std() - 0.1) < 0.005 and abs(difference.mean()) < 0.005
-    turned = D.make_rotated_on_canvas(X, y, canvas=64, noise=0.1, random_state=1)
-    assert abs(turned.data[:, :5].std() - 0.1) < 0.01
+    rotated = D.make_rotated_on_canvas(X, y, canvas=64, noise=0.1, random_state=1)
+    assert abs(rotated.data[:, :5].std() - 0.1) < 0.01
 
 
-def test_noise_fills_what_a_turned_image_leaves_blank():
+def test_noise_fills_the_blank_area_around_a_rotated_image():
     """Liu et al. 2022, section 4.1: the blank area after rotation, and nothing else."""
     _, y = blobs(40)
     frames = np.ones((40, 28, 28))
@@ -75,38 +77,39 @@ def test_noise_fills_what_a_turned_image_leaves_blank():
 
 def test_rotated_digits_in_their_frame():
     X, y = blobs(40)
-    turned = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
-    assert turned.n_train == 10 and len(set(turned.rows)) == 35
-    assert_array_equal(turned.target, y[turned.rows])
-    assert not np.any(turned.degrees == np.round(turned.degrees))
-    for image, row, angle in zip(turned.data, turned.rows, turned.degrees, strict=True):
+    rotated = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
+    assert rotated.n_train == 10 and len(set(rotated.rows)) == 35
+    assert_array_equal(rotated.target, y[rotated.rows])
+    assert not np.any(rotated.degrees == np.round(rotated.degrees))
+    for image, row, angle in zip(rotated.data, rotated.rows, rotated.degrees, strict=True):
         assert_allclose(image, ndimage.rotate(X[row], angle, reshape=False, order=1), atol=1e-6)
     again = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
-    assert_array_equal(turned.data, again.data)
+    assert_array_equal(rotated.data, again.data)
 
 
 def test_rotated_digits_on_a_canvas():
     X, y = blobs(40)
-    turned = D.make_rotated_on_canvas(X, y, random_state=0)
-    assert turned.data.shape == (40, 64, 64)
-    assert turned.degrees.dtype.kind == "i"
-    assert turned.degrees.min() >= -180 and turned.degrees.max() <= 179
-    for image, x, angle in zip(turned.data, X, turned.degrees, strict=True):
+    rotated = D.make_rotated_on_canvas(X, y, random_state=0)
+    assert rotated.data.shape == (40, 64, 64)
+    assert rotated.degrees.dtype.kind == "i"
+    assert rotated.degrees.min() >= -180 and rotated.degrees.max() <= 179
+    for image, x, angle in zip(rotated.data, X, rotated.degrees, strict=True):
         grown = ndimage.rotate(x, angle, order=3)
-        top, left = (64 - grown.shape[0]) // 2, (64 - grown.shape[1]) // 2
+        top = (64 - grown.shape[0]) // 2
+        left = (64 - grown.shape[1]) // 2
         part = image[top : top + grown.shape[0], left : left + grown.shape[1]]
         assert_allclose(part, grown, atol=1e-5)
         assert np.isclose(image.sum(), grown.sum(), atol=1e-3)
 
 
 def test_deformed_images_are_as_far_from_the_original_as_stated():
-    """Places as images: they show from where each value came, in pixels."""
+    """The images hold the coordinates of their pixels, so values show the displacement."""
     places = np.indices((40, 40)).astype(float)
     inner = np.s_[:, 12:28, 12:28]
     many = np.repeat(places, 300, axis=0)
-    moved = (D.deform_images(many, linear=0, bend=0, shift=0.7, random_state=1) - many)[inner]
-    assert np.ptp(moved, axis=(1, 2)).max() < 1e-9  # a shift is the same everywhere
-    assert moved[:, 0, 0].std() == pytest.approx(0.7, rel=0.12)  # three standard errors of 600
+    shifts = (D.deform_images(many, linear=0, bend=0, shift=0.7, random_state=1) - many)[inner]
+    assert np.ptp(shifts, axis=(1, 2)).max() < 1e-9  # a shift moves every pixel alike
+    assert shifts[:, 0, 0].std() == pytest.approx(0.7, rel=0.12)  # three standard errors of 600
     bent = D.deform_images(many, linear=0, bend=0.6, shift=0, smoothness=4, random_state=1) - many
     assert np.sqrt(np.mean(bent[inner] ** 2)) == pytest.approx(0.6, rel=0.1)
     assert np.abs(np.diff(bent[inner], axis=2)).max() < 1  # smooth: no place passes another
@@ -120,11 +123,12 @@ def test_images_that_are_not_deformed_stay_as_they_are():
     same = D.deform_images(images, linear=0, shift=0, bend=0, random_state=0)
     assert same.dtype == np.float32
     assert_allclose(same, images, atol=1e-6)
-    one, two = (D.deform_images(images, random_state=5) for _ in range(2))
-    assert_array_equal(one, two)
+    first = D.deform_images(images, random_state=5)
+    second = D.deform_images(images, random_state=5)
+    assert_array_equal(first, second)
 
 
-def test_vowels_are_told_apart_by_their_formants():
+def test_vowels_differ_by_their_formants():
     vowels = D.make_vowels(n_speakers=6, repetitions=2, random_state=0)
     assert len(vowels.data) == 120 and set(vowels.group) == {"man", "woman", "child"}
     assert all(1600 <= len(w) <= 4800 and np.abs(w).max() <= 1 for w in vowels.data)
@@ -140,7 +144,8 @@ def test_vowels_are_told_apart_by_their_formants():
             shares.append(spectrum[(hertz >= low) & (hertz < high)].sum() / spectrum.sum())
         return np.mean(shares)
 
-    heed, hod = vowels.words.index("heed"), vowels.words.index("hod")
+    heed = vowels.words.index("heed")
+    hod = vowels.words.index("hod")
     # First formants at 270 and 730 Hz; a child's tract is shorter, so all of it lies higher.
     assert energy(heed, "man", 150, 450) > 2 * energy(hod, "man", 150, 450)
     assert energy(hod, "child", 900, 4000) > energy(hod, "man", 900, 4000)
@@ -200,8 +205,8 @@ def test_labels_are_invariant():
     X, y = D.make_xperm(length=3, alphabet=4, random_state=0)
     label = {x.tobytes(): v for x, v in zip(X, y, strict=True)}
     group = Permutations(3, block=4)
-    for moved in group.act(group.elements(), X):
-        assert [label[x.tobytes()] for x in moved] == y.tolist()
+    for permuted in group.act(group.elements(), X):
+        assert [label[x.tobytes()] for x in permuted] == y.tolist()
 
 
 def test_the_seed_draws_the_targets():
@@ -224,64 +229,101 @@ def test_recordings_are_centred_and_never_empty():
     assert rows.tolist() == [[0, 1, 2, 3, 0, 0], [2, 3, 4, 5, 6, 7]]
 
 
-# -- while test data are withheld, no loader hands out a test row ----------------------------------
+# -- splits, and the filter of all loaders ---------------------------------------------------------
 
 
-def points(n_train=None, **more):
+def five_points(**fields):
     details = {"speaker": np.array(list("aabbc")), "places": np.ones((5, 2)), "rate": 8000}
     return D.Dataset(
-        np.arange(10).reshape(5, 2), np.arange(5), description="five points", n_train=n_train,
-        details=details, **more,
+        np.arange(10).reshape(5, 2), np.arange(5), description="five points", details=details,
+        **fields,
     )  # fmt: skip
 
 
-def test_a_data_set_with_a_split_holds_its_training_rows_alone():
-    with D.withheld():
-        hidden = points(n_train=3)
-        assert len(hidden.data) == len(hidden.target) == len(hidden.speaker) == 3
-        assert hidden.data.base is None and hidden.target.base is None  # no way back by a view
-        assert hidden.rate == 8000
-        assert_array_equal(hidden.train[0], points(n_train=3).data[:3])
-        with pytest.raises(D.WithheldError, match="five points is withheld.*run.measure"):
-            hidden.test  # noqa: B018
-    assert len(points(n_train=3).test[0]) == 2
-    with D.withheld(), D.withheld(False):
-        assert len(points(n_train=3).data) == 5
-
-
-def test_files_without_a_split_are_refused_until_there_is_one():
-    with D.withheld():
-        hidden = points(sources={"file": "0" * 64})
-        for name in ("data", "target", "places"):
-            message = rf"{name} of five points.*\.split\(test=rows\)"
-            with pytest.raises(D.WithheldError, match=message):
-                getattr(hidden, name)
-        parts = hidden.split(test=hidden.speaker == "b")
-        assert parts.target.tolist() == [0, 1, 4] and parts.places.shape == (3, 2)
-        assert parts.speaker.tolist() == ["a", "a", "c"] and parts.rows.tolist() == [0, 1, 4]
-        # nothing was drawn from files: another seed draws other points
-        assert len(points().data) == 5 and len(D.make_xperm(random_state=0)[1]) > 0
-
-
-def test_split_is_the_same_with_and_without_the_door():
-    whole = points(sources={"file": "0" * 64}).split(test=[3, 0])
-    assert whole.target.tolist() == [1, 2, 4, 3, 0] and whole.n_train == 3
-    with D.withheld():
-        hidden = points(sources={"file": "0" * 64}).split(test=[3, 0])
-    assert_array_equal(hidden.data, whole.train[0])
-    few = points().split(test=[3], train=[4, 0])
+def test_split_puts_training_rows_first():
+    parts = five_points(sources={"file": "0" * 64}).split(test=[3, 0])
+    assert parts.target.tolist() == [1, 2, 4, 3, 0] and parts.n_train == 3
+    assert parts.rows.tolist() == [1, 2, 4, 3, 0] and parts.sources == {"file": "0" * 64}
+    few = five_points().split(test=[3], train=[4, 0])
     assert few.target.tolist() == [4, 0, 3] and few.test[1].tolist() == [3]
 
 
-def test_moved_digits_keep_their_split():
-    digits = D.load_digits_images()
-    how = {"n_train": 50, "n_test": 30, "random_state": 0}
-    whole = D.make_rotated_mnist(digits.data[:200], digits.target[:200], **how)
-    with D.withheld():
-        hidden = D.make_rotated_mnist(digits.data[:200], digits.target[:200], **how)
-        assert len(D.load_digits_images().data) == 1200
-    assert_array_equal(hidden.data, whole.data[:50])
-    assert len(hidden.degrees) == len(hidden.rows) == 50
+def test_rows_are_taken_as_copies_with_their_details():
+    points = five_points(n_train=3)
+    taken = points.take([4, 0])
+    assert taken.target.tolist() == [4, 0] and taken.speaker.tolist() == ["c", "a"]
+    assert taken.places.shape == (2, 2) and taken.rate == 8000 and taken.n_train is None
+    assert taken.data.base is None
+    assert points.take(points.speaker == "b").target.tolist() == [2, 3]
+    with pytest.raises(ParameterError, match="rows must be row numbers below 5"):
+        points.take([5])
+
+
+#: Loaders that need no file, with small arguments.
+GENERATED = {
+    "load_digits_images": {},
+    "make_molecules": {"n_samples": 10},
+    "make_rotated_mnist": {"n_train": 3, "n_test": 2},
+    "make_rotated_on_canvas": {},
+    "make_textures": {"n_samples": 9},
+    "make_translated_mnist": {},
+    "make_vowels": {"n_speakers": 1, "repetitions": 1},
+}
+#: Loaders of files.
+READ = {
+    "load_cifar10": {},
+    "load_emnist_letters": {},
+    "load_fsdd": {},
+    "load_mnist": {},
+    "load_mutag": {},
+    "load_qm7": {},
+    "load_synthetic_speech": {},
+    "load_ucr": {"name": "OSULeaf"},
+}
+
+
+def call(name):
+    arguments = GENERATED.get(name, READ.get(name))
+    if name in ("make_rotated_mnist", "make_rotated_on_canvas", "make_translated_mnist"):
+        return getattr(D, name)(*blobs(), **arguments)
+    return getattr(D, name)(**arguments)
+
+
+@pytest.fixture
+def two_rows(monkeypatch, tmp_path):
+    """The filter of all data sets keeps two rows."""
+    (tmp_path / "two_rows.py").write_text(
+        "def keep(dataset): return dataset.take([1, 0])\n", "utf-8"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("INVARIANCE_DATASET_FILTER", "two_rows:keep")
+    yield
+    sys.modules.pop("two_rows", None)
+
+
+def test_every_loader_is_in_the_tables_of_this_file():
+    loaders = {name for name in D.__all__ if name.startswith(("load_", "make_"))}
+    assert loaders == {*GENERATED, *READ, "make_xperm"}  # the last one returns arrays
+
+
+@pytest.mark.parametrize("name", GENERATED)
+def test_every_loader_passes_the_filter(two_rows, name):
+    assert len(call(name).target) == 2
+
+
+@pytest.mark.data
+@pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
+@pytest.mark.parametrize("name", READ)
+def test_every_loader_of_files_passes_the_filter(two_rows, name):
+    assert len(call(name).target) == 2
+
+
+def test_splits_pass_the_filter_and_the_variable_names_a_function(two_rows, monkeypatch):
+    assert five_points().split(test=[0]).target.tolist() == [2, 1]
+    for path in ("two_rows:missing", "no.such.module:keep", "two_rows"):
+        monkeypatch.setenv("INVARIANCE_DATASET_FILTER", path)
+        with pytest.raises(ParameterError, match=f"INVARIANCE_DATASET_FILTER.*{path}"):
+            D.load_digits_images()
 
 
 def test_images_that_settings_were_chosen_on_are_never_tested_on():
@@ -289,28 +331,12 @@ def test_images_that_settings_were_chosen_on_are_never_tested_on():
     X, y = digits.data[:100], digits.target[:100]
     chosen_on = D.make_rotated_mnist(X, y, n_train=30, n_test=60, random_state=0).rows[:30]
     for seed in (1, 2, 3):
-        how = {"n_train": 30, "n_test": 60, "random_state": seed}
-        free = D.make_rotated_mnist(X, y, **how)
-        moved = D.make_rotated_mnist(X, y, never_test=chosen_on, **how)
-        assert np.isin(free.rows[30:], chosen_on).any(), "a draw would hold some by chance"
-        assert not np.isin(moved.rows[30:], chosen_on).any()
-        assert len(np.unique(moved.rows)) == 90 and moved.n_train == 30
+        sizes = {"n_train": 30, "n_test": 60, "random_state": seed}
+        unrestricted = D.make_rotated_mnist(X, y, **sizes)
+        restricted = D.make_rotated_mnist(X, y, never_test=chosen_on, **sizes)
+        assert np.isin(unrestricted.rows[30:], chosen_on).any(), "chance would draw such images"
+        assert not np.isin(restricted.rows[30:], chosen_on).any()
+        assert len(np.unique(restricted.rows)) == 90 and restricted.n_train == 30
     message = "n_test=80 are too many: 100 images are there, 70 of them to test on"
     with pytest.raises(ParameterError, match=message):
         D.make_rotated_mnist(X, y, n_train=20, n_test=80, never_test=chosen_on, random_state=0)
-
-
-@pytest.mark.data
-@pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
-def test_mnist_and_what_is_made_of_it():
-    from invariance.datasets import load_fsdd, load_mnist, load_qm7
-
-    with D.withheld():
-        assert len(load_mnist().target) == 60_000
-        assert len(D.make_rotated_mnist(n_train=10, n_test=5, random_state=0).data) == 10
-        molecules = load_qm7()
-        with pytest.raises(D.WithheldError):
-            molecules.positions  # noqa: B018
-        assert len(molecules.split(test=molecules.folds[2]).target) == 4 * 1433
-        assert len(load_fsdd().speaker) == 3000
-    assert D.make_translated_mnist(canvas=29, random_state=0).n_train == 60_000

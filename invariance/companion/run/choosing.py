@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ...datasets.dataset import withhold
 from ..errors import RecordError
 from ..ledger.settings import CHOOSING_SEED, STAGE, Choice, best_of, read_settings, write_settings
 from ..paths import Paths
+from .withholding import withhold
 
 T = TypeVar("T")
 

@@ -19,7 +19,6 @@ from matplotlib.figure import Figure
 
 from ...core.extras import need
 from ...core.parameters import ParameterError
-from ...datasets.dataset import withholding
 from ..clock import WorkingClock
 from ..errors import NotebookError, RecordError
 from ..files import can_read_yaml, file_digest, read_json, read_text, write_bytes, write_json
@@ -42,6 +41,7 @@ from .plots import described
 from .recording import record
 from .style import to_png, unreadable_formula
 from .tables import written
+from .withholding import withholding
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,8 +11,8 @@ from invariance.companion.cli import main
 from invariance.companion.errors import LedgerError, RecordError
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger import settings as chosen
-from invariance.datasets import WithheldError, load_digits_images
-from invariance.datasets.dataset import withhold, withholding
+from invariance.companion.run.withholding import WithheldError, withhold, withholding
+from invariance.datasets import load_digits_images
 
 PARAMETERS = """\
 # %% tags=["parameters"]

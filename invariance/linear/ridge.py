@@ -376,6 +376,15 @@ def _share(a: NDArray, b: NDArray) -> NDArray:
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
 
 
+def in_power_of_two(values: NDArray) -> tuple[NDArray, int]:
+    """Return values with entries of at most one in size, and the exponent of their unit.
+
+    The unit is a power of two: nothing is rounded, and ``np.ldexp`` takes the values back.
+    """
+    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
+    return np.ldexp(values, -exponent), int(exponent)
+
+
 def check_scale(X: NDArray) -> None:
     """Refuse features whose squares overflow, or vanish beside the smallest number."""
     largest = float(max(X.max(initial=0), -X.min(initial=0)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY
-from functools import cached_property
 from itertools import islice, pairwise, product, takewhile
 from math import prod
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from sklearn.utils import check_random_state
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 from ..groups import Transformations
-from .base import BASIS, Basis, Eigenspace, Maps, listed
+from .base import BASIS, Basis, Eigenspace, Maps, computed, listed
 
 #: More products of eigenspaces than this are not listed: sorting them would take minutes.
 PRODUCTS_LIMIT = 1_000_000
@@ -110,12 +109,12 @@ class Product(Basis):
                     yield space
             done, limit = _up_to(limit), 2 * limit
 
-    @cached_property
+    @computed
     def _tuples(self) -> list[list[tuple[int, ...]]]:
         """The tuples of factor eigenspaces that make up each kept eigenspace."""
         return [t for _, t in self._blocks(self.labels_[-1])]
 
-    @cached_property
+    @computed
     def _parts(self) -> list[Basis]:
         """The factors, truncated as far as the kept eigenspaces need them."""
         limit = self.labels_[-1]
@@ -125,7 +124,7 @@ class Product(Basis):
         rng = check_random_state(random_state)
         return np.concatenate([f.sample(n_samples, rng) for f in self.factors], axis=1)
 
-    @cached_property
+    @computed
     def _places(self) -> list[slice]:
         """Where each factor's coordinates stand."""
         edges = np.cumsum([0] + [f._d for f in self.factors])
@@ -161,7 +160,7 @@ class Product(Basis):
         pairs = sorted({pair for chosen in self._tuples[k] for pair in enumerate(chosen)})
         return {(i, j): sparse.coo_array(make(i, j)) for i, j in pairs}
 
-    @cached_property
+    @computed
     def _origins(self) -> NDArray:
         """Which frame function of each factor makes each of ours, shape (frame size, factors)."""
         edges = [f._edges for f in self._parts]
@@ -197,7 +196,7 @@ class Product(Basis):
         found = [np.kron(order, np.eye(d // number)) for order in (swap, cycle)][: number - 1]
         return np.stack(found), np.zeros((len(found), d))
 
-    @cached_property
+    @computed
     def _reach(self) -> float:
         # a power of two, by which matrices are divided without rounding
         return float(2.0 ** np.floor(np.log2(min(f._reach for f in self.factors))))

@@ -120,7 +120,7 @@ def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0)
 
 @in_floats
 def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
-    r"""The term that the sandwich encloses: :math:`K_s - (R - d_G) = R \varepsilon` + `theorem1_gap`.
+    r"""Term inside the sandwich: :math:`K_s - (R - d_G) = R \varepsilon` + `theorem1_gap`.
 
     >>> float(theorem1_deviation(0.1, d=50, eps=0.5).round(4))
     0.4827

@@ -81,8 +81,8 @@ class OneVsRest(ClassifierMixin):
         points, labels = validate_data(self, X, y, dtype=dtype, reset=reset)
         check_classification_targets(labels)
         check_scale(points)
-        weights = _check_sample_weight(weights, points, dtype=float, ensure_non_negative=True)
-        return points, labels, weights
+        checked = _check_sample_weight(weights, points, dtype=float, ensure_non_negative=True)
+        return points, labels, checked
 
     def _labels(self, decisions: NDArray) -> NDArray:
         if decisions.shape[1] == 1:

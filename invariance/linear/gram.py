@@ -9,6 +9,7 @@ import sys
 import warnings
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
@@ -221,7 +222,7 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
 def _inverse(
     gram: NDArray, targets: NDArray, ridge: float, copies: int = 1
 ) -> tuple[NDArray, NDArray]:
-    """Solution A^-1 y with A = K + ridge, and the blocks of A^-1 per point and copies, (n, c, c)."""
+    """A^-1 y with A = K + ridge, and the blocks of A^-1 of a point and its copies, (n, c, c)."""
     shifted = np.array(gram.T, order="F")
     shifted.flat[:: len(gram) + 1] += gram.dtype.type(ridge)
     lower = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)

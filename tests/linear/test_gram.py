@@ -47,7 +47,7 @@ def test_the_error_is_that_of_leaving_one_out(seed, classes):
     X, y = problem(seed=seed, classes=classes, n=40)
     gram = X @ X.T + 0.1 * np.exp(-0.1 * ((X[:, None] - X) ** 2).sum(-1))
     model = rls_by_cholesky(gram, y, start=1e-3)
-    for alpha, error in list(model.loo_errors.items())[:3]:
+    for alpha, error in model.loo_errors.items():
         wrong = np.mean(left_out(gram, y, alpha * len(y)).argmax(axis=1) != y)
         assert 0 <= error - wrong <= 0.5 / len(y)
     assert model.loo_errors[model.alpha] == min(model.loo_errors.values())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY
-from functools import cached_property
 from itertools import islice, pairwise, product
 from math import prod
 from typing import Annotated, Any
@@ -19,7 +18,7 @@ from sklearn.utils import check_random_state
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 from ..groups import Transformations
-from ..spectral.base import BASIS, Basis, Eigenspace, Maps, listed
+from ..spectral.base import BASIS, Basis, Eigenspace, Maps, computed, listed
 
 #: Largest number of products of eigenspaces that are listed: sorting more would take minutes.
 PRODUCTS_LIMIT = 1_000_000
@@ -126,12 +125,12 @@ class Product(Basis):
             done = _up_to(limit)
             limit *= 2
 
-    @cached_property
+    @computed
     def _tuples(self) -> list[list[tuple[int, ...]]]:
         """The tuples of factor eigenspaces that make up each eigenspace."""
         return [tuples for _, tuples in self._blocks(self.labels_[-1])]
 
-    @cached_property
+    @computed
     def _parts(self) -> list[Basis]:
         """The factors, truncated to the eigenspaces that occur in products."""
         limit = self.labels_[-1]
@@ -146,7 +145,7 @@ class Product(Basis):
         samples = [factor.sample(n_samples, rng) for factor in self.factors]
         return np.concatenate(samples, axis=1)
 
-    @cached_property
+    @computed
     def _places(self) -> list[slice]:
         """The columns of each factor's coordinates."""
         edges = np.cumsum([0] + [factor._d for factor in self.factors])
@@ -194,7 +193,7 @@ class Product(Basis):
         pairs = {pair for indices in self._tuples[k] for pair in enumerate(indices)}
         return {(i, j): sparse.coo_array(make(i, j)) for i, j in sorted(pairs)}
 
-    @cached_property
+    @computed
     def _origins(self) -> NDArray[Any]:
         """Numbers of the factors' frame functions in each product, shape (frame size, factors)."""
         edges = [part._edges for part in self._parts]
@@ -235,7 +234,7 @@ class Product(Basis):
         matrices = [np.kron(order, np.eye(d // n_factors)) for order in orders]
         return np.stack(matrices), np.zeros((len(matrices), d))
 
-    @cached_property
+    @computed
     def _reach(self) -> float:
         # A power of two, by which matrices are divided without rounding.
         least_reach = min(factor._reach for factor in self.factors)

@@ -1,4 +1,4 @@
-"""`separation_report`: what does a map forget? Lipschitz constants between orbits and features."""
+"""`separation_report`: Lipschitz constants of a map between orbits and features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import BestFit, Linear
 
-#: Of the points' largest norm: orbits that are nearer are not told apart from rounding.
+#: Least distance of orbits, relative to the points' largest norm; smaller ones may be rounding.
 _NEAREST = 1e-4
 
 
@@ -66,7 +66,7 @@ def separation_report(
 
     the ratio :math:`\lVert \phi(x) - \phi(z) \rVert / d(x, z)` is computed for pairs of the points
     X; the pairs with the smallest and the largest ratio are moved at random, within the largest
-    norm of theirs, and a step is kept where it makes the ratio smaller or larger. Max filtering
+    norm of the pairs, and a step is kept if it makes the ratio smaller or larger. Max filtering
     with enough templates has a positive lower constant (Cahill, Iverson, Mixon, Packer 2024); a
     power spectrum has none.
 
@@ -76,9 +76,9 @@ def separation_report(
     group : Transformations
         Unitary. Features should be invariant to it.
     X : array-like of shape (n, d)
-        Where the search begins, and the scale of its steps.
+        Points from which the search starts; they set the scale of its steps.
     n_pairs : int
-        Pairs that are moved, for each constant.
+        Number of pairs that the search moves, for each constant.
     n_steps : int
     random_state : int, RandomState or None
 
@@ -99,29 +99,34 @@ def separation_report(
         raise ParameterError(f"separation_report needs a unitary group, got {group!r}")
     rng = check_random_state(random_state)
     to_features: Callable[[Any], Any] = getattr(features, "transform", features)
-    one, other = np.triu_indices(len(points), 1)
-    some = rng.permutation(len(one))[: 20 * n_pairs]
-    pairs = np.stack([points[one[some]], points[other[some]]], axis=1)
+    rows, columns = np.triu_indices(len(points), 1)
+    drawn = rng.permutation(len(rows))[: 20 * n_pairs]
+    pairs = np.stack([points[rows[drawn]], points[columns[drawn]]], axis=1)
     ratios = partial(_ratios, to_features, group)
-    first, found = ratios(pairs), []
-    for sign in (1.0, -1.0):
-        start = np.argsort(sign * np.where(np.isnan(first), sign * np.inf, first))[:n_pairs]
-        found.append(_search(ratios, pairs[start], sign, n_steps, rng))
-    (lower, worst), (upper, steepest) = found
+    first_ratios = ratios(pairs)
+    smallest = np.argsort(np.where(np.isnan(first_ratios), np.inf, first_ratios))[:n_pairs]
+    largest = np.argsort(np.where(np.isnan(first_ratios), np.inf, -first_ratios))[:n_pairs]
+    lower, worst = _search(ratios, pairs[smallest], 1.0, n_steps, rng)
+    upper, steepest = _search(ratios, pairs[largest], -1.0, n_steps, rng)
     return SeparationReport(float(lower), float(upper), worst, steepest)
 
 
 def _ratios(features: Callable[[Any], Any], group: Any, pairs: NDArray[Any]) -> NDArray[Any]:
-    """|phi(x) - phi(z)| / d(x, z) for each pair; NaN where the orbits are too near."""
-    one, two = pairs[:, 0], pairs[:, 1]
-    kernel, step = BestFit(Linear(), group), 64
-    blocks = [slice(a, a + step) for a in range(0, len(pairs), step)]
-    inner = np.concatenate([kernel(one[b], two[b]).diagonal() for b in blocks])
+    """|phi(x) - phi(z)| / d(x, z) for each pair; NaN if the orbits are too near."""
+    X = pairs[:, 0]
+    Z = pairs[:, 1]
+    kernel = BestFit(Linear(), group)
+    step = 64
+    products = np.empty(len(pairs))
+    for start in range(0, len(pairs), step):
+        rows = slice(start, start + step)
+        products[rows] = kernel(X[rows], Z[rows]).diagonal()
     squares = (pairs**2).sum(axis=2)
-    distance = np.sqrt(np.maximum(squares.sum(axis=1) - 2 * inner, 0))
-    moved = np.linalg.norm(np.asarray(features(one)) - np.asarray(features(two)), axis=1)
-    near = distance < _NEAREST * np.sqrt(squares.max())
-    return np.where(near, np.nan, moved / np.where(near, 1, distance))
+    distances = np.sqrt(np.maximum(squares.sum(axis=1) - 2 * products, 0))
+    differences = np.asarray(features(X)) - np.asarray(features(Z))
+    feature_distances = np.linalg.norm(differences, axis=1)
+    is_near = distances < _NEAREST * np.sqrt(squares.max())
+    return np.where(is_near, np.nan, feature_distances / np.where(is_near, 1, distances))
 
 
 def _search(
@@ -133,11 +138,13 @@ def _search(
     sizes = np.full(len(pairs), 0.3 * pairs.std())
     radius = np.linalg.norm(pairs, axis=2).max()  # bounded features are alike at infinity
     for _ in range(n_steps):
-        moved = pairs + sizes[:, None, None] * rng.standard_normal(pairs.shape)
-        moved *= np.minimum(1, radius / np.linalg.norm(moved, axis=2, keepdims=True))
-        values = sign * ratios(moved)
-        better = values < best  # not where NaN
-        pairs, best = np.where(better[:, None, None], moved, pairs), np.where(better, values, best)
-        sizes *= np.where(better, 1.5, 0.9)
+        steps = sizes[:, None, None] * rng.standard_normal(pairs.shape)
+        new_pairs = pairs + steps
+        new_pairs *= np.minimum(1, radius / np.linalg.norm(new_pairs, axis=2, keepdims=True))
+        values = sign * ratios(new_pairs)
+        is_better = values < best  # False for NaN
+        pairs = np.where(is_better[:, None, None], new_pairs, pairs)
+        best = np.where(is_better, values, best)
+        sizes *= np.where(is_better, 1.5, 0.9)
     first = int(np.argmin(best))
     return sign * best[first], pairs[first]

@@ -47,21 +47,26 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
         due = "a standard error needs at least two repetitions along axis 0"
         raise ValueError(f"{due}, got samples={samples}; repeat with other seeds")
     if not np.isfinite(samples).all():
-        where = tuple(int(i) for i in np.argwhere(~np.isfinite(samples))[0])
-        raise ValueError(f"samples{list(where)} is {samples[where]}: every sample must be finite")
-    mean, se = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
-    return Score(float(mean), float(se)) if samples.ndim == 1 else (mean, se)
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(samples))[0])
+        raise ValueError(f"samples{list(index)} is {samples[index]}: every sample must be finite")
+    mean = samples.mean(axis=0)
+    se = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    if samples.ndim == 1:
+        return Score(float(mean), float(se))
+    return mean, se
 
 
 def with_error(mean: float, se: float, decimals: int = 0) -> str:
     """A mean and its standard error in words, to two digits of the latter.
 
-    At least so many decimals; two where there is no error.
+    ``decimals`` is the least number of decimals; it is two if there is no error.
 
     >>> with_error(53.84, 3.41), with_error(97.92, 0.0999), with_error(100.0, 0.0)
     ('53.8 ± 3.4', '97.92 ± 0.10', '100.00 ± 0.00')
     """
-    # two digits of the error, once it is rounded to two: 0.0999 is 0.10
-    digits = 1 - math.floor(math.log10(float(f"{se:.1e}"))) if se > 0 else 2
+    digits = 2
+    if se > 0:
+        rounded = float(f"{se:.1e}")  # two digits of the rounded error: 0.0999 is 0.10
+        digits = 1 - math.floor(math.log10(rounded))
     digits = min(max(decimals, digits), 12)
     return f"{mean:.{digits}f} ± {se:.{digits}f}"

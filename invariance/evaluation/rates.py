@@ -25,8 +25,8 @@ class RateFit:
     points : int
         Number of abscissae.
     method : str
-        What the interval rests on: "residuals", "repetitions", or "repetitions, widened by
-        residuals" where a power law does not describe the means within their errors.
+        Basis of the interval: "residuals", "repetitions", or "repetitions, widened by residuals"
+        if a power law does not describe the means within their errors.
     """
 
     slope: float
@@ -52,7 +52,7 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
 
     - for `y` of shape (points, repetitions), on the repetitions: their means are fitted with
       weights ``(mean / se)**2``. By the delta method repetition `r` contributes
-      ``z_r = sum_i a_i y_ir / mean_i``, also where a column is one draw, and the slope has standard
+      ``z_r = sum_i a_i y_ir / mean_i``, also if a column is one draw, and the slope has standard
       error ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of
       freedom. When residuals exceed what the errors explain (a chi-square test at 5 %), the
       interval is widened to the one that residuals give;
@@ -71,37 +71,48 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     -0.500 [-0.500, -0.500]
     """
     x, y = _checked(x, y)
-    mean, kind, repeated = y.reshape(len(x), -1).mean(axis=1), "residuals", y.ndim == 2
-    relative = np.zeros_like(mean)
-    if repeated:
-        kind, count = "repetitions", y.shape[1]
-        relative = y.std(axis=1, ddof=1) / np.sqrt(count) / mean
-    # a point without error would take all the weight: then every point counts the same
-    exact = bool((relative == 0).any())
-    weight = np.ones_like(mean) if exact else relative**-2.0
-    log_x, log_y = np.log(x), np.log(mean)
-    centred = log_x - np.average(log_x, weights=weight)
-    information = np.sum(weight * centred**2)
-    a = weight * centred / information
+    is_repeated = y.ndim == 2
+    mean = y.reshape(len(x), -1).mean(axis=1)
+    relative_errors = np.zeros_like(mean)
+    if is_repeated:
+        repetitions = y.shape[1]
+        relative_errors = y.std(axis=1, ddof=1) / np.sqrt(repetitions) / mean
+    # A point without error would take all the weight: then every point counts the same.
+    is_exact = bool((relative_errors == 0).any())
+    weights = np.ones_like(mean) if is_exact else relative_errors**-2.0
+    log_x = np.log(x)
+    log_y = np.log(mean)
+    mean_log_x = np.average(log_x, weights=weights)
+    mean_log_y = np.average(log_y, weights=weights)
+    centred = log_x - mean_log_x
+    information = np.sum(weights * centred**2)
+    a = weights * centred / information
     slope = float(a @ log_y)
-    intercept = float(np.average(log_y, weights=weight) - slope * np.average(log_x, weights=weight))
+    intercept = float(mean_log_y - slope * mean_log_x)
     freedom = len(x) - 2
-    squares = float(np.sum(weight * (log_y - intercept - slope * log_x) ** 2))
+    residuals = log_y - intercept - slope * log_x
+    squares = float(np.sum(weights * residuals**2))
     se = float(np.sqrt(squares / freedom / information))
     width = float(stats.t.ppf(0.975, freedom)) * se
-    if repeated:
-        own = float(np.std(a @ (y / mean[:, None]), ddof=1) / np.sqrt(count))
-        own_width = float(stats.t.ppf(0.975, count - 1)) * own
-        if (exact or stats.chi2.sf(squares, freedom) < 0.05) and width > own_width:
-            kind += ", widened by residuals"
+    method = "residuals"
+    if is_repeated:
+        slopes = a @ (y / mean[:, None])
+        repeated_se = float(np.std(slopes, ddof=1) / np.sqrt(repetitions))
+        repeated_width = float(stats.t.ppf(0.975, repetitions - 1)) * repeated_se
+        is_poor_fit = is_exact or stats.chi2.sf(squares, freedom) < 0.05
+        if is_poor_fit and width > repeated_width:
+            method = "repetitions, widened by residuals"
         else:
-            width, se = own_width, own
-    return RateFit(slope, slope - width, slope + width, intercept, se, len(x), kind)
+            method = "repetitions"
+            width = repeated_width
+            se = repeated_se
+    return RateFit(slope, slope - width, slope + width, intercept, se, len(x), method)
 
 
 def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
-    """x and y; of shape (points,) where there is one repetition."""
-    x, y = as_floats("x", x), as_floats("y", y)
+    """Return x and y as floats; y has shape (points,) if there is one repetition."""
+    x = as_floats("x", x)
+    y = as_floats("y", y)
     if x.ndim != 1 or y.ndim not in (1, 2) or len(y) != len(x):
         due = "(points,) and (points,) or (points, repetitions)"
         raise ParameterError(f"x has shape {x.shape} and y {y.shape}: expected {due}")
@@ -109,7 +120,8 @@ def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
         due = "three distinct x, positive and finite"
         raise ParameterError(f"a rate needs {due}, got {x.tolist()}")
     check_finite("y", y)
-    y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
+    if y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
     mean = y.reshape(len(x), -1).mean(axis=1)
     if not (mean > 0).all():
         i = int(np.argmin(mean))

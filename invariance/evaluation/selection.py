@@ -45,14 +45,15 @@ def best_by_leave_one_out(
     """
 
     def fit(candidate: Any) -> tuple[float, Any, Any]:
-        model, features = clone(learner), clone(candidate)
+        model = clone(learner)
+        features = clone(candidate)
         if isinstance(candidate, Kernel):
             model.set_params(kernel="precomputed")
             features = GramTransformer(candidate, repair="clip")
         model.fit(features.fit_transform(X), y)
         return float(model.loo_errors_.min()), features, model
 
-    # one at a time: each holds a matrix as large as that of the training points
+    # One at a time: each holds a matrix as large as that of the training points.
     _, features, model = min(map(fit, candidates), key=itemgetter(0))
     return lambda Z: model.predict(features.transform(Z))
 
@@ -62,8 +63,8 @@ def best_with_copies(
 ) -> Predict:
     """Kernel ridge regression on training points and ``moved`` copies of them, shape (r, n, d).
 
-    Kernel and alpha are those that leave-one-out prefers without the copies, because the copies
-    of a point that is left out would give it away. Otherwise as `best_by_leave_one_out`.
+    Leave-one-out chooses kernel and alpha without the copies, because the copies of a point that
+    is left out would reveal its target. Otherwise as `best_by_leave_one_out`.
 
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
@@ -72,16 +73,21 @@ def best_with_copies(
     >>> bool(abs(f(np.array([[-0.5]]))[0] - 0.25) < 0.01)
     True
     """
-    plain = [clone(learner).set_params(kernel=kernel).fit(X, y) for kernel in kernels]
-    best = min(plain, key=lambda model: model.loo_errors_.min())
+    models = [clone(learner).set_params(kernel=kernel).fit(X, y) for kernel in kernels]
+    best = min(models, key=lambda model: model.loo_errors_.min())
     points = np.concatenate([X, moved.reshape(-1, X.shape[1])])
     values = np.tile(y, len(moved) + 1)
-    classes = np.unique(y) if is_classifier(learner) else None
-    targets = values if classes is None else np.where(values[:, None] == classes, 1.0, -1.0)
+    classes = None
+    targets = values
+    if is_classifier(learner):
+        classes = np.unique(y)
+        targets = np.where(values[:, None] == classes, 1.0, -1.0)
     (dual,) = kernel_ridge(best.kernel(points), targets, alphas=best.alpha_)
 
     def predict(Z: NDArray) -> NDArray:
-        decided = best.kernel(Z, points) @ dual + targets.mean(axis=0)
-        return decided if classes is None else classes[decided.argmax(axis=1)]
+        decisions = best.kernel(Z, points) @ dual + targets.mean(axis=0)
+        if classes is None:
+            return decisions
+        return classes[decisions.argmax(axis=1)]
 
     return predict

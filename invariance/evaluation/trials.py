@@ -1,4 +1,4 @@
-"""Methods on the same draws of the data: what each gives and costs, and which of them to take."""
+"""Methods on the same draws of the data: results, costs, and the choice between them."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Trial(NamedTuple):
     score : float
         Accuracy or risk on test points.
     discrepancy : float
-        How far the fitted function is from invariant.
+        Departure of the fitted function from invariance.
     fit_s, predict_s : float
         CPU seconds of fitting, choice of parameters included, and of predicting all test points.
     peak_mb : float
-        Largest memory of NumPy arrays and Python objects allocated by both, in MiB; NaN where it
-        was not measured.
+        Largest memory of NumPy arrays and Python objects allocated by both, in MiB; NaN if it was
+        not measured.
     """
 
     score: float
@@ -79,14 +79,19 @@ def trial(
             fit()(points)
         peak = tracemalloc.get_traced_memory()[1] / 2**20
         tracemalloc.stop()
-    seconds = fitted - start, done - fitted
-    return Trial(float(score(predicted)), float(discrepancy(predict)), *seconds, peak)
+    return Trial(
+        score=float(score(predicted)),
+        discrepancy=float(discrepancy(predict)),
+        fit_s=fitted - start,
+        predict_s=done - fitted,
+        peak_mb=peak,
+    )
 
 
 def share_of_changes(
     predict: Predict, group: Group, *, X: NDArray, n_elements: int = 8, random_state: Any = 0
 ) -> float:
-    """How often a predicted class changes under a random transformation.
+    """Share of predicted classes that change under a random transformation.
 
     ``predict`` takes points of shape (n, d), such as X, to classes; the ``n_elements``
     transformations are the same ones for every point.
@@ -97,9 +102,10 @@ def share_of_changes(
     >>> bool(0.35 < signs < 0.65)
     True
     """
-    moved = group.act(group.sample(n_elements, random_state), X)
-    classes = predict(moved.reshape(-1, X.shape[1])).reshape(len(moved), -1)
-    return float(np.mean(classes != predict(X)))
+    images = group.act(group.sample(n_elements, random_state), X)
+    classes = predict(images.reshape(-1, X.shape[1]))
+    changes = classes.reshape(len(images), -1) != predict(X)
+    return float(np.mean(changes))
 
 
 class Answer(NamedTuple):
@@ -114,27 +120,37 @@ class Answer(NamedTuple):
 def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool) -> Answer:
     """The best method, those level with it, and the quickest of them.
 
-    A method is *level* with the best one when the mean of their differences, paired by draw, lies
-    within two of its standard errors and its error is at most `LEVEL` times as large. Of those
-    below `NO_TIME`, which count as equally quick (fit and prediction), the best is the quickest.
+    A method is *level* with the best one if the mean of their differences, paired by draw, lies
+    within two of its standard errors and its error is at most `LEVEL` times as large. Methods below
+    `NO_TIME` (fit and prediction) count as equally quick; the best of them is the quickest.
 
-    There are at least two draws of each method, in the same order for all of them. Where higher is
+    There are at least two draws of each method, in the same order for all of them. If higher is
     better, scores are accuracies in per cent; otherwise risks, compared by their logarithms.
 
     >>> slow, fast = [Trial(s, 0, 9, 1, 0) for s in (3, 5)], [Trial(s, 0, 1, 1, 0) for s in (2, 5)]
     >>> best_method({"slow": slow, "fast": fast}, higher_is_better=True).quickest
     'fast'
     """
-    draws = {method: np.array(some, dtype=float) for method, some in trials.items()}
-    merits = {m: d[:, 0] if higher_is_better else -np.log(d[:, 0]) for m, d in draws.items()}
-    errors = {m: abs(100 * higher_is_better - d[:, 0].mean()) for m, d in draws.items()}
-    seconds = {m: max(d[:, 2:4].sum(axis=1).mean(), NO_TIME) for m, d in draws.items()}
-    best = max(draws, key=lambda m: merits[m].mean())
+    scores = {}
+    merits = {}
+    errors = {}
+    seconds = {}
+    for method, draws in trials.items():
+        scores[method] = np.array([draw.score for draw in draws], dtype=float)
+        if higher_is_better:
+            merits[method] = scores[method]
+            errors[method] = abs(100 - scores[method].mean())
+        else:
+            merits[method] = -np.log(scores[method])
+            errors[method] = abs(scores[method].mean())
+        durations = [draw.fit_s + draw.predict_s for draw in draws]
+        seconds[method] = max(np.mean(durations), NO_TIME)
+    best = max(scores, key=lambda method: merits[method].mean())
     level = [best]
-    for method in draws:
-        behind = Score(*mean_se(merits[best] - merits[method]))
-        close = errors[method] <= LEVEL * errors[best]
-        if method != best and close and behind.mean <= 2 * behind.se:
+    for method in scores:
+        difference = Score(*mean_se(merits[best] - merits[method]))
+        is_close = errors[method] <= LEVEL * errors[best]
+        if method != best and is_close and difference.mean <= 2 * difference.se:
             level.append(method)
-    quickest = min(level, key=lambda m: (seconds[m], -merits[m].mean()))
-    return Answer(best, Score(*mean_se(draws[best][:, 0])), level[1:], quickest)
+    quickest = min(level, key=lambda method: (seconds[method], -merits[method].mean()))
+    return Answer(best, Score(*mean_se(scores[best])), level[1:], quickest)

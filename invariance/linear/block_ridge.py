@@ -38,17 +38,17 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     block_rows : int
         Rows that `fit` passes at a time.
     dtype : {"float64", "float32"}
-        Of the p x p sums and of the factorisation. float32 halves the memory and the time, and
-        stands regularisation down to about 1e-7 times the largest eigenvalue.
+        Type of the p x p sums and of the factorisation. float32 halves the memory and the time, and
+        takes regularisation down to about 1e-7 times the largest eigenvalue.
 
     Attributes
     ----------
     classes_ : ndarray
     n_seen_ : int
     alpha_ : float
-        What ``coef_`` belongs to.
+        The alpha of ``coef_``.
     coef_ : ndarray of shape (n_classes, p), or (1, p) for two classes
-        Solved for when it is first asked for after `partial_fit`.
+        After `partial_fit` it is computed at its first use.
     intercept_ : ndarray
 
     >>> from sklearn.datasets import load_iris
@@ -98,14 +98,17 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
 
     def _start(self, p: int, classes: NDArray) -> None:
         check_two_classes(classes)
-        self.classes_, self.n_seen_ = classes, 0
-        targets = signs(classes, classes).shape[1]
-        # Only the lower triangle counts. LAPACK's order of storage, so that sums of squares and
-        # Cholesky factors are made in place.
+        self.classes_ = classes
+        self.n_seen_ = 0
+        n_targets = signs(classes, classes).shape[1]
+        # Only the lower triangle is used. LAPACK's order of storage, so that sums of squares and
+        # Cholesky factors are computed in place.
         self._squares = np.zeros((p, p), dtype=self.dtype, order="F")
-        self._cross, self._sum = np.zeros((p, targets)), np.zeros(p)
-        self._targets_sum, self._total = np.zeros(targets), 0.0  # the latter of the weights
-        self._origin: NDArray | None = None  # what is subtracted from features before all sums
+        self._cross = np.zeros((p, n_targets))
+        self._sum = np.zeros(p)
+        self._targets_sum = np.zeros(n_targets)
+        self._weights_sum = 0.0
+        self._origin: NDArray | None = None  # subtracted from features before all sums
 
     def _add(self, X: NDArray, y: NDArray, weights: NDArray) -> None:
         unknown = ~np.isin(y, self.classes_) & (weights > 0)
@@ -113,12 +116,12 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             raise ValueError(f"label {y[unknown][0]} is not among classes {self.classes_}")
         Y = signs(y, self.classes_)
         if self._origin is None:
-            # in the precision of the points: differences of like numbers are then exact
+            # In the precision of the points: differences of like numbers are then exact.
             self._origin = X.mean(axis=0, dtype=np.float64).astype(X.dtype)
         roots = np.sqrt(weights)[:, None].astype(X.dtype)
         X = X - self._origin
         weighted = X
-        if np.ptp(weights) or weights[0] != 1:  # passes over the points that most need not
+        if np.ptp(weights) or weights[0] != 1:  # otherwise passes over the points are saved
             X *= roots
             weighted = roots * X
         if X.dtype == self._squares.dtype:
@@ -129,15 +132,16 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._cross += X.T @ (roots * Y.astype(X.dtype))
         self._sum += weighted.sum(axis=0, dtype=np.float64)
         self._targets_sum += weights @ Y
-        self._total += float(weights.sum())
+        self._weights_sum += float(weights.sum())
         self.n_seen_ += len(X)
 
     def _solutions(self, alphas: NDArray) -> list[tuple[NDArray, NDArray]]:
-        """Coefficients and the intercept for features counted from the origin, at each alpha."""
-        n = self._total
+        """Coefficients and the intercept for features relative to the origin, at each alpha."""
+        n = self._weights_sum
         if n <= 0:
             raise ValueError("sample_weight is zero for all points: nothing to fit")
-        mean, target = self._sum / n, self._targets_sum / n
+        mean = self._sum / n
+        target = self._targets_sum / n
         cross = self._cross / n - np.outer(mean, target)
 
         def covariance() -> NDArray:
@@ -145,25 +149,27 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             syr = linalg.get_blas_funcs("syr", (squares,))
             return syr(-1, mean, a=squares, lower=True, overwrite_a=True)
 
-        with np.errstate(over="ignore"):  # infinite: each alpha has a factor of its own
+        with np.errstate(over="ignore"):  # if infinite, each alpha gets a factor of its own
             safe = rounding(self._squares) / n
-        found = solve_ridges(covariance, cross.astype(self._squares.dtype), alphas, safe=safe)
-        coefs = found.astype(np.float64).swapaxes(1, 2)
+        cross = cross.astype(self._squares.dtype)
+        columns = solve_ridges(covariance, cross, alphas, safe=safe)
+        coefs = columns.astype(np.float64).swapaxes(1, 2)
         return [(coef, target - coef @ mean) for coef in coefs]
 
     def solve(self, alpha: float | None = None) -> BlockRidgeClassifier:
-        """Solve at another alpha from the sums there are; None takes the constructor's.
+        """Solve at another alpha, without new sums; None means the constructor's alpha.
 
-        The next `partial_fit` takes the constructor's again.
+        The next `partial_fit` returns to the constructor's alpha.
         """
         check_is_fitted(self, "classes_")
         alpha = self.alpha if alpha is None else alpha
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
         (solution,) = self._solutions(np.array([float(alpha)]))
         if np.isnan(solution[0]).any():
-            where = f"positive definite at alpha={alpha:.1e} in {self._squares.dtype}"
-            raise ValueError(f"normal equations not {where}: raise alpha or use float64")
-        self._solved, self.alpha_ = solution, float(alpha)
+            state = f"positive definite at alpha={alpha:.1e} in {self._squares.dtype}"
+            raise ValueError(f"normal equations not {state}: raise alpha or use float64")
+        self._solved = solution
+        self.alpha_ = float(alpha)
         return self
 
     def _solution(self) -> tuple[NDArray, NDArray]:
@@ -182,27 +188,31 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         return intercept - coef @ self._origin
 
     def scores(self, X: ArrayLike, y: ArrayLike, *, alphas: ArrayLike) -> NDArray:
-        """Accuracy on held-out points at each alpha, shape (q,); NaN where it is too small.
+        """Accuracy on held-out points at each alpha, shape (q,); NaN if alpha is too small.
 
-        The points seen so far are not forgotten: add the held-out ones afterwards with
-        `partial_fit` to use them all.
+        The sums stay: add the held-out points afterwards with `partial_fit` to use them all.
         """
         check_is_fitted(self, "classes_")
         due = kinds.Number(above=0, most=1e308) | kinds.Array(1, above=0, most=1e308)
         check_values("BlockRidgeClassifier.scores", {"alphas": due}, {"alphas": alphas})
-        points, labels = validate_data(self, X, reset=False, dtype=_FLOATS), np.asarray(y)
-        if labels.shape != (n := len(points),):
-            raise ValueError(f"expected one label per row: {n} rows, labels of {labels.shape}")
+        points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        labels = np.asarray(y)
+        if labels.shape != (len(points),):
+            sizes = f"{len(points)} rows, labels of {labels.shape}"
+            raise ValueError(f"expected one label per row: {sizes}")
         solutions = self._solutions(np.atleast_1d(np.asarray(alphas, dtype=float)))
-        decided = [self._labels(self._decisions(points, *solution)) for solution in solutions]
-        right = np.mean(np.array(decided) == labels, axis=1)
-        right[[np.isnan(coef).any() for coef, _ in solutions]] = np.nan
-        return right
+        accuracies = np.full(len(solutions), np.nan)
+        for i, (coef, intercept) in enumerate(solutions):
+            if not np.isnan(coef).any():
+                predicted = self._labels(self._decisions(points, coef, intercept))
+                accuracies[i] = np.mean(predicted == labels)
+        return accuracies
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self, "classes_")
         points = validate_data(self, X, reset=False, dtype=_FLOATS)
-        return self._decisions(points, *self._solution())
+        coef, intercept = self._solution()
+        return self._decisions(points, coef, intercept)
 
     def _decisions(self, X: NDArray, coef: NDArray, intercept: NDArray) -> NDArray:
         X = X - self._origin

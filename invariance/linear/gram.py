@@ -1,6 +1,6 @@
-"""Learners on a Gram matrix that is given: ridge regression, and alpha by points that are left out.
+"""Learners on a given Gram matrix: ridge regression, and alpha by leave-one-out.
 
-Negative eigenvalues are measured, warned of, and repaired for training and new points alike.
+Negative eigenvalues are measured and repaired for training and new points alike, with a warning.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ import sys
 import warnings
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,28 +19,32 @@ from ..core.parameters import Array, Flag, Number, ParameterError, arguments, sh
 from .classes import check_two_classes, checked_labels, misclassification
 from .ridge import LeaveOneOutPath, solve_ridges
 
-#: Factor from one alpha to the next that a search tries, and how many it tries at most.
-_STEP, _MOST = 10**0.5, 20
+#: Factor from one alpha of a search to the next, and the largest number of alphas in a search.
+_STEP = 10**0.5
+_MAX_FITS = 20
 _ALPHAS = Number(0) | Array(1, least=0)
 
 
 class IndefiniteWarning(UserWarning):
-    """A Gram matrix has negative eigenvalues: how many, how large, and what follows."""
+    """A Gram matrix has negative eigenvalues: their number, their size and their treatment."""
 
 
-def warn_indefinite(owner: str, size: str, done: str = "clipped") -> None:
-    """Say how large negative eigenvalues are and what follows, at the line that called us."""
-    says = f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues "
-    says += f"are {done} for training and new points alike"
-    level, frame = 1, sys._getframe()
+def warn_indefinite(owner: str, size: str, treatment: str = "clipped") -> None:
+    """Warn about negative eigenvalues, at the line outside the package that caused the call."""
+    message = (
+        f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues "
+        f"are {treatment} for training and new points alike"
+    )
+    level = 1
+    frame = sys._getframe()
     while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
         frame = frame.f_back
         level += 1
-    warnings.warn(says, IndefiniteWarning, stacklevel=level)
+    warnings.warn(message, IndefiniteWarning, stacklevel=level)
 
 
 def describe_negative(values: NDArray, tolerance: float) -> tuple[str, float]:
-    """How large negative eigenvalues are, in words, and their share of all absolute ones."""
+    """Description of the negative eigenvalues, and their share of the sum of absolute ones."""
     share = float(-values[values < 0].sum() / np.abs(values).sum())
     count = int((values < -tolerance).sum())
     size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
@@ -51,27 +54,30 @@ def describe_negative(values: NDArray, tolerance: float) -> tuple[str, float]:
 def check_symmetric(gram: NDArray) -> None:
     """Refuse a square matrix that is not symmetric up to rounding."""
     tiles = [slice(start, start + 128) for start in range(0, len(gram), 128)]
-    gap = 0.0
-    for a, b in combinations_with_replacement(tiles, 2):  # squares that fit into the cache
-        gap = max(gap, float(np.abs(gram[a, b] - gram[b, a].T).max()))
+    largest = 0.0
+    for rows, columns in combinations_with_replacement(tiles, 2):  # tiles that fit into the cache
+        differences = np.abs(gram[rows, columns] - gram[columns, rows].T)
+        largest = max(largest, float(differences.max()))
     tolerance = 1e-4 if gram.dtype == np.float32 else 1e-6
-    if gap > tolerance * max(gram.max(), -gram.min()):
-        says = f"the Gram matrix is not symmetric (largest difference {gap:.2g})"
-        raise ValueError(f"{says}; use (K + K.T) / 2, or invariance.kernels.GramTransformer")
+    if largest > tolerance * max(gram.max(), -gram.min()):
+        problem = f"the Gram matrix is not symmetric (largest difference {largest:.2g})"
+        raise ValueError(f"{problem}; use (K + K.T) / 2, or invariance.kernels.GramTransformer")
 
 
 def frobenius_norm(matrix: NDArray) -> float:
-    """The root of the sum of squares, also if these overflow or vanish."""
+    """Root of the sum of squares, also if these overflow or vanish."""
     with np.errstate(over="ignore", under="ignore"):
         size = float(np.linalg.norm(matrix))
     if 1e-15 < size < 1e15:
         return size
     largest = float(max(matrix.max(initial=0), -matrix.min(initial=0)))
-    return largest * float(np.linalg.norm(matrix / largest)) if largest else 0.0
+    if not largest:
+        return 0.0
+    return largest * float(np.linalg.norm(matrix / largest))
 
 
 def rounding(gram: NDArray) -> float:
-    """How far below zero rounding may put an eigenvalue of a positive semi-definite matrix."""
+    """Largest size of negative eigenvalues that rounding makes of a semi-definite matrix."""
     eps = float(np.finfo(gram.dtype).eps)
     return max(10 * eps, 1e-12) * frobenius_norm(gram)
 
@@ -79,8 +85,8 @@ def rounding(gram: NDArray) -> float:
 def certain_rounding(gram: NDArray) -> float:
     """Size of eigenvalues that the rounding of a matrix's entries alone may make.
 
-    Rounding is taken to be ten machine epsilons of an entry, independently; a ridge of the root of
-    n times as much also covers what it does to new points' rows.
+    Rounding is taken to be ten machine epsilons of an entry, independently. A ridge larger by the
+    root of n also covers the rounding of new points' rows.
     """
     return 10 * float(np.finfo(gram.dtype).eps) * frobenius_norm(gram) / len(gram) ** 0.5
 
@@ -88,21 +94,22 @@ def certain_rounding(gram: NDArray) -> float:
 def path_of_eigenvalues(
     values: NDArray, vectors: NDArray, Y: NDArray, tolerance: float, noise: float
 ) -> LeaveOneOutPath:
-    """The ridge path of a kernel's matrix, by its eigenvalues and eigenvectors.
+    """Ridge path of a kernel's matrix, from its eigenvalues and eigenvectors.
 
     Directions whose eigenvalues are below -``tolerance`` are cut. Those that rounding put on either
     side of zero stay: at a ridge r above rounding their coefficients are those of y / r. If all are
-    within ``noise``, the points are equal, and nothing stays.
+    within ``noise``, the points are equal, and all directions are cut.
     """
     lowest = float(values.min(initial=0))
     if lowest >= -tolerance:
-        # what rounding put below zero shows how much it may have put above
+        # Rounding has the same size above zero as below.
         noise = max(noise, -2 * lowest)
-    real = values >= -tolerance
+    is_real = values >= -tolerance
     if values.max(initial=0) <= noise:
-        real[:] = False
-    L = np.where(real, values, 0).clip(0)
-    return LeaveOneOutPath(vectors.__getitem__, None, L, vectors.T @ Y, Y, real=real, noise=noise)
+        is_real[:] = False
+    clipped = np.where(is_real, values, 0).clip(0)
+    inside = vectors.T @ Y
+    return LeaveOneOutPath(vectors.__getitem__, None, clipped, inside, Y, real=is_real, noise=noise)
 
 
 def _exceeds(gram: NDArray, bound: float) -> bool:
@@ -117,12 +124,12 @@ def _exceeds(gram: NDArray, bound: float) -> bool:
 
 
 def lowest_eigenvalue(gram: NDArray) -> float:
-    """The lowest eigenvalue where it is negative by more than rounding, else zero.
+    """Lowest eigenvalue if it is negative by more than rounding, else zero.
 
-    A Cholesky factor of the matrix, shifted by its rounding, shows that nothing is negative. It
-    takes one copy, in the precision of the matrix.
+    A Cholesky factor of the matrix, shifted by its rounding, shows that no eigenvalue is negative.
+    It takes one copy, in the precision of the matrix.
     """
-    shifted = np.array(gram.T, order="F")  # the same matrix, in the order that LAPACK works on
+    shifted = np.array(gram.T, order="F")  # the same matrix, in LAPACK's order of storage
     shifted.flat[:: len(gram) + 1] += gram.dtype.type(rounding(gram))
     try:
         linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
@@ -132,24 +139,28 @@ def lowest_eigenvalue(gram: NDArray) -> float:
         return lowest if lowest < -rounding(gram) else 0.0
 
 
-def _checked(given: ArrayLike, rows: int, beside: str = "labels", value: Any = None) -> NDArray:
-    """A symmetric finite matrix with so many rows, in single precision where it is given in it."""
-    gram = as_floats("gram", given, single=True)
-    if not rows or gram.shape != (rows, rows):
-        due = f"a square Gram matrix and one {beside.rstrip('s')} per row"
-        given = f"gram of shape {gram.shape} and {rows} {beside}: {short(value)}"
-        raise ParameterError(f"expected {due}, got {given}")
+def _checked(matrix: ArrayLike, n_rows: int, name: str, targets: ArrayLike) -> NDArray:
+    """Return a symmetric finite matrix with ``n_rows`` rows, in its own precision.
+
+    ``name`` and ``targets`` are those of the argument that has one entry per row.
+    """
+    gram = as_floats("gram", matrix, single=True)
+    if not n_rows or gram.shape != (n_rows, n_rows):
+        due = f"a square Gram matrix and one {name.rstrip('s')} per row"
+        shapes = f"gram of shape {gram.shape} and {n_rows} {name}: {short(targets)}"
+        raise ParameterError(f"expected {due}, got {shapes}")
     check_finite("the Gram matrix", gram)
     check_symmetric(gram)
     return gram
 
 
-def _classes(given: ArrayLike) -> tuple[NDArray, NDArray]:
-    """The numbers of the labels' classes, (n,), and targets 1 and -1 of shape (n, classes)."""
-    labels = checked_labels("one-vs-all least squares", "labels", given)
+def _classes(values: ArrayLike) -> tuple[NDArray, NDArray]:
+    """Indices of the labels' classes, (n,), and targets 1 and -1 of shape (n, classes)."""
+    labels = checked_labels("one-vs-all least squares", "labels", values)
     classes, index = np.unique(labels, return_inverse=True)
     check_two_classes(classes)
-    return index, np.where(index[:, None] == np.arange(len(classes)), 1.0, -1.0)
+    is_member = index[:, None] == np.arange(len(classes))
+    return index, np.where(is_member, 1.0, -1.0)
 
 
 @arguments(alphas=_ALPHAS, clip=Flag())
@@ -157,7 +168,7 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     r"""Dual coefficients :math:`(K + n \alpha)^{-1} (y - \bar y)` of ridge regression, by alpha.
 
     Predictions are ``K(x, X) @ dual + y.mean(axis=0)``: targets are centred, the kernel is not.
-    By Cholesky factors (`solve_ridges`); by eigenvectors where the matrix must be repaired.
+    Cholesky factors solve (`solve_ridges`), or eigenvectors if the matrix must be repaired.
 
     Parameters
     ----------
@@ -168,7 +179,7 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
         On the scale of `invariance.linear`.
     clip : bool
         Negative eigenvalues are clipped, see `RLSRegressor`, or left to the ridge: an alpha that is
-        too small for it then has coefficients NaN. An `IndefiniteWarning` says how low they are.
+        too small for it then has coefficients NaN. An `IndefiniteWarning` gives the lowest one.
 
     Returns
     -------
@@ -190,39 +201,46 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
         size = f"it has an eigenvalue of {lowest:.2g}, beside a trace of {np.trace(gram):.2g}"
         warn_indefinite("kernel_ridge", size, "clipped" if clip else "kept")
     noise = certain_rounding(gram)
-    # below rounding a factor would give what rounding makes of equal points
-    lost = lowest == 0 and ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
-    if (lowest == 0 or not clip) and not lost:
-        safe = np.inf if lowest < 0 else rounding(gram)
+    is_definite = lowest == 0
+    # Below rounding, solutions by factors would be rounding if points are equal.
+    is_lost = is_definite and ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
+    if (is_definite or not clip) and not is_lost:
+        safe = rounding(gram) if is_definite else np.inf
         duals = solve_ridges(gram, centred, ridges, safe=safe)
         if not (clip and np.isnan(duals).any()):
             return duals
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
     columns = centred.reshape(len(gram), -1)
     path = path_of_eigenvalues(values, vectors, columns, rounding(gram), noise)
-    solutions = [vectors @ (path.gains(ridge)[:, None] * path.inside) for ridge in ridges]
+    solutions = []
+    for ridge in ridges:
+        gains = path.gains(ridge)[:, None]
+        solutions.append(vectors @ (gains * path.inside))
     return np.array(solutions).reshape(len(ridges), *targets.shape)
 
 
 def _inverse(
     gram: NDArray, targets: NDArray, ridge: float, copies: int = 1
 ) -> tuple[NDArray, NDArray]:
-    """A^-1 y with A = K + ridge, and the blocks of A^-1 of each point and its copies, (n, c, c)."""
+    """A^-1 y with A = K + ridge, and the blocks of A^-1 of a point and its copies, (n, c, c)."""
     shifted = np.array(gram.T, order="F")
     shifted.flat[:: len(gram) + 1] += gram.dtype.type(ridge)
     lower = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
     dual = linalg.cho_solve((lower, True), targets, check_finite=False)
     root, _ = linalg.get_lapack_funcs("trtri", (lower,))(lower, lower=1, overwrite_c=1)
     parts = np.split(root, copies, axis=1)
-    blocks = [[np.einsum("ij,ij->j", a, b, dtype=np.float64) for b in parts] for a in parts]
-    return dual, np.moveaxis(np.array(blocks), 2, 0)
+    blocks = np.empty((root.shape[1] // copies, copies, copies))
+    for a, part in enumerate(parts):
+        for b, copy in enumerate(parts):
+            blocks[:, a, b] = np.einsum("ij,ij->j", part, copy, dtype=np.float64)
+    return dual, blocks
 
 
 @arguments(alphas=_ALPHAS)
 def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLike) -> NDArray:
     r"""Leave-one-out accuracies of one-vs-all kernel ridge classification on augmented points.
 
-    A point is left out together with its copies, which would give it away. With
+    A point is left out together with its copies, which would reveal its label. With
     :math:`B = (K + N \alpha I)^{-1}` and g the rows of a point and of its copies, the residuals
     of the machine that was trained without them are :math:`B_{gg}^{-1} (B y)_g`: one inverse for
     each alpha. Targets are centred, the kernel is not. Computes in the precision of ``gram``.
@@ -239,7 +257,7 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     Returns
     -------
     ndarray of shape (q,)
-        On the n points themselves; NaN where the matrix was not positive definite.
+        Accuracies on the n points themselves; NaN if the matrix was not positive definite.
 
     >>> x = np.linspace(-1, 1, 40)[:, None]
     >>> points = np.concatenate([x, x + 0.01])
@@ -247,34 +265,38 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     >>> bool(left_out_with_copies(gram, x[:, 0] > 0, alphas=1e-3)[0] > 0.9)
     True
     """
-    total, n = len(np.atleast_1d(gram)), np.size(labels)
-    if not n or total % n:
-        given = f"gram of shape {np.shape(gram)} and labels of shape {np.shape(labels)}"
-        raise ParameterError(f"expected as many rows for one label as for another, got {given}")
+    n_rows = len(np.atleast_1d(gram))
+    n = np.size(labels)
+    if not n or n_rows % n:
+        shapes = f"gram of shape {np.shape(gram)} and labels of shape {np.shape(labels)}"
+        raise ParameterError(f"expected as many rows for one label as for another, got {shapes}")
     index, Y = _classes(labels)
-    gram, copies = _checked(gram, total, "labels", labels), total // n
-    mean = Y.mean(axis=0)
-    targets = np.tile(Y - mean, (copies, 1)).astype(gram.dtype)
-    tried = np.atleast_1d(np.asarray(alphas, dtype=float))
+    gram = _checked(gram, n_rows, "labels", labels)
+    copies = n_rows // n
+    targets = np.tile(Y - Y.mean(axis=0), (copies, 1)).astype(gram.dtype)
+    ridges = n_rows * np.atleast_1d(np.asarray(alphas, dtype=float))
     noise = certain_rounding(gram)
-    singular = tried.min(initial=np.inf) * total < noise and not _exceeds(gram, noise)
-    found = []
-    for alpha in tried:
+    is_singular = ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
+    accuracies = np.full(len(ridges), np.nan)
+    for i, ridge in enumerate(ridges):
         try:
-            if singular and alpha * total < noise:
+            if is_singular and ridge < noise:
                 raise linalg.LinAlgError("an inverse of rounding")
-            dual, own = _inverse(gram, targets, alpha * total, copies)
+            dual, blocks = _inverse(gram, targets, ridge, copies)
         except linalg.LinAlgError as error:
             largest = gram.diagonal().max()
-            if alpha and (singular or largest + gram.dtype.type(alpha * total) == largest):
-                lost = f"lost in the rounding of a diagonal up to {largest:.2g}"
-                raise ParameterError(f"{alpha=:.2g} is {lost}: give larger alphas") from error
-            found.append(np.nan)
+            is_lost = is_singular or largest + gram.dtype.type(ridge) == largest
+            if ridge and is_lost:
+                reason = f"lost in the rounding of a diagonal up to {largest:.2g}"
+                raise ParameterError(
+                    f"alpha={ridge / n_rows:.2g} is {reason}: give larger alphas"
+                ) from error
             continue
         products = dual.reshape(copies, n, -1).swapaxes(0, 1)
-        decided = Y - np.linalg.solve(own, products)[:, 0]
-        found.append(np.mean(decided.argmax(axis=1) == index))
-    return np.array(found)
+        residuals = np.linalg.solve(blocks, products)[:, 0]
+        predicted = (Y - residuals).argmax(axis=1)
+        accuracies[i] = np.mean(predicted == index)
+    return accuracies
 
 
 @dataclass(frozen=True)
@@ -290,7 +312,7 @@ class CholeskyRLS:
     scale : float
         Largest eigenvalue of the centred covariance (Gram matrix over n), to a few per cent.
     loo_errors : dict of float to float
-        Leave-one-out error of every alpha that was tried.
+        Leave-one-out error of every alpha in the search.
     """
 
     dual_coef: NDArray
@@ -317,14 +339,14 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     Parameters
     ----------
     gram : array-like of shape (n, n)
-        Symmetric and positive semi-definite, in whose precision all is computed. The search keeps
-        alpha above the rounding of its type: 1e-6 of ``scale`` in float32.
+        Symmetric and positive semi-definite; its precision is that of the computation. The search
+        keeps alpha above the rounding of its type: 1e-6 of ``scale`` in float32.
     labels : array-like of shape (n,)
         Classes; the columns of the result follow ``np.unique(labels)``.
     start : float
         First alpha, as a multiple of ``scale``, the largest that is worth trying. It is raised to
-        the rounding of the matrix, if that is more: points that are equal under a kernel, and hence
-        a matrix that centring leaves nothing of, have the classes' shares for predictions.
+        the rounding of the matrix, if that is more. If all points are equal under a kernel, so that
+        the centred matrix is zero, predictions are the classes' shares.
 
     >>> X = np.random.default_rng(0).standard_normal((60, 3))
     >>> model = rls_by_cholesky(X @ X.T, X[:, 0] > 0)
@@ -332,7 +354,8 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     True
     """
     index, targets = _classes(labels)
-    gram, n = _checked(gram, len(index), "labels", labels), len(index)
+    n = len(index)
+    gram = _checked(gram, n, "labels", labels)
     targets = targets.astype(gram.dtype)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
     centred, largest, noise = _centred(gram, gram_mean)
@@ -348,15 +371,17 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
             fits[relative] = _left_out(centred, targets, index, relative * largest, largest)
         return fits[relative][0]
 
-    here, before = 0, None
-    while here != before and len(fits) < _MOST:
-        before = here
+    k = 0
+    previous = None
+    while k != previous and len(fits) < _MAX_FITS:
+        previous = k
         # Stronger regularisation first: it wins ties.
-        if error(here + 1) <= error(here):
-            here += 1
-        elif error(here - 1) < error(here):
-            here -= 1
-    chosen, scale = start * _STEP**here, largest / n
+        if error(k + 1) <= error(k):
+            k += 1
+        elif error(k - 1) < error(k):
+            k -= 1
+    chosen = start * _STEP**k
+    scale = largest / n
     dual = fits[chosen][1].astype(np.float64)
     errors = {relative * scale: loss for relative, (loss, _) in sorted(fits.items())}
     intercept = targets.mean(axis=0) - gram_mean @ dual
@@ -364,7 +389,7 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
 
 
 def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float, float]:
-    """The centred matrix, its null vector lifted; its largest eigenvalue; and its rounding."""
+    """Centred matrix with its null vector lifted, its largest eigenvalue and its rounding."""
     noise = certain_rounding(gram) * len(gram) ** 0.5
     half = (mean - mean.mean() / 2).astype(gram.dtype)
     centred = gram - half
@@ -380,8 +405,8 @@ def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float, float]:
             f"the Gram matrix is not positive semi-definite: centred, it has an eigenvalue of "
             f"{lowest:.2g}; take RLSClassifier, which repairs it, or a positive definite kernel"
         )
-    # The inverse of the constant vector's eigenvalue, zero, would drown the others: it gets the
-    # largest instead, and `_left_out` takes out again what that adds to the inverse.
+    # The inverse of the constant vector's eigenvalue, zero, would dominate the others: it gets the
+    # largest instead, and `_left_out` subtracts the term that this adds to the inverse.
     centred += largest / len(gram)
     return centred, largest, noise
 
@@ -391,18 +416,19 @@ def _left_out(
 ) -> tuple[float, NDArray]:
     """Leave-one-out error at a ridge, and the dual coefficients."""
     try:
-        dual, own = _inverse(centred, targets - targets.mean(axis=0), ridge)
+        dual, blocks = _inverse(centred, targets - targets.mean(axis=0), ridge)
     except linalg.LinAlgError as failed:
-        lacks = f"no Cholesky factor with a ridge of {ridge:.2g}"
+        problem = f"no Cholesky factor with a ridge of {ridge:.2g}"
         remedy = "not positive semi-definite: raise start, or use float64"
-        raise ValueError(f"the Gram matrix has {lacks}, {remedy}") from failed
-    residuals = dual / (own[:, 0] - 1 / (len(centred) * (largest + ridge)))
-    wrong = (targets - residuals).argmax(axis=1) != index
-    return misclassification(wrong, residuals), dual
+        raise ValueError(f"the Gram matrix has {problem}, {remedy}") from failed
+    lifted = 1 / (len(centred) * (largest + ridge))
+    residuals = dual / (blocks[:, 0] - lifted)
+    mistakes = (targets - residuals).argmax(axis=1) != index
+    return misclassification(mistakes, residuals), dual
 
 
 def _largest_eigenvalue(gram: NDArray) -> float:
-    """By power iteration: a scale for alpha, so a few per cent will do."""
+    """Largest eigenvalue to a few per cent, by power iteration: a scale for alpha."""
     vector = np.cos(np.arange(len(gram))).astype(gram.dtype)
     size = 1.0
     for _ in range(20):

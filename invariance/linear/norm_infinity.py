@@ -23,7 +23,7 @@ from .classes import OneVsRest, check_two_classes
 #: exact vertex; the other two are cone programs.
 _SOLVERS = {"hinge": "HIGHS", "logistic": "CLARABEL", "square": "CLARABEL"}
 _LOSSES = kinds.OneOf(*_SOLVERS)
-#: Larger duality gaps are told of, in units of the risk at w = 0.
+#: Warn about duality gaps above this, in units of the risk at w = 0.
 _TOLERANCE = 1e-5
 
 
@@ -42,7 +42,9 @@ def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
     u = np.asarray(margins, dtype=float)
     if loss == "square":
         return np.square(1 - u)
-    return np.maximum(1 - u, 0) if loss == "hinge" else np.logaddexp(0, -u)
+    if loss == "hinge":
+        return np.maximum(1 - u, 0)
+    return np.logaddexp(0, -u)
 
 
 @stores_parameters
@@ -54,7 +56,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     .. math:: \min_{\lVert w \rVert_\infty \le B} \; \frac1N \sum_{i=1}^N V(y_i \langle w, x_i
               \rangle), \qquad y_i \in \{-1, 1\},
 
-    for a convex loss V, modelled in CVXPY, which the extra ``qp`` brings. Several classes are
+    for a convex loss V, modelled in CVXPY, which the extra ``qp`` installs. Several classes are
     separated one against the rest. There is no intercept: CDF features hold one (their last
     threshold is always passed); add a constant column to other features.
 
@@ -63,8 +65,8 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     bound : float
         B, the largest absolute weight.
     loss : {"hinge", "logistic", "square"}
-        By HiGHS for the hinge loss and by Clarabel for the others: 1,000 samples by 1,000 features
-        take seconds, 2,000 by 3,000 minutes.
+        HiGHS solves the hinge loss and Clarabel the others: 1,000 samples by 1,000 features take
+        seconds, 2,000 by 3,000 minutes.
 
     Attributes
     ----------
@@ -73,7 +75,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     risk_ : ndarray, one entry per row of ``coef_``
         Minimal empirical risk.
     duality_gap_ : ndarray, one entry per row of ``coef_``
-        By how much ``risk_`` can lie above the true minimum, by Fenchel's dual at a feasible a:
+        Bound on how far ``risk_`` lies above the minimum, by Fenchel's dual at a feasible a:
         :math:`-\frac1N \sum_i V^*(-a_i) - B \lVert \frac1N \sum_i a_i y_i x_i \rVert_1`.
 
     >>> import numpy as np
@@ -89,27 +91,35 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> NormInfinityClassifier:
-        """Solve one program per class (one in all for two classes).
+        """Solve one program per class, or a single one for two classes.
 
         The empirical average is weighted by ``sample_weight`` and divided by its sum: with
         probabilities, and both labels of every point, the *expected* risk is minimised.
         """
         points, labels, weights = self._checked(X, y, sample_weight, dtype=np.float64)
-        kept = weights > 0
-        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
+        is_used = weights > 0
+        self.classes_, codes = np.unique(labels[is_used], return_inverse=True)
         check_two_classes(self.classes_)
-        points, codes, weights = _merge(points[kept], codes, weights[kept])
+        points, codes, weights = _merge(points[is_used], codes, weights[is_used])
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        solved = [self._solve(points, np.where(codes == k, 1.0, -1.0), weights) for k in positives]
-        self.coef_, self.risk_, self.duality_gap_ = map(np.array, zip(*solved, strict=True))
-        if self.duality_gap_.max() > _TOLERANCE * (at_zero := float(margin_loss(self.loss, 0.0))):
-            gap = f"{self.duality_gap_.max():.1e}, beside a risk of {at_zero:.3g} at zero"
-            says = f"the duality gap is {gap}; scale the features"
-            warnings.warn(says, ConvergenceWarning, stacklevel=2)
+        solutions = []
+        for k in positives:
+            targets = np.where(codes == k, 1.0, -1.0)
+            solutions.append(self._solve(points, targets, weights))
+        coefs, risks, gaps = zip(*solutions, strict=True)
+        self.coef_ = np.array(coefs)
+        self.risk_ = np.array(risks)
+        self.duality_gap_ = np.array(gaps)
+        largest = self.duality_gap_.max()
+        risk_at_zero = float(margin_loss(self.loss, 0.0))
+        if largest > _TOLERANCE * risk_at_zero:
+            gap = f"{largest:.1e}, beside a risk of {risk_at_zero:.3g} at zero"
+            message = f"the duality gap is {gap}; scale the features"
+            warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
     def _solve(self, X: NDArray, y: NDArray, c: NDArray) -> tuple[NDArray, float, float]:
-        """Weights, risk and duality gap of one binary program with sample weights c."""
+        """Return weights, risk and duality gap of one binary program with sample weights c."""
         cp = need("cvxpy", "qp")
         # Unit box: the weights and the margins then have the same scale whatever the bound.
         signed = self.bound * y[:, None] * X
@@ -124,23 +134,23 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
             risk = cp.sum_squares(cp.multiply(np.sqrt(c), 1 - u))
         solver = _SOLVERS[self.loss]
         with warnings.catch_warnings():
-            # The duality gap measures what the solver only suspects.
+            # The duality gap is a measurement; the solver's warning is a guess.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            with suppress(cp.error.SolverError):  # then there are no weights
+            with suppress(cp.error.SolverError):  # w.value is then None
                 cp.Problem(cp.Minimize(risk), [margins]).solve(solver=solver)
         if w.value is None:
             failed = f"the solver {solver} returned no weights at bound={short(self.bound)}"
             raise RuntimeError(f"{failed}; scale the features")
         v = np.clip(w.value, -1, 1)
-        at = signed @ v
-        value = float(c @ margin_loss(self.loss, at))
-        # Dual points: the solver's multipliers and, where there is one, minus the slope at u. Both
-        # are feasible once clipped, and the better one certifies more.
+        solved_margins = signed @ v
+        value = float(c @ margin_loss(self.loss, solved_margins))
+        # Dual points: the solver's multipliers and, if the loss is smooth, minus its slope at u.
+        # Both are feasible once clipped, and the better one certifies more.
         candidates = [margins.dual_value / c]
         if self.loss == "logistic":
-            candidates.append(expit(-at))
+            candidates.append(expit(-solved_margins))
         elif self.loss == "square":
-            candidates.append(2 * (1 - at))
+            candidates.append(2 * (1 - solved_margins))
         dual = max(self._dual(a, c, signed) for a in candidates)
         return self.bound * v, value, value - dual
 
@@ -148,9 +158,12 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         """Fenchel's dual at a, moved into the domain of the conjugate first."""
         if self.loss == "square":
             conjugate = np.square(a) / 4 - a
+        elif self.loss == "hinge":
+            a = np.clip(a, 0, 1)
+            conjugate = -a
         else:
             a = np.clip(a, 0, 1)
-            conjugate = -a if self.loss == "hinge" else -entr(a) - entr(1 - a)
+            conjugate = -entr(a) - entr(1 - a)
         return float(-c @ conjugate - np.abs((c * a) @ signed).sum())
 
     def _decide(self, X: ArrayLike) -> NDArray:
@@ -162,8 +175,9 @@ def _merge(X: NDArray, codes: NDArray, weights: NDArray) -> tuple[NDArray, NDArr
     """Equal samples merged and sorted, with weights that sum to one.
 
     Points of one orbit have equal features, so there can be many. The order fixed here makes the
-    chosen minimiser, where there are several, independent of that of the samples.
+    chosen minimiser, if there are several, independent of that of the samples.
     """
-    rows, where = np.unique(np.column_stack([codes, X]), axis=0, return_inverse=True)
-    total = np.bincount(where.ravel(), weights)
+    samples = np.column_stack([codes, X])
+    rows, row_of_sample = np.unique(samples, axis=0, return_inverse=True)
+    total = np.bincount(row_of_sample.ravel(), weights)
     return rows[:, 1:], rows[:, 0], total / total.sum()

@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-#: Rows, times factors saved, from which some twenty solutions with a factor take less time; more
-#: where there are over ten targets, which also keeps the Krylov space below the matrix.
+#: Rows, times factors saved, from which twenty solutions with a factor take less time. The number
+#: grows with over ten targets, which also keeps the Krylov space smaller than the matrix.
 _WORTH = 8000
 #: Penalties on either side of a factor's that it serves too, by bytes of a number.
 _REACH = {4: 1000**0.5, 8: 10.0}
-#: Bytes of the copies in double precision that are made of some rows at a time.
+#: Bytes of the copies in double precision that are made of a block of rows.
 BLOCK_BYTES = 2**22
 #: The smallest normal number: divisors are no smaller.
 TINY = float(np.finfo(float).tiny)
@@ -31,9 +31,10 @@ TINY = float(np.finfo(float).tiny)
 class LeaveOneOutPath:
     """A ridge problem in its eigenbasis, in which every penalty costs thin products.
 
-    With features Phi, freed of what costs nothing, and ``Phi Phi^T = Q diag(L) Q^T``, the fitted
-    values at a ridge r are ``Q diag(L / (L + r)) Q^T y``. Weighted problems have the roots of their
-    weights multiplied to the rows of Phi and y.
+    With features Phi, without their projection onto columns that cost nothing, and
+    ``Phi Phi^T = Q diag(L) Q^T``, the fitted values at a ridge r are
+    ``Q diag(L / (L + r)) Q^T y``. Weighted problems have the roots of their weights multiplied to
+    the rows of Phi and y.
 
     Attributes
     ----------
@@ -45,8 +46,8 @@ class LeaveOneOutPath:
         Q^T y.
     y : ndarray of shape (n, t)
     bare : ndarray of shape (n,) or None
-        Squared norm of each unit vector's part outside what costs nothing; None if the columns
-        of Q and what costs nothing span everything.
+        Squared norm of each unit vector's part orthogonal to the columns that cost nothing; None
+        if these and the columns of Q span everything.
     real : ndarray of bool of shape (k,) or None
         Directions that the model has; the others, whose L is zero, are never fitted.
     noise : float
@@ -63,35 +64,37 @@ class LeaveOneOutPath:
     noise: float = 0.0
 
     def spectrum(self, ridges: NDArray) -> NDArray:
-        """Eigenvalues as they count beside each ridge, shape (k, ridges)."""
-        known = (self.L[:, None] > self.noise) | (ridges >= self.noise)
-        return np.where(known, self.L[:, None], 0.0)
+        """Eigenvalues that count at each ridge, shape (k, ridges)."""
+        values = self.L[:, None]
+        counts = (values > self.noise) | (ridges >= self.noise)
+        return np.where(counts, values, 0.0)
 
     def gains(self, ridge: float) -> NDArray:
-        """1 / (L + r) for what is fitted and zero for the rest, shape (k,)."""
+        """1 / (L + r) for directions that are fitted and zero for the rest, shape (k,)."""
         values = self.spectrum(np.array([ridge]))[:, 0]
-        fitted = (values > 0) | (ridge >= self.noise)
+        is_fitted = (values > 0) | (ridge >= self.noise)
         if self.real is not None:
-            fitted &= self.real
-        return np.divide(1.0, values + ridge, out=np.zeros_like(values), where=fitted)
+            is_fitted &= self.real
+        gains = np.zeros_like(values)
+        gains[is_fitted] = 1 / (values[is_fitted] + ridge)
+        return gains
 
     def unexplained(self, ridges: NDArray, *, least: float = TINY) -> NDArray:
         """1 - h with h the diagonal of the hat matrix, at least ``least``, shape (n, ridges)."""
-        shrink = self._shrink(ridges)
-        rest = np.empty((len(self.y), len(ridges)))
-        for rows in self._rows(len(self.L)):
-            squares = self._basis(rows)
-            squares = np.square(squares, out=None if self.turn is None else squares)
-            np.matmul(squares, shrink, out=rest[rows])
+        shrinkage = self._shrinkage(ridges)
+        unexplained = np.empty((len(self.y), len(ridges)))
+        for rows in self._row_blocks(len(self.L)):
+            squares = np.square(self._basis(rows))
+            np.matmul(squares, shrinkage, out=unexplained[rows])
             if self.bare is not None:
                 outside = (self.bare[rows] - squares.sum(axis=1)).clip(0)
-                rest[rows] += outside[:, None]
-        return np.maximum(rest, least, out=rest)
+                unexplained[rows] += outside[:, None]
+        return np.maximum(unexplained, least, out=unexplained)
 
     def residuals(
         self, ridges: NDArray, unexplained: NDArray
     ) -> Iterator[tuple[slice, slice, NDArray]]:
-        """Leave-one-out residuals y_i - f_{-i}(x_i), of some rows at some ridges at a time.
+        """Leave-one-out residuals y_i - f_{-i}(x_i), for blocks of rows and of ridges.
 
         The identity is (y_i - f(x_i)) / (1 - h_i), see `unexplained`; numerator and denominator
         are written as sums in which nothing cancels when the fit interpolates (h near 1).
@@ -99,49 +102,53 @@ class LeaveOneOutPath:
         Yields
         ------
         rows : slice
-        some : slice, of the ridges
-        left : ndarray of shape (rows, some, t)
+        penalties : slice, of the ridges
+        residuals : ndarray of shape (rows, penalties, t)
         """
         t = self.y.shape[1]
-        shrink = self._shrink(ridges)
-        together = max(1, 200 // t)  # ridges whose columns make one product
-        for start in range(0, len(ridges), together):
-            some = slice(start, min(start + together, len(ridges)))
-            factors = shrink[:, some]
+        shrinkage = self._shrinkage(ridges)
+        step = max(1, 200 // t)  # ridges whose columns make one product
+        for start in range(0, len(ridges), step):
+            penalties = slice(start, min(start + step, len(ridges)))
+            factors = shrinkage[:, penalties]
             if self.bare is not None:
                 factors = factors - 1
+            n_penalties = factors.shape[1]
             columns = factors[:, :, None] * self.inside[:, None]
-            columns = columns.reshape(len(self.L), factors.shape[1] * t)
+            columns = columns.reshape(len(self.L), n_penalties * t)
             if self.turn is not None:
                 columns = self.turn @ columns
-            for rows in self._rows(max(columns.shape)):
-                left = (self.basis(rows) @ columns).reshape(-1, factors.shape[1], t)
+            for rows in self._row_blocks(max(columns.shape)):
+                residuals = self.basis(rows) @ columns
+                residuals = residuals.reshape(-1, n_penalties, t)
                 if self.bare is not None:
-                    left += self.y[rows, None]
-                left /= unexplained[rows, some, None]
-                yield rows, some, left
+                    residuals += self.y[rows, None]
+                residuals /= unexplained[rows, penalties, None]
+                yield rows, penalties, residuals
 
-    def _shrink(self, ridges: NDArray) -> NDArray:
+    def _shrinkage(self, ridges: NDArray) -> NDArray:
         return ridges / (self.spectrum(ridges) + ridges)
 
     def _basis(self, rows: slice) -> NDArray:
-        part = self.basis(rows)
-        return part if self.turn is None else part @ self.turn
+        block = self.basis(rows)
+        if self.turn is None:
+            return block
+        return block @ self.turn
 
-    def _rows(self, width: int) -> Iterator[slice]:
+    def _row_blocks(self, width: int) -> Iterator[slice]:
         """Blocks of rows that take `BLOCK_BYTES` at this many numbers each."""
         return row_blocks(len(self.y), 8 * width)
 
 
 def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
-    """Slices that cover so many rows, of at most `BLOCK_BYTES` each."""
+    """Slices that cover ``n_rows`` rows, of at most `BLOCK_BYTES` each."""
     step = max(1, BLOCK_BYTES // max(bytes_per_row, 1))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
 
 
 class RidgeFit(NamedTuple):
-    """What `fit_ridge` found: alpha, its leave-one-out error, coefficients (b, c), (m + r, t)."""
+    """Result of `fit_ridge`: alpha, its leave-one-out error, coefficients (b, c), (m + r, t)."""
 
     alpha: float
     error: float
@@ -159,50 +166,58 @@ def fit_ridge(
     r"""Minimise :math:`\frac1n \sum_i w_i (y_i - \langle b, z_i\rangle - \langle c, x_i\rangle)^2
     + \alpha |c|^2` over (b, c), for z of shape (n, m) and x of (n, r).
 
-    n is the sum of the weights: a weight counts as so many copies of its sample. Of several alphas
-    the one is taken whose leave-one-out residuals, weighted, have the smallest mean square over
-    all targets.
+    n is the sum of the weights: a sample of weight w counts as w copies. The chosen alpha is the
+    one whose weighted leave-one-out residuals have the smallest mean square over all targets.
 
-    Where the mean squares of the columns of x over all points are known, ``squares`` of shape (r,),
-    for columns that are orthogonal there, the error is that of a point drawn anew: leave-one-out's
-    times :math:`1 + \sum_j q_j V_{jj}`, with V the covariance of c under noise of variance one.
+    ``squares``, of shape (r,), holds the mean squares of the columns of x over all points, if they
+    are known and the columns are orthogonal there. The error is then that of a newly drawn point:
+    leave-one-out's times :math:`1 + \sum_j q_j V_{jj}`, with V the covariance of c under noise of
+    variance one.
 
     >>> X = np.arange(6.0)[:, None]
     >>> fit = fit_ridge(np.ones((6, 1)), X, 2 * X + 1, np.ones(6), np.array([1e-12, 1.0]))
     >>> fit.alpha, fit.coefficients.round(6).ravel()
     (1e-12, array([1., 2.]))
     """
-    total, used = float(weights.sum()), weights > 0
-    if not used.all():
-        free, features, targets, weights = (a[used] for a in (free, features, targets, weights))
-    root = np.sqrt(weights)[:, None]
-    Q, R = np.linalg.qr(root * free)
-    # What the free columns explain of the features, and of the targets.
-    explained = np.linalg.inv(R) @ Q.T
-    shared, own = explained @ (root * features), explained @ (root * targets)
-    residue = root * (targets - free @ own)
-    left, values, right = np.linalg.svd(root * (features - free @ shared), full_matrices=False)
-    # Directions without variance, such as the constant one, are no part of the features: what is
-    # left of them is rounding, of the other directions or of the features before.
-    lost = np.finfo(float).eps * np.linalg.norm(root * features)
-    real = values > max(1e-14 * max(features.shape) * values.max(initial=0), 2 * lost)
-    left, values, right = left[:, real], values[real], right[real]
+    is_used = weights > 0
+    if not is_used.all():
+        free = free[is_used]
+        features = features[is_used]
+        targets = targets[is_used]
+        weights = weights[is_used]
+    roots = np.sqrt(weights)[:, None]
+    Q, R = np.linalg.qr(roots * free)
+    # The free columns' coefficients for the features, and for the targets.
+    project = np.linalg.inv(R) @ Q.T
+    free_of_features = project @ (roots * features)
+    free_of_targets = project @ (roots * targets)
+    residual_targets = roots * (targets - free @ free_of_targets)
+    residual_features = roots * (features - free @ free_of_features)
+    left, values, right = np.linalg.svd(residual_features, full_matrices=False)
+    # Directions without variance, such as the constant one, are no part of the features: their
+    # residuals are rounding, of the other directions or of the original features.
+    rounding = np.finfo(float).eps * np.linalg.norm(roots * features)
+    threshold = 1e-14 * max(features.shape) * values.max(initial=0)
+    is_real = values > max(threshold, 2 * rounding)
+    left = left[:, is_real]
+    values = values[is_real]
+    right = right[is_real]
     bare = 1 - np.sum(Q**2, axis=1)
-    inside = left.T @ residue
-    path = LeaveOneOutPath(left.__getitem__, None, values**2, inside, residue, bare)
-    ridges = total * alphas
+    inside = left.T @ residual_targets
+    path = LeaveOneOutPath(left.__getitem__, None, values**2, inside, residual_targets, bare)
+    ridges = float(weights.sum()) * alphas
     # A point that alone determines a coefficient cannot be left out.
     unexplained = path.unexplained(ridges, least=1e-12)
     errors = np.zeros(len(ridges))
-    for _, some, block in path.residuals(ridges, unexplained):
-        errors[some] += np.square(block).sum(axis=(0, 2)) / residue.size
+    for _, penalties, residuals in path.residuals(ridges, unexplained):
+        errors[penalties] += np.square(residuals).sum(axis=(0, 2)) / residual_targets.size
     if squares is not None:
-        variances = (values[:, None] / (values[:, None] ** 2 + total * alphas)) ** 2
+        variances = (values[:, None] / (values[:, None] ** 2 + ridges)) ** 2
         errors *= 1 + (right**2 @ squares) @ variances
     best = int(np.argmin(errors))
-    gains = values / (values**2 + total * alphas[best])
+    gains = values / (values**2 + ridges[best])
     shrunk = right.T @ (gains[:, None] * inside)
-    coefficients = np.concatenate([own - shared @ shrunk, shrunk])
+    coefficients = np.concatenate([free_of_targets - free_of_features @ shrunk, shrunk])
     return RidgeFit(float(alphas[best]), float(errors[best]), coefficients)
 
 
@@ -221,8 +236,8 @@ def solve_ridges(
     Parameters
     ----------
     matrix : ndarray of shape (n, n), or callable
-        K, symmetric; or a function that makes it anew, in LAPACK's order and to be overwritten,
-        of which only the lower triangle counts.
+        K, symmetric; or a function that returns a new copy of it, in LAPACK's order and to be
+        overwritten. Only its lower triangle is read.
     targets : ndarray of shape (n,) or (n, t)
         y; of the precision in which to compute.
     ridges : ndarray of shape (q,)
@@ -238,36 +253,44 @@ def solve_ridges(
     array([[1.        , 0.5       ],
            [0.5       , 0.33333333]])
     """
-    n, t = len(targets), targets[0].size
-    found = np.full((len(ridges), *targets.shape), np.nan, targets.dtype)
+    n = len(targets)
+    t = targets[0].size
+    solutions = np.full((len(ridges), *targets.shape), np.nan, targets.dtype)
     reach = _REACH[targets.dtype.itemsize]
-    for group in _groups(ridges, safe, reach, _WORTH * max(1, t / 10) / n):
-        # the transpose of a symmetric matrix is itself, in the order that LAPACK works on
-        shifted = matrix() if callable(matrix) else np.array(matrix.T, targets.dtype, order="F")
-        lowest, highest = ridges[group[0]], ridges[group[-1]]
+    least_saved = _WORTH * max(1, t / 10) / n
+    for group in _groups(ridges, safe, reach, least_saved):
+        if callable(matrix):
+            shifted = matrix()
+        else:
+            # The transpose of a symmetric matrix is itself, in LAPACK's order of storage.
+            shifted = np.array(matrix.T, targets.dtype, order="F")
+        lowest = ridges[group[0]]
+        highest = ridges[group[-1]]
         centre = lowest if lowest == highest else (lowest * highest) ** 0.5
         shifted.flat[:: n + 1] += shifted.dtype.type(centre)
         potrf = linalg.get_lapack_funcs("potrf", (shifted,))
-        # what lies above the diagonal stays: SciPy cannot clear over 2^31 entries
+        # Entries above the diagonal stay: SciPy cannot clear over 2^31 of them.
         lower, failed = potrf(shifted, lower=True, clean=False, overwrite_a=True)
         if failed:
             continue
-        shifts = ridges[group] - centre
-        solved = _near(lower, targets.reshape(n, t), shifts.astype(targets.dtype))
-        found[group] = solved.reshape(-1, *targets.shape)
-        del shifted, lower  # before the next one is made
-    return found
+        shifts = (ridges[group] - centre).astype(targets.dtype)
+        near = _near(lower, targets.reshape(n, t), shifts)
+        solutions[group] = near.reshape(-1, *targets.shape)
+        del shifted, lower  # before the next matrix is allocated
+    return solutions
 
 
 def _groups(ridges: NDArray, safe: float, reach: float, least: float) -> Iterator[list[int]]:
-    """Indices of ridges that share a factor, upwards, where that saves at least so many factors."""
-    left = [int(i) for i in np.argsort(ridges)]
-    while left:
-        lowest = ridges[left[0]]
-        group = [k for k in left if ridges[k] <= lowest * reach**2 * (1 + 1e-9)]
-        if lowest <= safe or len(set(ridges[group])) - 1 < least:
-            group = [k for k in left if ridges[k] == lowest]
-        left = left[len(group) :]
+    """Indices of ridges that share a factor, upwards; it must save at least ``least`` factors."""
+    remaining = [int(i) for i in np.argsort(ridges)]
+    while remaining:
+        lowest = ridges[remaining[0]]
+        highest = lowest * reach**2 * (1 + 1e-9)
+        group = [k for k in remaining if ridges[k] <= highest]
+        n_saved = len(set(ridges[group])) - 1
+        if lowest <= safe or n_saved < least:
+            group = [k for k in remaining if ridges[k] == lowest]
+        remaining = remaining[len(group) :]
         yield group
 
 
@@ -281,39 +304,55 @@ def _near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
     if not shifts.any():
         return np.broadcast_to(direct, (len(shifts), *direct.shape))
     eps = float(np.finfo(y.dtype).eps)
-    enough = eps**0.625  # single precision stays above half of it, however many steps are made
+    tolerance = eps**0.625  # single precision stays above half of it, however many steps it takes
     reach = _REACH[y.dtype.itemsize] ** 0.5
-    rate = (reach - 1) / (reach + 1)  # of conjugate gradients, a step
-    steps = int(np.ceil(np.log(enough / 2) / np.log(rate)))
+    rate = (reach - 1) / (reach + 1)  # of conjugate gradients, per step
+    n_steps = int(np.ceil(np.log(tolerance / 2) / np.log(rate)))
     n, t = y.shape
-    basis, images = (np.empty((n, min(steps * t, n)), y.dtype, order="F") for _ in range(2))
-    block, k = direct, 0
-    for step in range(1, steps + 1):
-        for _ in range(2):  # orthogonal to rounding
-            rest = block - basis[:, :k] @ (basis[:, :k].T @ block)
-            Q, R, _ = linalg.qr(rest, mode="economic", pivoting=True, check_finite=False)
-            new = np.abs(R.diagonal()) > 10 * eps * np.linalg.norm(block)
-            block = Q[:, new][:, : n - k]
-        k, before = k + block.shape[1], k
-        basis[:, before:k], images[:, before:k] = block, apply(block)
-        block = images[:, before:k]
-        if step % 4 == 0 or step == steps or before == k or k == n:
-            inner = basis[:, :k].T @ images[:, :k]
-            small = np.eye(k) + shifts[:, None, None] * (inner + inner.T) / 2
-            shares = np.linalg.solve(small, (basis[:, :k].T @ direct)[None]).astype(y.dtype)
-            found = basis[:, :k] @ shares
-            left = direct - found - shifts[:, None, None] * (images[:, :k] @ shares)
-            close = np.linalg.norm(left, axis=1) <= enough * np.linalg.norm(direct, axis=0)
-            if close.all() or before == k or k == n:
+    shape = (n, min(n_steps * t, n))
+    basis = np.empty(shape, y.dtype, order="F")
+    images = np.empty(shape, y.dtype, order="F")
+    block = direct
+    size = 0  # columns of the basis so far
+    for step in range(1, n_steps + 1):
+        block = _orthonormal_block(block, basis[:, :size])
+        start = size
+        size += block.shape[1]
+        basis[:, start:size] = block
+        images[:, start:size] = apply(block)
+        block = images[:, start:size]
+        is_complete = size in (start, n)
+        if step % 4 == 0 or step == n_steps or is_complete:
+            inner = basis[:, :size].T @ images[:, :size]
+            small = np.eye(size) + shifts[:, None, None] * (inner + inner.T) / 2
+            right = basis[:, :size].T @ direct
+            shares = np.linalg.solve(small, right[None]).astype(y.dtype)
+            solutions = basis[:, :size] @ shares
+            products = solutions + shifts[:, None, None] * (images[:, :size] @ shares)
+            errors = np.linalg.norm(direct - products, axis=1)
+            is_close = errors <= tolerance * np.linalg.norm(direct, axis=0)
+            if is_close.all() or is_complete:
                 break
-    return found
+    return solutions
+
+
+def _orthonormal_block(block: NDArray, basis: NDArray) -> NDArray:
+    """Orthonormal columns that span a block's part orthogonal to a basis."""
+    eps = float(np.finfo(block.dtype).eps)
+    n_missing = len(basis) - basis.shape[1]
+    for _ in range(2):  # the second time for columns that are orthogonal to rounding
+        residuals = block - basis @ (basis.T @ block)
+        Q, R, _ = linalg.qr(residuals, mode="economic", pivoting=True, check_finite=False)
+        is_new = np.abs(R.diagonal()) > 10 * eps * np.linalg.norm(block)
+        block = Q[:, is_new][:, :n_missing]
+    return block
 
 
 def gram_times(Z: NDArray, x: NDArray) -> NDArray:
-    """Z Z^T x of features (n, s) and x (n, t), in the precision of x, some rows of Z at a time."""
-    parts = [slice(start, start + 64) for start in range(0, len(Z), 64)]
-    inner = sum(Z[some].T @ x[some] for some in parts)
-    return np.concatenate([Z[some] @ inner for some in parts])
+    """Z Z^T x of features (n, s) and x (n, t), in the precision of x, by blocks of rows of Z."""
+    blocks = [slice(start, start + 64) for start in range(0, len(Z), 64)]
+    inner = sum(Z[rows].T @ x[rows] for rows in blocks)
+    return np.concatenate([Z[rows] @ inner for rows in blocks])
 
 
 def solve_by_gradients(
@@ -327,8 +366,8 @@ def solve_by_gradients(
 ) -> NDArray:
     r"""Solutions of :math:`(Z Z^T + r_j) x_j = y_j` by preconditioned conjugate gradients.
 
-    No Gram matrix is made in the precision of the targets: factors in single precision of matrices
-    near it are the preconditioners.
+    No Gram matrix is computed in the precision of the targets: the preconditioners are factors, in
+    single precision, of matrices near it.
 
     Parameters
     ----------
@@ -338,7 +377,8 @@ def solve_by_gradients(
     near : list of (rows, columns, matrix)
         A matrix near :math:`Z Z^T + r` of these rows, for these columns; it is overwritten.
     inside : array of shape (n, t)
-        One for the rows that a column's system has; elsewhere zero, and targets are zero too.
+        One for the rows that belong to a column's system, zero for others. Targets of those other
+        rows are zero.
     rtol : float, of the residual's norm relative to the target's
 
     Raises
@@ -352,33 +392,49 @@ def solve_by_gradients(
     >>> solve_by_gradients(Z, y, 0.5, [(slice(None), slice(None), np.eye(3))]).ravel().round(3)
     array([0.667, 0.667, 2.   ])
     """
-    factors = [(*at, linalg.cho_factor(A.T, True, True, check_finite=False)) for *at, A in near]
-    found, left, direction = np.zeros_like(targets), targets, np.zeros_like(targets)
-    before = np.ones_like(targets[0])
-    enough = rtol * np.linalg.norm(targets, axis=0)
+    factors = []
+    for rows, columns, matrix in near:
+        factor = linalg.cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
+        factors.append((rows, columns, factor))
+    solution = np.zeros_like(targets)
+    residuals = targets
+    direction = np.zeros_like(targets)
+    previous = np.ones_like(targets[0])
+    tolerance = rtol * np.linalg.norm(targets, axis=0)
     for _ in range(1000):
-        if np.all(np.linalg.norm(left, axis=0) <= enough):
-            return found
+        if np.all(np.linalg.norm(residuals, axis=0) <= tolerance):
+            return solution
         guess = np.zeros_like(targets)
         for rows, columns, factor in factors:
-            some = left[rows, columns].astype(factor[0].dtype)
-            guess[rows, columns] = linalg.cho_solve(factor, some, check_finite=False)
-        now = np.sum(left * guess, axis=0)
-        direction = guess + _share(now, before) * direction
+            right = residuals[rows, columns].astype(factor[0].dtype)
+            guess[rows, columns] = linalg.cho_solve(factor, right, check_finite=False)
+        current = np.sum(residuals * guess, axis=0)
+        direction = guess + _ratio(current, previous) * direction
         image = inside * gram_times(Z, direction) + ridges * direction
-        step, before = _share(now, np.sum(direction * image, axis=0)), now
-        found, left = found + step * direction, left - step * image
+        step = _ratio(current, np.sum(direction * image, axis=0))
+        solution = solution + step * direction
+        residuals = residuals - step * image
+        previous = current
     raise ValueError("conjugate gradients have not converged: take larger ridges")
 
 
-def _share(a: NDArray, b: NDArray) -> NDArray:
-    """a / b, and nothing of nothing: a column that is solved stays."""
+def _ratio(a: NDArray, b: NDArray) -> NDArray:
+    """a / b, or zero if b is zero: a column that is solved stays."""
     return np.divide(a, b, out=np.zeros_like(a), where=b > 0)
+
+
+def in_power_of_two(values: NDArray) -> tuple[NDArray, int]:
+    """Return values with entries of at most one in size, and the exponent of their unit.
+
+    The unit is a power of two: nothing is rounded, and ``np.ldexp`` takes the values back.
+    """
+    _, exponent = np.frexp(np.abs(values).max(initial=0.0))
+    return np.ldexp(values, -exponent), int(exponent)
 
 
 def check_scale(X: NDArray) -> None:
     """Refuse features whose squares overflow, or vanish beside the smallest number."""
     largest = float(max(X.max(initial=0), -X.min(initial=0)))
     if largest and not 1e-140 < largest < 1e140:
-        wrong = f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold"
-        raise ValueError(f"{wrong}: scale the features, and alpha with their squares")
+        size = f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold"
+        raise ValueError(f"{size}: scale the features, and alpha with their squares")

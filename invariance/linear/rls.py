@@ -1,8 +1,9 @@
-"""Regularised least squares: all alphas by leave-one-out, from one factorisation."""
+"""Regularised least squares: every alpha by leave-one-out, from one factorisation."""
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, field
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
@@ -34,14 +35,14 @@ from .gram import (
     rounding,
     warn_indefinite,
 )
-from .ridge import TINY, LeaveOneOutPath, check_scale, row_blocks
+from .ridge import TINY, LeaveOneOutPath, check_scale, in_power_of_two, row_blocks
 
-#: What may be given for the parameter ``alphas``.
+#: Values that the parameter ``alphas`` may have.
 ALPHAS = None | Number(above=0, most=1e308) | Array(1, above=0, most=1e308)
 
 
 class _Features:
-    """Features in single or double precision, centred and weighted in double some at a time.
+    """Features in single or double precision, centred and weighted in double, block by block.
 
     Parameters
     ----------
@@ -57,15 +58,17 @@ class _Features:
         Roots of the weights, whose squares have the mean one.
     rounding : float
         Times the mean square of a feature: the largest sum of squares along one direction that
-        the rounding of entries can make. An entry is taken to be known to four machine epsilons,
+        the rounding of entries can make. An entry is taken to be exact to four machine epsilons,
         and a matrix of n x p independent errors has no singular value above their size times the
         sum of the roots of n and of p.
     """
 
     def __init__(self, X: NDArray, shares: NDArray, centre: bool) -> None:
-        self.X, self.shares, self.shape = X, shares, X.shape
+        self.X = X
+        self.shares = shares
+        self.shape = X.shape
         self.roots = np.sqrt(len(X) * shares)
-        self._weighted = bool(np.ptp(self.roots))
+        self._is_weighted = bool(np.ptp(self.roots))
         self.mean = np.zeros(X.shape[1])
         if centre:
             for rows in row_blocks(len(X), 8 * X.shape[1]):
@@ -73,63 +76,118 @@ class _Features:
         edge = np.sqrt(X.shape[0]) + np.sqrt(X.shape[1])
         self.rounding = float((4 * np.finfo(X.dtype).eps * edge) ** 2)
 
+    def lose_digits(self, largest: float, ridge: float) -> bool:
+        """Whether squares lose digits that a step of iterative refinement can bring back.
+
+        Squares, in double precision, hold half of the digits of features in double precision. This
+        shows at ridges that are small beside the largest eigenvalue. Features in single precision
+        have no more digits than that.
+        """
+        eps = float(np.finfo(np.float64).eps)
+        return self.X.dtype == np.float64 and bool(1e-12 * ridge < eps * largest)
+
     def rows(self, rows: slice) -> NDArray:
-        """Some rows, shape (rows, p)."""
-        part = self.X[rows] - self.mean
-        if self._weighted:
-            part *= self.roots[rows, None]
-        return part
+        """Return a block of rows of Phi, the centred and weighted features."""
+        block = self.X[rows] - self.mean
+        if self._is_weighted:
+            block *= self.roots[rows, None]
+        return block
 
     def products(self, Y: NDArray) -> tuple[NDArray, NDArray]:
-        """Phi^T Phi, shape (p, p), and Phi^T Y, shape (p, t)."""
+        """Return Phi^T Phi, shape (p, p), and Phi^T Y, shape (p, t)."""
         p = self.shape[1]
         squares = np.zeros((p, p))
         cross = np.zeros((p, Y.shape[1]))
         for rows in row_blocks(len(self.X), 8 * p):
-            part = self.rows(rows)
-            squares += part.T @ part
-            cross += part.T @ Y[rows]
+            block = self.rows(rows)
+            squares += block.T @ block
+            cross += block.T @ Y[rows]
         return squares, cross
 
+    def products_with_residuals(self, Y: NDArray, coef: NDArray) -> NDArray:
+        """Return Phi^T (Y - Phi coef), shape (p, t)."""
+        products = np.zeros_like(coef)
+        for rows in row_blocks(len(self.X), 8 * self.shape[1]):
+            block = self.rows(rows)
+            products += block.T @ (Y[rows] - block @ coef)
+        return products
+
     def gram(self) -> NDArray:
-        """Phi Phi^T, shape (n, n)."""
+        """Return Phi Phi^T, shape (n, n)."""
         n, p = self.shape
         gram = np.zeros((n, n))
         for columns in row_blocks(p, 8 * n):
-            part = self._columns(columns)
-            gram += part @ part.T
+            block = self._columns(columns)
+            gram += block @ block.T
         return gram
 
-    def transposed_times(self, columns: NDArray) -> NDArray:
-        """Phi^T times columns of shape (n, t)."""
+    def coef_and_values(self, dual: NDArray) -> tuple[NDArray, NDArray]:
+        """Return coef = Phi^T dual, shape (p, t), and Phi coef, shape (n, t), in one pass."""
         n, p = self.shape
-        product = np.empty((p, columns.shape[1]))
-        for some in row_blocks(p, 8 * n):
-            product[some] = self._columns(some).T @ columns
+        coef = np.empty((p, dual.shape[1]))
+        values = np.zeros_like(dual)
+        for columns in row_blocks(p, 8 * n):
+            block = self._columns(columns)
+            coef[columns] = block.T @ dual
+            values += block @ coef[columns]
+        return coef, values
+
+    def transposed_times(self, dual: NDArray) -> NDArray:
+        """Return Phi^T dual, shape (p, t)."""
+        n, p = self.shape
+        product = np.empty((p, dual.shape[1]))
+        for columns in row_blocks(p, 8 * n):
+            product[columns] = self._columns(columns).T @ dual
         return product
 
     def _columns(self, columns: slice) -> NDArray:
-        part = self.X[:, columns] - self.mean[columns]
-        if self._weighted:
-            part *= self.roots[:, None]
-        return part
+        block = self.X[:, columns] - self.mean[columns]
+        if self._is_weighted:
+            block *= self.roots[:, None]
+        return block
 
 
-def _are_real(values: NDArray, lost: NDArray | float) -> NDArray:
-    """Which directions of features are no rounding, by their sums of squares.
+def _exceed_rounding(sums: NDArray, lost: NDArray | float) -> NDArray:
+    """Return a mask of the directions of features that are more than rounding.
 
-    ``lost`` is what rounding can make. If no direction has more, the points are equal. Beside one
-    that has, directions of less are rounding if they are also below a hundredth of the largest:
-    features that are small beside their mean, and all of one size, are what they are.
+    ``sums`` are the sums of squares along the directions and ``lost`` is the part of them that
+    rounding can make. If no direction has more, the points are equal. Otherwise directions of less
+    are rounding if they are also below a hundredth of the largest: features that are small compared
+    with their mean, and all of one size, are real.
     """
-    if np.all(values <= lost):
-        return np.zeros(len(values), dtype=bool)
-    return values > np.minimum(lost, 1e-4 * values.max())
+    if np.all(sums <= lost):
+        return np.zeros(len(sums), dtype=bool)
+    return sums > np.minimum(lost, 1e-4 * sums.max())
+
+
+@dataclass
+class _TrainingGram:
+    """The weighted Gram matrix of the training points, and the sizes that rounding is judged by.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, n)
+        Centred if there is an intercept, and multiplied by the roots of the weights.
+    mean : ndarray of shape (n,)
+        The number subtracted from each column; zero without an intercept.
+    scale : float
+        Frobenius norm of the weighted matrix before it was centred.
+    tolerance : float
+        Eigenvalues that are negative by less are zero but for rounding.
+    noise : float
+        Rounding of eigenvalues that the matrix's type makes certain.
+    """
+
+    matrix: NDArray
+    mean: NDArray
+    scale: float
+    tolerance: float
+    noise: float
 
 
 @stores_parameters
 class _RegularisedLeastSquares(BaseEstimator):
-    """What the classifier and the regressor share."""
+    """Common base of the classifier and the regressor."""
 
     alphas: Annotated[ArrayLike | None, ALPHAS] = None
     kernel: Annotated[
@@ -146,58 +204,52 @@ class _RegularisedLeastSquares(BaseEstimator):
         """Fit targets Y of shape (n, t); points without weight are as if they were not there."""
         for name in ("coef_", "dual_coef_", "kernel_", "X_fit_"):  # of an earlier fit
             self.__dict__.pop(name, None)
-        kept, n = np.flatnonzero(weights), len(X)
-        if len(kept) < 2:
-            given = f"{len(kept)} sample of a sample_weight above zero"
-            raise ValueError(f"leave-one-out needs at least 2 samples, got {given}")
-        some = X if len(kept) == n else X[np.ix_(kept, kept)] if self._given else X[kept]
-        self._fit_kept(some, Y[kept], weights[kept])
-        if len(kept) < n:  # what has one row per point has one for those without weight too
-            left_out = self.loo_decision_
-            if self.kernel is not None:
-                dual, self.dual_coef_ = self.dual_coef_, np.zeros(Y.shape)
-                self.dual_coef_[kept] = dual
-            if hasattr(self, "kernel_"):
-                self.X_fit_ = X
-            self.loo_decision_ = self._decisions(X)
-            self.loo_decision_[kept] = left_out
-
-    def _fit_kept(self, X: NDArray, Y: NDArray, weights: NDArray) -> None:
-        """`_fit` to points of positive weights."""
         n = len(X)
+        positive = np.flatnonzero(weights)
+        if len(positive) < 2:
+            count = f"{len(positive)} sample of a sample_weight above zero"
+            raise ValueError(f"leave-one-out needs at least 2 samples, got {count}")
+        if len(positive) == n:
+            self._fit_positive(X, Y, weights)
+            return
+        points = X[np.ix_(positive, positive)] if self._is_precomputed else X[positive]
+        self._fit_positive(points, Y[positive], weights[positive])
+        # Attributes with one row per point get rows for the points without weight, too.
+        if self.kernel is not None:
+            dual_coef = np.zeros(Y.shape)
+            dual_coef[positive] = self.dual_coef_
+            self.dual_coef_ = dual_coef
+        if hasattr(self, "kernel_"):
+            self.X_fit_ = X
+        decisions = self._decisions(X)
+        decisions[positive] = self.loo_decision_
+        self.loo_decision_ = decisions
+
+    def _fit_positive(self, X: NDArray, Y: NDArray, weights: NDArray) -> None:
+        """Fit points that all have positive weights."""
         shares = weights / weights.sum()
-        roots = np.sqrt(n * shares)[:, None]
+        roots = np.sqrt(len(X) * shares)
         y_mean = shares @ Y if self.fit_intercept else np.zeros(Y.shape[1])
-        rooted = roots * (Y - y_mean)
+        rooted = roots[:, None] * (Y - y_mean)
         self.negative_share_ = 0.0
+
+        def choose_ridge(path: LeaveOneOutPath, scale: float) -> float:
+            self.alphas_ = self._grid(path, scale, len(X))
+            return len(X) * self._choose_alpha(path, Y, roots, weights)
+
         if self.kernel is None:
             check_scale(X)
             features = _Features(X, shares, self.fit_intercept)
-            if X.shape[1] <= n:
-                path, scale = self._primal_path(features, rooted)
+            if X.shape[1] <= len(X):
+                coef = self._primal_coef(features, rooted, choose_ridge)
             else:
-                path, scale = self._dual_path(features, rooted)
+                coef = self._dual_coef(features, rooted, choose_ridge)
+            self.coef_ = coef.T
+            self.intercept_ = y_mean - features.mean @ coef
         else:
-            gram, gram_mean, scale, tolerance, noise = self._train_gram(X, shares)
-            path = self._kernel_path(gram, rooted, roots[:, 0], tolerance, noise)
-        self.alphas_ = self._grid(path, scale, n)
-        ridge = n * self._choose_alpha(path, Y, roots, weights)
-        gained = path.gains(ridge)[:, None] * path.inside
-        if self.kernel is not None:
-            dual = path.basis(slice(None)) @ gained
-            if self.fit_intercept:
-                # The coefficients sum to zero, so centring shows only in the constant. Rounding of
-                # a matrix far from its centred one must not change that.
-                dual -= roots * (roots.T @ dual) / n
-            self.dual_coef_ = roots * dual
-            self.intercept_ = y_mean - gram_mean @ self.dual_coef_
-            return
-        if path.turn is None:
-            coef = features.transposed_times(path.basis(slice(None)) @ gained)
-        else:
-            coef = path.turn @ (path.L[:, None] * gained)
-        self.coef_ = coef.T
-        self.intercept_ = y_mean - features.mean @ coef
+            gram = self._train_gram(X, shares)
+            self.dual_coef_ = self._kernel_coef(gram, rooted, roots, choose_ridge)
+            self.intercept_ = y_mean - gram.mean @ self.dual_coef_
 
     def _choose_alpha(
         self, path: LeaveOneOutPath, Y: NDArray, roots: NDArray, weights: NDArray
@@ -207,63 +259,45 @@ class _RegularisedLeastSquares(BaseEstimator):
         # Numerators of points that alone decide a coefficient are rounding unless they are sums.
         least = TINY if path.bare is None else 1e-14
         unexplained = path.unexplained(ridges, least=least)
-        squared = np.zeros(len(ridges))
-        wrong = np.zeros(len(ridges))
-        for rows, some, left in path.residuals(ridges, unexplained):
+        squares = np.zeros(len(ridges))
+        mistakes = np.zeros(len(ridges))
+        for rows, penalties, residuals in path.residuals(ridges, unexplained):
             targets = Y[rows, None]
-            decided = targets - left / roots[rows, None]
-            squared[some] += weights[rows] @ np.square(targets - decided).mean(axis=2)
-            wrong[some] += weights[rows] @ self._are_wrong(decided, targets)
+            decisions = targets - residuals / roots[rows, None, None]
+            squares[penalties] += weights[rows] @ np.square(targets - decisions).mean(axis=2)
+            mistakes[penalties] += weights[rows] @ self._are_mistakes(decisions, targets)
         total = weights.sum()
         smallest = float(weights.min() / total)
-        self.loo_errors_ = self._losses(squared / total, wrong / total, smallest)
+        self.loo_errors_ = self._losses(squares / total, mistakes / total, smallest)
         # Among equals the strongest regularisation wins: the grid is sorted upwards.
         best = len(ridges) - 1 - int(np.argmin(self.loo_errors_[::-1]))
         chosen = slice(best, best + 1)
         self.loo_decision_ = np.empty_like(Y)
-        for rows, _, left in path.residuals(ridges[chosen], unexplained[:, chosen]):
-            self.loo_decision_[rows] = Y[rows] - left[:, 0] / roots[rows]
+        for rows, _, residuals in path.residuals(ridges[chosen], unexplained[:, chosen]):
+            self.loo_decision_[rows] = Y[rows] - residuals[:, 0] / roots[rows, None]
         self.alpha_ = float(self.alphas_[best])
         return self.alpha_
 
-    def _warn_indefinite(self, values: NDArray, tolerance: float) -> None:
-        size, self.negative_share_ = describe_negative(values, tolerance)
-        warn_indefinite(type(self).__name__, size)
-
-    def _train_gram(
-        self, X: NDArray, shares: NDArray
-    ) -> tuple[NDArray, NDArray, float, float, float]:
-        """The training points' weighted Gram matrix and what centring and rounding need to know.
-
-        Returns
-        -------
-        gram : ndarray of shape (n, n)
-            Centred when there is an intercept, with the roots of the weights multiplied to it.
-        mean : ndarray of shape (n,)
-            What was subtracted from each column; zero without an intercept.
-        scale : float
-            Frobenius norm of the weighted matrix before it was centred.
-        tolerance : float
-            How far below zero an eigenvalue may be by rounding; beyond it is truly negative.
-        noise : float
-            Rounding of eigenvalues that the matrix's type makes certain.
-        """
+    def _train_gram(self, X: NDArray, shares: NDArray) -> _TrainingGram:
+        """Return the Gram matrix of the training points, centred and weighted."""
         gram = X
-        if not self._given:
-            # a copy: what is set on the kernel later does not change the fitted model
-            self.X_fit_, self.kernel_ = X, clone(self.kernel, safe=False)
+        if not self._is_precomputed:
+            # A copy: changes to the kernel after fitting must not change the fitted model.
+            self.X_fit_ = X
+            self.kernel_ = clone(self.kernel, safe=False)
             gram = kernel_matrix(self.kernel_, X)
         elif X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed Gram matrix must be square at fit, got {X.shape}")
         check_finite("the Gram matrix", gram)
         check_symmetric(gram)
+        n = len(gram)
         tolerance = rounding(gram)
         eps = float(np.finfo(gram.dtype).eps)
         gram = gram.astype(np.float64)
-        mean = shares @ gram if self.fit_intercept else np.zeros(len(gram))
-        weights = len(gram) * shares
-        roots = np.sqrt(weights)
-        if np.ptp(weights):  # passes over the matrix that most need not
+        mean = shares @ gram if self.fit_intercept else np.zeros(n)
+        roots = np.sqrt(n * shares)
+        is_weighted = bool(np.ptp(shares))  # otherwise passes over the matrix are saved
+        if is_weighted:
             scale = frobenius_norm(gram * roots * roots[:, None])
         else:
             scale = frobenius_norm(gram)
@@ -271,78 +305,123 @@ class _RegularisedLeastSquares(BaseEstimator):
             gram += shares @ mean
             gram -= mean
             gram -= mean[:, None]
-        if np.ptp(weights):
+        if is_weighted:
             gram *= roots
             gram *= roots[:, None]
-        return gram, mean, scale, tolerance, 10 * eps * scale / len(gram) ** 0.5
+        noise = 10 * eps * scale / n**0.5
+        return _TrainingGram(gram, mean, scale, tolerance, noise)
 
-    def _kernel_path(
-        self, gram: NDArray, Y: NDArray, roots: NDArray, tolerance: float, noise: float
-    ) -> LeaveOneOutPath:
-        """The path of a Gram matrix, which is overwritten.
+    def _kernel_coef(
+        self,
+        gram: _TrainingGram,
+        Y: NDArray,
+        roots: NDArray,
+        choose_ridge: Callable[[LeaveOneOutPath, float], float],
+    ) -> NDArray:
+        """Return the dual coefficients of a Gram matrix, which is overwritten.
 
-        See `path_of_eigenvalues` for what rounding put on either side of zero.
+        See `path_of_eigenvalues` for eigenvalues that rounding put on either side of zero.
         """
-        values, vectors = self._dual_basis(gram, roots)
-        if values.min(initial=0) < -tolerance:
-            self._warn_indefinite(values, tolerance)
-        return path_of_eigenvalues(values, vectors, Y, tolerance, noise)
+        values, vectors = self._dual_basis(gram.matrix, roots)
+        if values.min(initial=0) < -gram.tolerance:
+            size, self.negative_share_ = describe_negative(values, gram.tolerance)
+            warn_indefinite(type(self).__name__, size)
+        path = path_of_eigenvalues(values, vectors, Y, gram.tolerance, gram.noise)
+        ridge = choose_ridge(path, gram.scale)
+        dual = vectors @ (path.gains(ridge)[:, None] * path.inside)
+        if self.fit_intercept:
+            # The coefficients sum to zero, so centring shows only in the constant. Rounding of
+            # a matrix far from its centred one must not change that.
+            dual -= np.outer(roots, roots @ dual) / len(roots)
+        return roots[:, None] * dual
 
     def _dual_basis(self, gram: NDArray, roots: NDArray) -> tuple[NDArray, NDArray]:
-        """All eigenvectors of the Gram matrix but, when centred, the constant one."""
-        if self.fit_intercept:
-            # The constant vector (times roots of weights) has eigenvalue zero, lost among others
-            # near zero; lifted above all of them it comes out alone, and last.
-            size = frobenius_norm(gram)
-            lift = 2 * size or 1.0
-            gram += lift / len(gram) * np.outer(roots, roots)
-        values, vectors = linalg.eigh(gram, check_finite=False, overwrite_a=True)
-        if not self.fit_intercept:
-            return values, vectors
-        if not size:
-            values[:] = 0
-        return values[:-1], vectors[:, :-1]
+        """Return eigenvalues and eigenvectors of the Gram matrix, which is overwritten.
 
-    def _primal_path(self, features: _Features, Y: NDArray) -> tuple[LeaveOneOutPath, float]:
-        """The path of at most as many features as points, and the squared size of the features."""
+        A centred matrix has the eigenvalue zero for the constant vector (times the roots of the
+        weights), which is left out. A reflection takes this vector to the last coordinate, so that
+        it cannot be confused with others of eigenvalue zero.
+        """
+        if not self.fit_intercept:
+            values, vectors = linalg.eigh(gram, check_finite=False, overwrite_a=True)
+            return values, vectors
+        normal = roots / np.linalg.norm(roots)
+        normal[-1] += 1
+        normal /= np.linalg.norm(normal)
+        image = gram @ normal
+        image -= (normal @ image) * normal
+        # The lower triangle, which is all that eigh reads, in LAPACK's order of storage.
+        lower = linalg.blas.dsyr2(-2.0, normal, image, a=gram.T, lower=True, overwrite_a=True)
+        values, reflected = linalg.eigh(lower[:-1, :-1], check_finite=False)
+        vectors = np.outer(normal[:-1] @ reflected, -2 * normal).T  # in the order of `reflected`
+        vectors[:-1] += reflected
+        return values, vectors
+
+    def _primal_coef(
+        self,
+        features: _Features,
+        Y: NDArray,
+        choose_ridge: Callable[[LeaveOneOutPath, float], float],
+    ) -> NDArray:
+        """Return the coefficients, shape (p, t), of at most as many features as points."""
         n, p = features.shape
         covariance, cross = features.products(Y)
-        variances = covariance.diagonal() / n
-        # divide and conquer: three quarters of the time, for memory that is small beside features
-        # (SciPy 1.13 asks for too little workspace for a single feature)
+        mean_squares = covariance.diagonal() / n + np.square(features.mean)
+        # Divide and conquer: three quarters of the time, for memory that is small compared with
+        # the features. (SciPy 1.13 asks for too little workspace for a single feature.)
         driver = "evd" if p > 1 else None
         values, vectors = linalg.eigh(
             covariance, check_finite=False, driver=driver, overwrite_a=True
         )
-        mean_squares = variances + np.square(features.mean)
         lost = features.rounding * (mean_squares @ np.square(vectors))
-        keep = _are_real(values, lost) & (values > values[-1] * n * np.finfo(float).eps)
-        values = values[keep]
-        turn = vectors[:, keep] / np.sqrt(values)
+        is_real = _exceed_rounding(values, lost)
+        is_real &= values > values[-1] * n * np.finfo(float).eps
+        values = values[is_real]
+        turn = vectors[:, is_real] / np.sqrt(values)
         bare = None
         if len(values) < n - self.fit_intercept:
             bare = 1 - self.fit_intercept * features.shares
         path = LeaveOneOutPath(features.rows, turn, values, turn.T @ cross, Y, bare)
-        return path, float(n * mean_squares.sum())
+        ridge = choose_ridge(path, float(n * mean_squares.sum()))
+        gains = (values * path.gains(ridge))[:, None]
+        coef = turn @ (gains * path.inside)
+        if not features.lose_digits(values.max(initial=0), ridge):
+            return coef
+        gradient = features.products_with_residuals(Y, coef) - ridge * coef
+        return coef + turn @ (gains * (turn.T @ gradient))
 
-    def _dual_path(self, features: _Features, Y: NDArray) -> tuple[LeaveOneOutPath, float]:
-        """The path of more features than points, and the squared size of the features."""
+    def _dual_coef(
+        self,
+        features: _Features,
+        Y: NDArray,
+        choose_ridge: Callable[[LeaveOneOutPath, float], float],
+    ) -> NDArray:
+        """Return the coefficients, shape (p, t), of more features than points."""
         n, p = features.shape
         gram = features.gram()
         noise = 10 * np.finfo(float).eps * frobenius_norm(gram)
         size = float(gram.trace() + n * np.square(features.mean).sum())
-        values, Q = self._dual_basis(gram, features.roots)
-        real = _are_real(values, features.rounding * size / (n * p))
-        L = np.where(real, values, 0)
-        path = LeaveOneOutPath(Q.__getitem__, None, L, Q.T @ Y, Y, real=real, noise=noise)
-        return path, size
+        eigenvalues, vectors = self._dual_basis(gram, features.roots)
+        is_real = _exceed_rounding(eigenvalues, features.rounding * size / (n * p))
+        eigenvalues = np.where(is_real, eigenvalues, 0)
+        path = LeaveOneOutPath(
+            vectors.__getitem__, None, eigenvalues, vectors.T @ Y, Y, real=is_real, noise=noise
+        )
+        ridge = choose_ridge(path, size)
+        gains = path.gains(ridge)[:, None]
+        dual = vectors @ (gains * path.inside)
+        if not features.lose_digits(eigenvalues.max(), ridge):
+            return features.transposed_times(dual)
+        coef, values = features.coef_and_values(dual)
+        residuals = Y - values - ridge * dual
+        return coef + features.transposed_times(vectors @ (gains * (vectors.T @ residuals)))
 
     def _grid(self, path: LeaveOneOutPath, scale: float, n: int) -> NDArray:
-        """The alphas to try, upwards.
+        """Return the alphas to try, in ascending order.
 
         ``scale`` is the size of the matrix before it was centred: the scale of alpha if nothing is
-        left after it. Alphas below what rounding does to eigenvalues and to new points' rows are
-        left out.
+        left after it. Alphas below the rounding of eigenvalues and of new points' rows are left
+        out.
         """
         if self.alphas is not None:
             return np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=float)))
@@ -354,21 +433,22 @@ class _RegularisedLeastSquares(BaseEstimator):
         return largest / n * relative[relative >= floor]
 
     @property
-    def _given(self) -> bool:
+    def _is_precomputed(self) -> bool:
         """Whether X is the Gram matrix."""
         return isinstance(self.kernel, str) and self.kernel == "precomputed"
 
     def _decide(self, X: ArrayLike) -> NDArray:
         check_is_fitted(self)
-        return self._decisions(check_points(self, X, getattr(self, "kernel_", None), reset=False))
+        kernel = getattr(self, "kernel_", None)
+        return self._decisions(check_points(self, X, kernel, reset=False))
 
     def _decisions(self, X: NDArray) -> NDArray:
         if hasattr(self, "coef_"):
-            decided = np.empty((len(X), len(self.coef_)))
+            decisions = np.empty((len(X), len(self.coef_)))
             for rows in row_blocks(len(X), 8 * X.shape[1]):  # no copy of X in double precision
-                np.matmul(X[rows], self.coef_.T, out=decided[rows])
-            decided += self.intercept_
-            return decided
+                np.matmul(X[rows], self.coef_.T, out=decisions[rows])
+            decisions += self.intercept_
+            return decisions
         if hasattr(self, "kernel_"):
             X = kernel_matrix(self.kernel_, X, self.X_fit_)
             check_finite("the kernel between new points and training points", X)
@@ -376,7 +456,7 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._given
+        tags.input_tags.pairwise = self._is_precomputed
         return tags
 
 
@@ -435,21 +515,36 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         check_parameters(self)
         points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
-        self._flat = targets.ndim == 1
+        self._is_flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
+        Y = np.where(weights[:, None] > 0, Y, 0.0)
+        # Squares of residuals must neither overflow nor vanish, whatever the unit of the targets.
+        Y, exponent = in_power_of_two(Y)
         self._fit(points, Y, weights)
+        self._multiply_targets(exponent)
         return self
 
-    def _are_wrong(self, decided: NDArray, targets: NDArray) -> NDArray:
-        return np.zeros(decided.shape[:2])
+    def _multiply_targets(self, exponent: int) -> None:
+        """Express the fitted attributes in another unit: targets times a power of two."""
+        self.intercept_ = np.ldexp(self.intercept_, exponent)
+        self.loo_decision_ = np.ldexp(self.loo_decision_, exponent)
+        if self.kernel is None:
+            self.coef_ = np.ldexp(self.coef_, exponent)
+        else:
+            self.dual_coef_ = np.ldexp(self.dual_coef_, exponent)
+        with np.errstate(over="ignore", under="ignore"):
+            self.loo_errors_ = np.ldexp(self.loo_errors_, 2 * exponent)
 
-    def _losses(self, squared: NDArray, wrong: NDArray, smallest: float) -> NDArray:
-        return squared
+    def _are_mistakes(self, decisions: NDArray, targets: NDArray) -> NDArray:
+        return np.zeros(decisions.shape[:2])
+
+    def _losses(self, squares: NDArray, mistakes: NDArray, smallest: float) -> NDArray:
+        return squares
 
     def predict(self, X: ArrayLike) -> NDArray:
         """Predicted targets, of shape (n,) or (n, t) as in `fit`."""
-        decided = self._decide(X)
-        return decided[:, 0] if self._flat else decided
+        decisions = self._decide(X)
+        return decisions[:, 0] if self._is_flat else decisions
 
 
 @stores_parameters
@@ -492,21 +587,22 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         if self.class_weight is not None:
             weights = weights * compute_sample_weight(self.class_weight, labels)
-        self.classes_ = np.unique(labels[weights > 0] if weights.any() else labels)
+        counted = labels[weights > 0] if weights.any() else labels
+        self.classes_ = np.unique(counted)
         check_two_classes(self.classes_)
         Y = signs(labels, self.classes_)
         self._fit(points, Y, weights)
-        self._columns = (Y[:, 0] > 0).astype(int) if Y.shape[1] == 1 else Y.argmax(axis=1)
+        self._columns = _in_two_columns(Y).argmax(axis=1)
         self._column_weights = weights
         return self
 
-    def _are_wrong(self, decided: NDArray, targets: NDArray) -> NDArray:
+    def _are_mistakes(self, decisions: NDArray, targets: NDArray) -> NDArray:
         if targets.shape[-1] == 1:
-            return (decided[:, :, 0] > 0) != (targets[:, :, 0] > 0)
-        return decided.argmax(axis=2) != targets.argmax(axis=2)
+            return (decisions[:, :, 0] > 0) != (targets[:, :, 0] > 0)
+        return decisions.argmax(axis=2) != targets.argmax(axis=2)
 
-    def _losses(self, squared: NDArray, wrong: NDArray, smallest: float) -> NDArray:
-        return wrong + tie_breaker(squared, smallest)
+    def _losses(self, squares: NDArray, mistakes: NDArray, smallest: float) -> NDArray:
+        return mistakes + tie_breaker(squares, smallest)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Probabilities of the classes, shape (n, n_classes), calibrated on leave-one-out values.
@@ -516,8 +612,14 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         class is the predicted one. With weights, of classes too, they are probabilities in the
         weighted population.
         """
-        decided, held = self._decide(X), self.loo_decision_
-        if held.shape[1] == 1:
-            decided, held = (np.column_stack([-one, one]) / 2 for one in (decided, held))
-        fitted = fit_calibration(held, self._columns, self._column_weights)
-        return probabilities(decided, *fitted)
+        decisions = _in_two_columns(self._decide(X))
+        left_out = _in_two_columns(self.loo_decision_)
+        slope, noise = fit_calibration(left_out, self._columns, self._column_weights)
+        return probabilities(decisions, slope, noise)
+
+
+def _in_two_columns(decisions: NDArray) -> NDArray:
+    """Return decisions with a column for each class, also for two classes."""
+    if decisions.shape[1] > 1:
+        return decisions
+    return np.column_stack([-decisions, decisions]) / 2

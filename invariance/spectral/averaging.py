@@ -25,10 +25,13 @@ from .expansion import Expansion
 from .projection import invariant_vectors
 from .torus import Torus
 
-#: Eigenfunctions among which a cutoff is sought: where the generators permute a frame, elsewhere.
-SEARCHED, SEARCHED_MIXING = 10_000, 2_000
+#: Eigenfunctions among which a cutoff is sought, if the generators permute a frame.
+SEARCHED = 10_000
 
-#: Invariant functions among which a cutoff is sought; no more than samples either.
+#: Eigenfunctions among which a cutoff is sought, if the generators mix a frame.
+SEARCHED_MIXING = 2_000
+
+#: Invariant functions among which a cutoff is sought; never more than samples.
 SEARCHED_INVARIANT = 500
 
 
@@ -140,8 +143,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             A weight counts as so many copies of its sample.
         """
         check_parameters(self)
-        how: Any = {"dtype": np.float64, "y_numeric": True, "multi_output": True}
-        points, labels = validate_data(self, X, y, **how)
+        points, labels = validate_data(
+            self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
+        )
         labels = labels.astype(float)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
         total = float(weights.sum())
@@ -155,8 +159,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             targets = targets.reshape(-1, 1)
         manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
         manifold.check_points(points)
-        if (doubt := manifold.outside(points)) is not None:
-            warnings.warn(doubt, UserWarning, stacklevel=2)
+        message = manifold.outside(points)
+        if message is not None:
+            warnings.warn(message, UserWarning, stacklevel=2)
         used = np.repeat(weights, p)
 
         self.oracle_calls_ = OracleCalls()
@@ -194,47 +199,73 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return manifold.truncate(cutoff=cutoff, warn=False), False
 
     def _find_functions(self, manifold: Basis, p: int, most: int | None) -> None:
-        """Orthonormal invariant vectors of each eigenspace; of as many as bring at most ``most``.
+        """Find orthonormal invariant vectors of each eigenspace, in all at most ``most``.
 
-        A basis without an end is taken by pieces, each of twice as many functions.
+        If ``most`` is None, the basis has an end and all its eigenspaces are taken. Otherwise the
+        basis is extended in steps, each to twice as many functions.
         """
-        basis, found, kept, size = manifold, list[Any](), 0, 2 * (most or SEARCHED)
-        plain = self.group is None and not len(basis.exchanges()[0])
-        symmetry = None if plain else Symmetry.generated(basis, self.group, self.outputs, p)
-        while True:
-            if most:
-                basis = manifold.truncate(cutoff=min(size, SEARCHED), warn=False)
-            for k in range(len(found), len(basis.labels_)):
-                vectors, mixing = sparse.eye_array(basis.dimensions_[k] * p, format="csc"), False
-                if symmetry is not None:
-                    actions = Actions(basis, k, symmetry, self.oracle_calls_)
-                    mixing = actions.mixing and basis.counts_[k] > SEARCHED_MIXING
-                    if not (most and k and mixing):
-                        vectors = invariant_vectors(actions)
-                kept += vectors.shape[1]
-                if most and k and (mixing or kept > most):
-                    basis, size = basis.truncate(degree=basis.labels_[k - 1]), SEARCHED
-                    break
-                found.append(vectors)
-            if size >= SEARCHED:
-                break
-            size *= 2
+        symmetry = None
+        if self.group is not None or len(manifold.exchanges()[0]):
+            symmetry = Symmetry.generated(manifold, self.group, self.outputs, p)
+        spaces: list[Any] = []
+        if most is None:
+            basis = manifold
+            for k in range(len(basis.labels_)):
+                spaces.append(self._invariant_vectors(basis, k, symmetry, p))
+        else:
+            basis = self._search_functions(manifold, p, symmetry, most, spaces)
         self.basis_ = basis
-        self.invariant_dimensions_ = np.array([vectors.shape[1] for vectors in found])
-        self.vectors_ = block_diagonal(list(map(sparse.csr_array, found)))
+        self.invariant_dimensions_ = np.array([vectors.shape[1] for vectors in spaces])
+        self.vectors_ = block_diagonal([sparse.csr_array(vectors) for vectors in spaces])
+
+    def _search_functions(
+        self, manifold: Basis, p: int, symmetry: Symmetry | None, most: int, spaces: list[Any]
+    ) -> Basis:
+        """Append the invariant vectors of eigenspaces to a list, and return their basis."""
+        n_invariant = 0
+        size = 2 * most
+        while True:
+            basis = manifold.truncate(cutoff=min(size, SEARCHED), warn=False)
+            for k in range(len(spaces), len(basis.labels_)):
+                vectors = self._invariant_vectors(basis, k, symmetry, p, limited=k > 0)
+                if vectors is not None:
+                    n_invariant += vectors.shape[1]
+                if k and (vectors is None or n_invariant > most):
+                    return basis.truncate(degree=basis.labels_[k - 1])
+                spaces.append(vectors)
+            if size >= SEARCHED:
+                return basis
+            size *= 2
+
+    def _invariant_vectors(
+        self, basis: Basis, k: int, symmetry: Symmetry | None, p: int, *, limited: bool = False
+    ) -> Any:
+        """Invariant vectors of an eigenspace; None if ``limited`` and the search ends before it."""
+        if symmetry is None:
+            return sparse.eye_array(basis.dimensions_[k] * p, format="csc")
+        actions = Actions(basis, k, symmetry, self.oracle_calls_)
+        if limited and actions.mixing and basis.counts_[k] > SEARCHED_MIXING:
+            return None
+        return invariant_vectors(actions)
 
     def _check_number(self, n_samples: int) -> None:
-        """Say where there are too many invariant functions, or none but the constant one."""
-        kept, constant = self.vectors_.shape[1], int(self.invariant_dimensions_[0])
-        of = f"invariant functions ({self.basis_.n_functions_} eigenfunctions)"
-        if kept == constant and self.degree != 0:
-            says = f"the cutoff keeps {kept} {of}, so that the model can only be constant: give a "
-            says += "higher degree, or no degree and cutoff and estimator='ridge', which searches"
-            warnings.warn(says, UserWarning, stacklevel=3)
-        if kept <= n_samples:
+        """Warn about too many invariant functions, or about the constant one alone."""
+        n_invariant = self.vectors_.shape[1]
+        n_constant = int(self.invariant_dimensions_[0])
+        n_functions = self.basis_.n_functions_
+        state = f"the cutoff keeps {n_invariant} invariant functions ({n_functions} eigenfunctions)"
+        if n_invariant == n_constant and self.degree != 0:
+            message = (
+                f"{state}, so that the model can only be constant: give a higher degree, or no "
+                "degree and cutoff and estimator='ridge', which searches"
+            )
+            warnings.warn(message, UserWarning, stacklevel=3)
+        if n_invariant <= n_samples:
             return
-        message = f"the cutoff keeps {kept} {of}, more than the {n_samples} samples: expect a large"
-        message += " error unless the estimator shrinks it; lower the degree, or take 'ridge'"
+        message = (
+            f"{state}, more than the {n_samples} samples: expect a large error unless the "
+            "estimator shrinks it; lower the degree, or take 'ridge'"
+        )
         if self.estimator == "least_squares":
             raise ParameterError(message)
         warnings.warn(message, UserWarning, stacklevel=3)
@@ -257,30 +288,40 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     def _solve_ridge(
         self, features: NDArray, targets: NDArray, weights: NDArray, searched: bool
     ) -> NDArray:
-        """Coefficients of the invariant functions, shape (r, t), and of fewer where it searches."""
-        m, scale = int(self.invariant_dimensions_[0]), self._sobolev_scale()
-        free, others = features[:, :m], features[:, m:] * scale
-        alphas = np.logspace(-10, 2, 49) if self.alphas is None else np.asarray(self.alphas, float)
-        p = self.vectors_.shape[0] // self.basis_.n_functions_  # alpha is beside sums over outputs
-        kept, counts = others.shape[1], np.cumsum(self.invariant_dimensions_) - m
-        fits = {}
-        tried = [0] if searched else [kept]
-        # A cutoff that brings hardly any function more than the one before is not tried.
+        """Coefficients of the invariant functions, shape (r, t), up to the best cutoff."""
+        m = int(self.invariant_dimensions_[0])
+        scale = self._sobolev_scale()
+        constant = features[:, :m]
+        varying = features[:, m:] * scale
+        if self.alphas is None:
+            alphas = np.logspace(-10, 2, 49)
+        else:
+            alphas = np.asarray(self.alphas, dtype=float)
+        p = self.vectors_.shape[0] // self.basis_.n_functions_  # squares are sums over p outputs
+        n_varying = varying.shape[1]
+        counts = np.cumsum(self.invariant_dimensions_) - m
+        cutoffs = [0] if searched else [n_varying]
+        # A cutoff that adds hardly any function to the last one is skipped.
         for count in counts[1:]:
-            if count > tried[-1] and (count == kept or count >= 1.15 * tried[-1]):
-                tried.append(int(count))
-        for count in tried:
+            is_larger = count == n_varying or count >= 1.15 * cutoffs[-1]
+            if count > cutoffs[-1] and is_larger:
+                cutoffs.append(int(count))
+        fits = {}
+        for count in cutoffs:
             squares = scale[:count] ** 2 / p if searched else None
-            fits[count] = fit_ridge(free, others[:, :count], targets, weights, alphas / p, squares)
+            fits[count] = fit_ridge(
+                constant, varying[:, :count], targets, weights, alphas / p, squares
+            )
         best = min(fits, key=lambda count: fits[count].error)
-        if best < kept:
+        if best < n_varying:
             spaces = 1 + int(np.argmax(counts >= best))
             self.basis_ = self.basis_.truncate(degree=self.basis_.labels_[spaces - 1])
             self.invariant_dimensions_ = self.invariant_dimensions_[:spaces]
             size = p * self.basis_.n_functions_
             self.vectors_ = self.vectors_[:size, : m + best]
         self.alpha_ = fits[best].alpha * p
-        constants, shrunk = np.split(fits[best].coefficients, [m])
+        constants = fits[best].coefficients[:m]
+        shrunk = fits[best].coefficients[m:]
         return np.concatenate([constants, shrunk * scale[:best, None]])
 
     def _solve(

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
 from itertools import accumulate, pairwise, takewhile
-from typing import Any, Self, TypeAlias
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +26,7 @@ from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, check_values, short
 from ..groups import Transformations
 
-#: What may be given for a parameter ``basis``.
+#: Values that a parameter ``basis`` may have.
 BASIS = kinds.Has("a basis, such as Sphere(3)", "spectrum", "frame_action", "truncate", "combine")
 
 #: The maps ``x -> A x + t`` of some elements: matrices (r, d, d) and shifts (r, d).
@@ -35,6 +34,26 @@ Maps: TypeAlias = tuple[NDArray, NDArray]
 
 #: Eigenspaces that a basis may list.
 SPACES_LIMIT = 50_000
+
+
+_Value = TypeVar("_Value")
+
+
+class computed(Generic[_Value]):
+    """Attribute of a basis that is computed at its first use, and again if a parameter changes."""
+
+    def __init__(self, function: Callable[[Any], _Value]) -> None:
+        self.function = function
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
+
+    def __get__(self, basis: Any, owner: Any = None) -> _Value:
+        if basis is None:
+            return self  # type: ignore[return-value]
+        values = basis.__dict__.setdefault("_computed", {})
+        if self.name not in values:
+            values[self.name] = self.function(basis)
+        return values[self.name]
 
 
 @dataclass(frozen=True)
@@ -48,10 +67,10 @@ class Eigenspace:
 
 @dataclass
 class OracleCalls:
-    """How often the paper's two oracles were asked.
+    """Numbers of calls to the paper's two oracles.
 
-    ``eigenfunctions`` counts values phi(x), one per function and point, ``inner_products`` entries
-    <phi o g, phi'>, of which a structured action computes only those that are not zero.
+    ``eigenfunctions`` counts values phi(x), one per function and point. ``inner_products`` counts
+    entries <phi o g, phi'>; a structured action computes only those that are not zero.
     """
 
     eigenfunctions: int = 0
@@ -59,7 +78,7 @@ class OracleCalls:
 
 
 class Endless(ParameterError, AttributeError):
-    """A list of all functions of a basis that is not truncated: `hasattr` says that it has none."""
+    """A list of all functions of a basis that is not truncated; `hasattr` then returns False."""
 
 
 class Basis(BaseEstimator, ABC):
@@ -96,11 +115,9 @@ class Basis(BaseEstimator, ABC):
     def volume(self) -> float: ...
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter, and forget what was computed from the old ones."""
-        object.__setattr__(self, name, value)
-        for kept in list(vars(self)):
-            if kept[0] == "_" or kept[-1] == "_":
-                del self.__dict__[kept]
+        """Set a parameter, and forget the values that were computed from the old ones."""
+        super().__setattr__(name, value)
+        self.__dict__.pop("_computed", None)
 
     def __dir__(self) -> list[str]:
         """All names. scikit-learn would compute every attribute to see whether it is there."""
@@ -108,11 +125,12 @@ class Basis(BaseEstimator, ABC):
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {n: v for n, v in state.items() if n[0] != "_" and n[-1] != "_"}
+        state.pop("_computed", None)
+        return state
 
-    @cached_property
+    @computed
     def _d(self) -> int:
-        """Coordinates of a point, once the parameters are known to be what they may be."""
+        """Number of coordinates of a point; the parameters are checked first."""
         check_parameters(self)
         return int(self.n_features)
 
@@ -125,14 +143,17 @@ class Basis(BaseEstimator, ABC):
         # An eigenvalue that differs by rounding is the same one.
         limits = np.asarray(eigenvalues, dtype=float)
         limits = limits + 1e-9 * np.abs(limits)
-        spaces = list(takewhile(lambda s: s.eigenvalue <= limits.max(initial=-1), self.spectrum()))
-        totals = np.array(list(accumulate((s.dimension for s in spaces), initial=0)))
-        return totals[np.searchsorted([s.eigenvalue for s in spaces], limits, side="right")]
+        highest = limits.max(initial=-1)
+        spaces = list(takewhile(lambda space: space.eigenvalue <= highest, self.spectrum()))
+        dimensions = [space.dimension for space in spaces]
+        totals = np.array(list(accumulate(dimensions, initial=0)))
+        listed_eigenvalues = [space.eigenvalue for space in spaces]
+        return totals[np.searchsorted(listed_eigenvalues, limits, side="right")]
 
     def truncate(
         self, degree: float | None = None, cutoff: float | None = None, *, warn: bool = True
     ) -> Self:
-        """A finite basis of the same manifold, by one of ``degree`` and ``cutoff``.
+        """Return a finite basis of the same manifold, by one of ``degree`` and ``cutoff``.
 
         Parameters
         ----------
@@ -149,23 +170,29 @@ class Basis(BaseEstimator, ABC):
             return self._with_degree(degree)
         due = {"cutoff": kinds.Number(1), "warn": kinds.Flag()}
         check_values(f"{type(self).__name__}.truncate", due, {"cutoff": cutoff, "warn": warn})
-        total, label = 0, 0.0
+        total = 0
+        label = 0.0
         # n^(1/(1+alpha)) of a perfect power falls short of it by rounding.
         limit = float(cutoff) * (1 + 1e-12)
         for space in self.spectrum():
             if total + space.dimension > limit:
                 break
-            total, label = total + space.dimension, space.label
+            total += space.dimension
+            label = space.label
         if warn and total != cutoff:
-            says = f"cutoff={cutoff:g} falls inside the eigenspace of functions {total + 1} to "
-            says += f"{total + space.dimension}, which stays whole: rounded down to D={total}"
-            warnings.warn(says, UserWarning, stacklevel=2)
+            message = (
+                f"cutoff={cutoff:g} falls inside the eigenspace of functions {total + 1} to "
+                f"{total + space.dimension}, which stays whole: rounded down to D={total}"
+            )
+            warnings.warn(message, UserWarning, stacklevel=2)
         return self._with_degree(label)
 
     def _with_degree(self, degree: float | None) -> Self:
-        return type(self)(**{**self.get_params(deep=False), "degree": degree})
+        parameters = self.get_params(deep=False)
+        parameters["degree"] = degree
+        return type(self)(**parameters)
 
-    @cached_property
+    @computed
     def eigenspaces_(self) -> list[Eigenspace]:
         check_parameters(self)
         if self.degree is None:
@@ -173,21 +200,33 @@ class Basis(BaseEstimator, ABC):
         return self._spaces(float(self.degree))
 
     def _spaces(self, degree: float) -> list[Eigenspace]:
-        """The eigenspaces up to a degree."""
+        """Return the eigenspaces up to a degree."""
         return listed(self, degree, degree + 1e-9 * max(1, abs(degree)), "label")
 
-    labels_ = cached_property(lambda self: np.array([s.label for s in self.eigenspaces_]))
-    eigenvalues_ = cached_property(lambda self: np.array([s.eigenvalue for s in self.eigenspaces_]))
-    dimensions_ = cached_property(lambda b: np.array([s.dimension for s in b.eigenspaces_], int))
-    counts_ = cached_property(lambda self: np.cumsum(self.dimensions_))
+    @computed
+    def labels_(self) -> NDArray:
+        return np.array([space.label for space in self.eigenspaces_])
+
+    @computed
+    def eigenvalues_(self) -> NDArray:
+        return np.array([space.eigenvalue for space in self.eigenspaces_])
+
+    @computed
+    def dimensions_(self) -> NDArray:
+        return np.array([space.dimension for space in self.eigenspaces_], dtype=int)
+
+    @computed
+    def counts_(self) -> NDArray:
+        return np.cumsum(self.dimensions_)
 
     @property
     def n_functions_(self) -> int:
         return int(self.counts_[-1])
 
     def slices(self) -> list[slice]:
-        """Where each kept eigenspace stands among the columns of `evaluate`."""
-        return [slice(int(a), int(b)) for a, b in pairwise([0, *self.counts_])]
+        """Return the columns of `evaluate` that belong to each kept eigenspace."""
+        edges = [0, *self.counts_]
+        return [slice(int(start), int(stop)) for start, stop in pairwise(edges)]
 
     @abstractmethod
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
@@ -197,46 +236,47 @@ class Basis(BaseEstimator, ABC):
     def frame(self, k: int) -> sparse.csr_array:
         """B_k, shape (dimension, frame size): eigenspace k's basis in terms of its frame."""
 
-    @cached_property
+    @computed
     def _frames(self) -> list[sparse.csr_array]:
-        return list(map(self.frame, range(len(self.eigenspaces_))))
+        return [self.frame(k) for k in range(len(self.eigenspaces_))]
 
-    @cached_property
+    @computed
     def _frame(self) -> sparse.csr_array | None:
-        """All B_k as one block-diagonal array; None where the frame is the basis."""
+        """All B_k as one block-diagonal array; None if the frame is the basis."""
         return block_diagonal(self._frames)
 
-    @cached_property
+    @computed
     def _edges(self) -> NDArray:
-        """Where each eigenspace's frame starts when all stand in a row; shape (K + 1,)."""
+        """First index of each eigenspace in the concatenated frames, shape (K + 1,)."""
         return np.cumsum([0] + [frame.shape[1] for frame in self._frames])
 
     @abstractmethod
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
-        """Frame functions, by their rising places in the row of frames; shape (chosen, n)."""
+        """Values of frame functions, chosen by ascending index; shape (chosen, n)."""
 
     def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
         """Sums of chosen frame functions with weights of shape (r, chosen); shape (r, n)."""
         return np.asarray(weights @ self._values(X, chosen))
 
     def _values_cost(self, n_chosen: int) -> int:
-        """Numbers held per point while `_values` works."""
+        """Return how many numbers per point `_values` holds at a time."""
         return n_chosen
 
     def check_points(self, X: ArrayLike) -> NDArray:
-        """X as floats of shape (n, n_features), on the manifold."""
+        """Return X as floats of shape (n, n_features), on the manifold."""
         d = self._d
         points = check_array(X, dtype=np.float64)
-        if (n := points.shape[1]) != d:
-            raise ParameterError(f"points of {short(self)} have {d} coordinates, got X with {n}")
+        if points.shape[1] != d:
+            shape = f"X with {points.shape[1]}"
+            raise ParameterError(f"points of {short(self)} have {d} coordinates, got {shape}")
         return points
 
     def outside(self, X: NDArray) -> str | None:
-        """What to warn of where the points' coordinates look unlike this manifold's; else None."""
+        """Return a warning if the points' coordinates look unlike this manifold's, else None."""
         return None
 
     def evaluate(self, X: ArrayLike) -> NDArray:
-        """All kept eigenfunctions at X (n, n_features): (n, D), by eigenspace as in `slices`."""
+        """Return all kept eigenfunctions at X (n, n_features): (n, D), ordered as in `slices`."""
         return self._combined(self.check_points(X), None)
 
     def combine(
@@ -263,30 +303,42 @@ class Basis(BaseEstimator, ABC):
         self, points: NDArray, mix: sparse.csr_array | None, calls: OracleCalls | None = None
     ) -> NDArray:
         """Sums of eigenfunctions, ``mix`` of shape (D, r), or all; the points are checked."""
-        frame, D = self._frame, self.n_functions_
-        used = D if mix is None else int(np.count_nonzero(np.diff(mix.indptr)))
         if calls is not None:
-            calls.eigenfunctions += len(points) * used
+            n_used = self.n_functions_
+            if mix is not None:
+                n_used = int(np.count_nonzero(np.diff(mix.indptr)))
+            calls.eigenfunctions += len(points) * n_used
         if mix is None:
-            weights = frame
-            chosen = np.arange(D if frame is None else frame.shape[1])
+            weights = self._frame
+            chosen = np.arange(self._edges[-1])
         else:
-            if frame is not None:
-                # A product with a few columns is much faster dense.
-                mix = sparse.csr_array(frame.T @ (mix.toarray() if mix.shape[1] <= 8 else mix))
-            chosen = np.flatnonzero(np.diff(mix.indptr))
-            part = mix[chosen]
-            # Dense products are faster once a good share of the entries is there.
-            weights = (part.toarray() if part.nnz > 0.2 * np.prod(part.shape) else part).T
-        values = np.empty((len(chosen) if weights is None else weights.shape[0], len(points))).T
-        # The table, and while it is made a part of it again.
-        per_point = 16 * max(1, self._values_cost(len(chosen)))
-        step = max(1, block_bytes_of(None) // per_point)
+            chosen, weights = self._frame_weights(mix)
+        n_sums = len(chosen) if weights is None else weights.shape[0]
+        values = np.empty((n_sums, len(points))).T
+        # The table, and a part of it once more while it is computed.
+        bytes_per_point = 16 * max(1, self._values_cost(len(chosen)))
+        step = max(1, block_bytes_of(None) // bytes_per_point)
         for start in range(0, len(points), step):
-            some = points[start : start + step]
-            made = self._values if weights is None else partial(self._sums, weights=weights)
-            values[start : start + step] = made(some, chosen).T
+            block = points[start : start + step]
+            if weights is None:
+                sums = self._values(block, chosen)
+            else:
+                sums = self._sums(block, chosen, weights)
+            values[start : start + step] = sums.T
         return values
+
+    def _frame_weights(self, mix: sparse.csr_array) -> tuple[NDArray, Any]:
+        """Return the frame functions that a mix (D, r) uses, and their weights (r, chosen)."""
+        if self._frame is not None:
+            # A product with a few columns is much faster dense.
+            columns = mix.toarray() if mix.shape[1] <= 8 else mix
+            mix = sparse.csr_array(self._frame.T @ columns)
+        chosen = np.flatnonzero(np.diff(mix.indptr))
+        weights = mix[chosen]
+        # Dense products are faster unless most entries are zero.
+        if weights.nnz > 0.2 * np.prod(weights.shape):
+            return chosen, weights.toarray().T
+        return chosen, weights.T
 
     @abstractmethod
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
@@ -297,7 +349,7 @@ class Basis(BaseEstimator, ABC):
         raise ParameterError(f"{short(self)} has no derivatives; take a finite subgroup")
 
     def isometries(self, group: Transformations, elements: ArrayLike) -> Maps:
-        """The maps ``x -> A x + t`` by which elements act: shapes (r, d, d) and (r, d).
+        """Return the maps ``x -> A x + t`` of elements: shapes (r, d, d) and (r, d).
 
         A ParameterError names an element that does not act on this manifold by such an isometry.
         """
@@ -305,14 +357,14 @@ class Basis(BaseEstimator, ABC):
 
     @abstractmethod
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
-        """The maps as this manifold takes them, once they are known to be isometries."""
+        """Check that the maps are isometries, and return them without their rounding."""
 
     def same_place(self, differences: NDArray) -> NDArray:
-        """Differences of coordinates, reduced to zero where they lead back to the same point."""
+        """Reduce differences of coordinates that lead back to the same point to zero."""
         return differences
 
     def exchanges(self) -> Maps:
-        """Symmetries that the basis itself brings: generators as maps ``x -> A x + t``."""
+        """Return symmetries that the basis itself has: generators as maps ``x -> A x + t``."""
         return np.empty((0, self._d, self._d)), np.empty((0, self._d))
 
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
@@ -327,59 +379,73 @@ class Basis(BaseEstimator, ABC):
         .. math:: D^\lambda(g)_{l l'} = \langle \phi_{\lambda, l} \circ g, \phi_{\lambda, l'}
                   \rangle, \qquad \phi_\lambda(g x) = D^\lambda(g)\, \phi_\lambda(x).
         """
-        frame, maps = self.frame(k), zip(*self.isometries(group, elements), strict=True)
-        return [sparse.csr_array(frame @ self.frame_action(k, *m) @ frame.T) for m in maps]
+        frame = self.frame(k)
+        representations = []
+        for matrix, shift in zip(*self.isometries(group, elements), strict=True):
+            action = self.frame_action(k, matrix, shift)
+            representations.append(sparse.csr_array(frame @ action @ frame.T))
+        return representations
 
-    #: How far from the origin coordinates are sure to be no others'.
+    #: Coordinates up to this size belong to different points if they are different.
     _reach: Any = 1.0
 
     def _affine(self, group: Transformations, elements: ArrayLike) -> Maps:
-        """A and t of ``x -> A x + t``, read off the images of a few points and then checked."""
-        d, scale, elements = self._d, self._reach, np.asarray(elements)
+        """Return A and t of ``x -> A x + t``, computed from the images of a few points."""
+        d = self._d
+        scale = self._reach
+        elements = np.asarray(elements)
         if group.n_features not in (None, d):
             acts = f"{short(group)} acts on {group.n_features} coordinates"
             raise ParameterError(f"{acts}, but {short(self)} have {d}")
         if len(elements) == 0:
             return np.empty((0, d, d)), np.empty((0, d))
-        others = np.random.default_rng(0).uniform(-scale, scale, size=(3, d))
-        images = group.act(elements, np.concatenate([np.zeros((1, d)), scale * np.eye(d), others]))
+        origin = np.zeros((1, d))
+        check_points = np.random.default_rng(0).uniform(-scale, scale, size=(3, d))
+        images = group.act(elements, np.concatenate([origin, scale * np.eye(d), check_points]))
         shifts = images[:, 0]
-        matrices = self.same_place(images[:, 1 : d + 1] - shifts[:, None]).swapaxes(1, 2) / scale
-        predicted = others @ matrices.swapaxes(1, 2) + shifts[:, None]
-        gap = np.abs(self.same_place(images[:, d + 1 :] - predicted)).max(axis=(1, 2)) / scale
-        if gap.max() > 1e-8:
+        columns = self.same_place(images[:, 1 : d + 1] - shifts[:, None])
+        matrices = columns.swapaxes(1, 2) / scale
+        predicted = check_points @ matrices.swapaxes(1, 2) + shifts[:, None]
+        differences = self.same_place(images[:, d + 1 :] - predicted)
+        errors = np.abs(differences).max(axis=(1, 2)) / scale
+        if errors.max() > 1e-8:
             raise ParameterError(
                 f"{short(group)} does not act on the eigenfunctions of {short(self)}: element "
-                f"{int(gap.argmax())} is no map x -> A x + t (off by {gap.max():.2g})"
+                f"{int(errors.argmax())} is no map x -> A x + t (off by {errors.max():.2g})"
             )
         return matrices, shifts
 
 
 def listed(basis: Basis, limit: float, end: float, by: str) -> list[Eigenspace]:
-    """Eigenspaces whose label or eigenvalue is at most ``end``, refused where they are too many."""
-    found: list[Eigenspace] = []
+    """Eigenspaces whose label or eigenvalue is at most ``end``, refused if they are too many."""
+    spaces: list[Eigenspace] = []
     for space in basis.spectrum():
         if getattr(space, by) > end:
             break
-        if len(found) == SPACES_LIMIT:
+        if len(spaces) == SPACES_LIMIT:
             many = f"over {SPACES_LIMIT} eigenspaces up to degree={limit:g}"
             raise ParameterError(f"{short(basis)} has {many}; lower it")
-        found.append(space)
-    return found
+        spaces.append(space)
+    return spaces
 
 
 def block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
-    """What ``scipy.sparse.block_diag`` gives, without sorting entries that are in order."""
-    entries, columns, starts = [], [], []
-    height = width = filled = 0
+    """Block-diagonal array, as of ``scipy.sparse.block_diag``, without sorting sorted entries."""
+    entries = []
+    columns = []
+    starts = []
+    height = 0
+    width = 0
+    n_entries = 0
     for block in blocks:
         entries.append(block.data)
         columns.append(block.indices + width)
-        starts.append(block.indptr[:-1] + filled)
-        height, width = height + block.shape[0], width + block.shape[1]
-        filled += len(block.data)
-    starts.append(np.array([filled]))
-    parts = np.concatenate(entries), np.concatenate(columns), np.concatenate(starts)
+        starts.append(block.indptr[:-1] + n_entries)
+        height += block.shape[0]
+        width += block.shape[1]
+        n_entries += len(block.data)
+    starts.append(np.array([n_entries]))
+    parts = (np.concatenate(entries), np.concatenate(columns), np.concatenate(starts))
     return sparse.csr_array(parts, (height, width))
 
 
@@ -391,9 +457,11 @@ def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:
     """
     rounded = np.round(matrix)
     hits = rounded != 0
-    if np.abs(matrix - rounded).max() > 1e-12 or np.any(np.abs(rounded[hits]) != 1):
+    if np.abs(matrix - rounded).max() > 1e-12:
         return None
-    if not (np.all(hits.sum(axis=0) == 1) and np.all(hits.sum(axis=1) == 1)):
+    if np.any(np.abs(rounded[hits]) != 1):
+        return None
+    if np.any(hits.sum(axis=0) != 1) or np.any(hits.sum(axis=1) != 1):
         return None
     perm = hits.argmax(axis=1)
     return perm, rounded[np.arange(len(perm)), perm]
@@ -402,7 +470,7 @@ def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:
 class RowIndex:
     """Look up rows of a table of distinct integer rows, many at a time.
 
-    They are found by a random linear form modulo 2^64 and then compared entry by entry.
+    A random linear form modulo 2^64 finds candidates, which are then compared entry by entry.
 
     >>> RowIndex(np.array([[0, 1], [2, 0]])).find(np.array([[2, 0], [5, 5]]))
     array([ 1, -1])
@@ -419,7 +487,8 @@ class RowIndex:
             raise ValueError("the table holds a row twice (or two rows share a hash)")
 
     def find(self, queries: NDArray) -> NDArray:
-        """Position of each query row in the table, -1 where it is not there."""
-        place = np.searchsorted(self._keys, queries.astype(np.int64) @ self._form)
-        place = self._order[np.minimum(place, len(self._order) - 1)]
-        return np.where(np.all(self.rows[place] == queries, axis=1), place, -1)
+        """Return the position of each query row in the table, -1 if it is missing."""
+        ranks = np.searchsorted(self._keys, queries.astype(np.int64) @ self._form)
+        positions = self._order[np.minimum(ranks, len(self._order) - 1)]
+        is_match = np.all(self.rows[positions] == queries, axis=1)
+        return np.where(is_match, positions, -1)

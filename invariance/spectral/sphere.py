@@ -30,7 +30,7 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from .base import Basis, Eigenspace, Maps, RowIndex, signed_permutation
+from .base import Basis, Eigenspace, Maps, RowIndex, computed, signed_permutation
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
@@ -105,7 +105,7 @@ class Sphere(Basis):
             raise ParameterError(f"points X of Sphere must have norm 1, {gap}")
         return X
 
-    @cached_property
+    @computed
     def _turning(self) -> int:
         """The degree from which on functions are spherical harmonics instead of monomials."""
         d, top = self._d, len(self.eigenspaces_) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import combinations, count
 from math import comb
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from .base import Basis, Eigenspace, Maps, RowIndex, signed_permutation
+from .base import Basis, Eigenspace, Maps, RowIndex, computed, signed_permutation
 
 
 @stores_parameters
@@ -87,15 +87,15 @@ class Torus(Basis):
     def frame(self, k: int) -> sparse.csr_array:
         return sparse.eye_array(self.dimensions_[k], format="csr")
 
-    @cached_property
+    @computed
     def _frame(self) -> None:
         return None
 
-    @cached_property
+    @computed
     def _edges(self) -> NDArray:
         return np.concatenate([[0], self.counts_])
 
-    @cached_property
+    @computed
     def _factors(self) -> tuple[NDArray, NDArray]:
         """Frequencies and coordinates of each function's factors, first those that are not 1."""
         m = np.concatenate([self.frequencies(k) for k in range(len(self.labels_))])

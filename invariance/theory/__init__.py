@@ -1,14 +1,13 @@
-"""Every bound and rate of the papers as a plain function of its parameters: one module a paper.
+"""Every bound and rate of the papers as a plain function of its parameters: one module per paper.
 
-Arguments are numbers, or arrays that broadcast where `Numbers` stands. A symbol means the same
-throughout a paper, and its module says what it may be; no function checks it.
+Arguments are numbers, or arrays that broadcast if the annotation is `Numbers`. A symbol means the
+same throughout a paper, and its module describes the values it may have; no function checks them.
 """
 
 from collections.abc import Callable
 from functools import wraps
-from inspect import isfunction
 from math import ceil, inf
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,27 +15,37 @@ from numpy.typing import NDArray
 #: A number, or several that broadcast with the others.
 Numbers = float | NDArray[np.float64]
 
+_Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
+
 
 def count(value: float) -> int:
-    """The smallest whole number that is not below; infinity, where it is too large for a float."""
+    """Smallest whole number that is not below; infinity if it is too large for a float."""
     return ceil(value) if value < inf else inf  # type: ignore[return-value]
 
 
-def in_floats(module: dict[str, Any]) -> None:
-    """Make floats of NumPy's small integers in all calls of a module: they overflow in silence."""
+def in_floats(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
+    """Decorate a function to take NumPy's small integers as floats: they overflow silently.
 
-    def wide(value: Any) -> Any:
-        given = value.dtype if isinstance(value, (np.ndarray, np.generic)) else None
-        narrow = given is not None and given.kind in "iu" and given.itemsize < 8
-        return value.astype(float) if narrow else value
+    >>> @in_floats
+    ... def square(x: Numbers) -> Numbers:
+    ...     return x * x
+    >>> float(square(np.uint8(16)))
+    256.0
+    """
 
-    def wrapped(function: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(function)
-        def call(*args: Any, **named: Any) -> Any:
-            return function(*map(wide, args), **{k: wide(v) for k, v in named.items()})
+    @wraps(function)
+    def in_floats_call(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Result:
+        floats = [_widened(value) for value in args]
+        named_floats = {name: _widened(value) for name, value in kwargs.items()}
+        return function(*floats, **named_floats)
 
-        return call
+    return in_floats_call
 
-    for name, function in list(module.items()):
-        if isfunction(function) and function.__module__ == module["__name__"]:
-            module[name] = wrapped(function)
+
+def _widened(value: Any) -> Any:
+    """Return the value, as floats if it consists of NumPy's integers of less than 64 bits."""
+    if not isinstance(value, np.ndarray | np.generic):
+        return value
+    is_narrow = value.dtype.kind in "iu" and value.dtype.itemsize < 8
+    return value.astype(float) if is_narrow else value

@@ -12,6 +12,7 @@ import numpy as np
 from . import Numbers, in_floats
 
 
+@in_floats
 def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     r"""Sample sizes that theorems 1 and 2 and lemma 2 allow.
 
@@ -20,10 +21,12 @@ def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     >>> round(theorem1_samples(np.ones(784), epsilon=1e-9), 2)
     5.42
     """
+    m = np.size(eigenvalues)
     ratio = np.sum(eigenvalues) / np.linalg.norm(eigenvalues)
-    return float(ratio / (2 * np.log(np.size(eigenvalues)) ** ((1 + epsilon) / 2)))
+    return float(ratio / (2 * np.log(m) ** ((1 + epsilon) / 2)))
 
 
+@in_floats
 def diagonal_tail(eigenvalues: Numbers) -> float:
     r"""Bound on the probability that K_ii is at most half its mean (eq. 7).
 
@@ -35,6 +38,7 @@ def diagonal_tail(eigenvalues: Numbers) -> float:
     return float(np.exp(-np.sum(eigenvalues) / (32 * np.max(eigenvalues))))
 
 
+@in_floats
 def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     r"""Bound on the probability that a best-fit entry off the diagonal is large (eq. 9).
 
@@ -44,16 +48,18 @@ def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     >>> offdiagonal_tail(10**6) < 1e-10, round(offdiagonal_tail(784), 3), offdiagonal_tail(64)
     (True, 0.024, 1.0)
     """
-    return float(min(1.0, np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + np.log(2 * m))))
+    exponent = np.log(2 * m) - np.log(m) ** (1 + epsilon) / 4
+    return float(min(1.0, np.exp(exponent)))
 
 
+@in_floats
 def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) -> float:
     r"""Lower bound on the probability of positive definiteness (end of appendix B).
 
     .. math:: 1 - n\, e^{-|\lambda|_1 / 32 |\lambda|_\infty}
               - 2 m n^2\, e^{-(\ln m)^{1 + \epsilon} / 4}
 
-    valid for n up to `theorem1_samples`, and zero where the formula is negative.
+    valid for n up to `theorem1_samples`, and zero if the formula is negative.
 
     >>> theorem1_probability(3, np.ones(784)), round(theorem1_probability(30, np.ones(10**6)), 6)
     (0.0, 1.0)
@@ -61,8 +67,6 @@ def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) 
     if n > theorem1_samples(eigenvalues, epsilon):
         return 0.0
     m = np.size(eigenvalues)
-    off = np.exp(-(np.log(m) ** (1 + epsilon)) / 4 + 2 * np.log(n) + np.log(2 * m))
-    return float(max(0.0, 1 - n * diagonal_tail(eigenvalues) - off))
-
-
-in_floats(globals())
+    exponent = np.log(2 * m) + 2 * np.log(n) - np.log(m) ** (1 + epsilon) / 4
+    probability = 1 - n * diagonal_tail(eigenvalues) - np.exp(exponent)
+    return float(max(0.0, probability))

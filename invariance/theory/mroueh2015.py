@@ -23,6 +23,7 @@ from ..core.parameters import ParameterError
 from . import Numbers, count, in_floats
 
 
+@in_floats
 def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     r"""Mean distance between orbits (theorem 1),
 
@@ -35,15 +36,22 @@ def orbit_distance(orbit_x: Numbers, orbit_z: Numbers | None = None) -> NDArray:
     >>> orbit_distance(x, z).round(4)                      # sqrt(2) / sqrt(4 pi)
     array([[0.3989]])
     """
-    one = np.asarray(orbit_x)
-    two = one if orbit_z is None else np.asarray(orbit_z)
-    total = np.zeros((one.shape[1], two.shape[1]))
-    for gx in one:
-        for gz in two:
-            total += cdist(gx, gz)
-    return total / (len(one) * len(two) * np.sqrt(2 * np.pi * one.shape[2]))
+    if orbit_z is None:
+        orbit_z = orbit_x
+    images_x = np.asarray(orbit_x)
+    images_z = np.asarray(orbit_z)
+    n_x = images_x.shape[1]
+    n_z = images_z.shape[1]
+    distances = np.zeros((n_x, n_z))
+    for gx in images_x:
+        for gz in images_z:
+            distances += cdist(gx, gz)
+    n_pairs = len(images_x) * len(images_z)
+    d = images_x.shape[2]
+    return distances / (n_pairs * np.sqrt(2 * np.pi * d))
 
 
+@in_floats
 def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Upper slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
@@ -54,9 +62,11 @@ def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     0.02052
     """
     cauchy = np.exp(-d * eps**2 / 16)
-    return R * (cauchy - 0.5 * np.exp(d / 2 * (np.log1p(eps) - eps))) / np.sqrt(d)
+    lower_tail = np.exp(d / 2 * (np.log1p(eps) - eps))
+    return R * (cauchy - 0.5 * lower_tail) / np.sqrt(d)
 
 
+@in_floats
 def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Lower slack of theorem 1 (eq. 3; eq. 4 for norms up to R),
 
@@ -66,9 +76,12 @@ def theorem1_delta2(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     >>> float(theorem1_delta2(100, 0.5).round(5))
     0.08687
     """
-    return R * (np.exp(-d * eps**2 / 16) / np.sqrt(d) + (1 + eps) * np.exp(-d * eps**2 / 8))
+    cauchy = np.exp(-d * eps**2 / 16) / np.sqrt(d)
+    upper_tail = np.exp(-d * eps**2 / 8)
+    return R * (cauchy + (1 + eps) * upper_tail)
 
 
+@in_floats
 def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`K_s - (R - d_G)` (theorem 1, eq. 3; remark 3, eq. 4),
 
@@ -79,9 +92,12 @@ def theorem1_sandwich(d: Numbers, eps: Numbers, *, R: float = 1.0) -> tuple[NDAr
     >>> round(float(low), 4), round(float(high), 4)
     (0.1208, 0.5581)
     """
-    return R * eps - theorem1_delta2(d, eps, R=R), R * eps + theorem1_delta1(d, eps, R=R)
+    low = R * eps - theorem1_delta2(d, eps, R=R)
+    high = R * eps + theorem1_delta1(d, eps, R=R)
+    return low, high
 
 
+@in_floats
 def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
     r"""Distance of the kernel from its limit, exactly: :math:`K_s - (s - d_G)`.
 
@@ -98,11 +114,13 @@ def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0)
     -0.0173
     """
     bound = d * (1 + eps)
-    return distance * stats.chi2.sf(bound, d + 1) - R * (1 + eps) * stats.chi2.sf(bound, d)
+    s = R * (1 + eps)
+    return distance * stats.chi2.sf(bound, d + 1) - s * stats.chi2.sf(bound, d)
 
 
+@in_floats
 def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0) -> NDArray:
-    r"""What the sandwich encloses: :math:`K_s - (R - d_G) = R \varepsilon` + `theorem1_gap`.
+    r"""Term inside the sandwich: :math:`K_s - (R - d_G) = R \varepsilon` + `theorem1_gap`.
 
     >>> float(theorem1_deviation(0.1, d=50, eps=0.5).round(4))
     0.4827
@@ -110,6 +128,7 @@ def theorem1_deviation(distance: Numbers, d: Numbers, *, eps: Numbers, R: float 
     return R * eps + theorem1_gap(distance, d, eps=eps, R=R)
 
 
+@in_floats
 def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     r"""Distance of the kernel from its limit for templates uniform on the sphere (remark 1).
 
@@ -122,9 +141,12 @@ def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     >>> float(sphere_gap(0.1, 3).round(5))
     -0.00854
     """
-    return (1 - np.sqrt(d / 2) * np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))) * distance
+    gamma_ratio = np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))
+    c_d = np.sqrt(d / 2) * gamma_ratio
+    return (1 - c_d) * distance
 
 
+@in_floats
 def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
     r"""Theorem 1's delta2 for templates uniform on the sphere (remark 1); delta1 is zero.
 
@@ -139,11 +161,13 @@ def sphere_slack(d: Numbers, *, R: float = 1.0) -> NDArray:
     return R / (d * np.sqrt(2 * np.pi * d))
 
 
+@in_floats
 def chi2_upper_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     r"""Lemma 3: :math:`P(\chi^2_k / k \ge 1 + \varepsilon) \le e^{-k \varepsilon^2 / 8}`."""
     return np.exp(-k * eps**2 / 8)
 
 
+@in_floats
 def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     r"""Lemma 3, for k >= 2:
 
@@ -155,9 +179,11 @@ def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     >>> float(chi2_lower_tail_bound(10, 0.5).round(4))
     0.9343
     """
-    return 1 - 0.5 * np.exp(-eps * k / 2 + (k - 2) / 2 * np.log1p(eps)) / np.sqrt(k)
+    exponent = -eps * k / 2 + (k - 2) / 2 * np.log1p(eps)
+    return 1 - 0.5 * np.exp(exponent) / np.sqrt(k)
 
 
+@in_floats
 def clark_max_moments(
     mean_x: Numbers, mean_y: Numbers, *, sd_x: Numbers, sd_y: Numbers, rho: Numbers
 ) -> tuple[NDArray, NDArray]:
@@ -168,22 +194,28 @@ def clark_max_moments(
 
     .. math:: \mu_Z = \mu_X \Phi(\alpha) + \mu_Y \Phi(-\alpha) + a \varphi(\alpha) .
 
-    Where a = 0 the two variables differ by a constant, and the larger one is returned.
+    If a = 0, the two variables differ by a constant, and the larger one is returned.
 
     >>> mean, variance = clark_max_moments(0, 0, sd_x=1, sd_y=1, rho=0)  # 1/sqrt(pi), 1 - 1/pi
     >>> float(mean.round(4)), float(variance.round(4))
     (0.5642, 0.6817)
     """
     mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(mean_x, mean_y, sd_x, sd_y, rho)
-    a = np.sqrt(np.maximum(sd_x**2 + sd_y**2 - 2 * rho * sd_x * sd_y, 0))
+    variance_of_difference = sd_x**2 + sd_y**2 - 2 * rho * sd_x * sd_y
+    a = np.sqrt(np.maximum(variance_of_difference, 0))
+    larger_is_x = np.where(mean_x >= mean_y, np.inf, -np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
-        alpha = np.where(a > 0, (mean_x - mean_y) / a, np.where(mean_x >= mean_y, np.inf, -np.inf))
-    first, second, density = stats.norm.cdf(alpha), stats.norm.cdf(-alpha), stats.norm.pdf(alpha)
-    mean = mean_x * first + mean_y * second + a * density
-    squares = (sd_x**2 + mean_x**2) * first + (sd_y**2 + mean_y**2) * second
-    return mean, squares + (mean_x + mean_y) * a * density - mean**2
+        alpha = np.where(a > 0, (mean_x - mean_y) / a, larger_is_x)
+    x_wins = stats.norm.cdf(alpha)
+    y_wins = stats.norm.cdf(-alpha)
+    density = stats.norm.pdf(alpha)
+    mean = mean_x * x_wins + mean_y * y_wins + a * density
+    squares = (sd_x**2 + mean_x**2) * x_wins + (sd_y**2 + mean_y**2) * y_wins
+    second_moment = squares + (mean_x + mean_y) * a * density
+    return mean, second_moment - mean**2
 
 
+@in_floats
 def cdf_products(projections: Numbers, s: float) -> NDArray:
     r"""Exact threshold integrals of one template, the :math:`\hat X_j` of theorem 2's proof,
 
@@ -200,7 +232,8 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
            [1.25, 1.5 ]])
     """
     values = np.asarray(projections)
-    if (largest := np.abs(values).max()) > s:
+    largest = np.abs(values).max()
+    if largest > s:
         raise ParameterError(f"projections must lie within [-s, s], {s=:g}, got {largest:.4g}")
     n_points, n_elements = values.shape
     order = np.argsort(values, axis=None)
@@ -211,6 +244,7 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
     return (cdf * np.diff(steps)) @ cdf.T
 
 
+@in_floats
 def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArray:
     r"""Expected kernel of templates with any law p (remark 4), every pair of elements visited,
 
@@ -223,10 +257,14 @@ def remark4_kernel(projections: Numbers, weights: Numbers, *, s: float) -> NDArr
     array([[1.25, 1.25],
            [1.25, 1.5 ]])
     """
-    maxima = [np.maximum.outer(part, part).mean(axis=(1, 3)) for part in np.asarray(projections)]
-    return s - np.tensordot(weights, np.asarray(maxima), 1)
+    mean_maxima = []
+    for template in np.asarray(projections):
+        maxima = np.maximum.outer(template, template)
+        mean_maxima.append(maxima.mean(axis=(1, 3)))
+    return s - np.tensordot(weights, np.asarray(mean_maxima), 1)
 
 
+@in_floats
 def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbers) -> NDArray:
     r"""Expectation of :math:`\langle\Phi(x), \Phi(z)\rangle` over templates *and* group elements.
 
@@ -236,13 +274,14 @@ def expected_inner_product(kernel: Numbers, plain: Numbers, *, n_elements: Numbe
     .. math:: E_{t,g} \langle\Phi(x),\Phi(z)\rangle =
               \Bigl(1 - \frac{1}{|G|}\Bigr) K_s(x, z) + \frac{1}{|G|} K_s^{\{e\}}(x, z) .
 
-    ``kernel`` and ``plain`` are K_s of the group and of the trivial group. Nothing is lost where a
+    ``kernel`` and ``plain`` are K_s of the group and of the trivial group. Nothing is lost if a
     finite group is listed instead of sampled.
     """
     share = 1 / n_elements
     return np.asarray((1 - share) * kernel + share * plain)[()]
 
 
+@in_floats
 def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.0) -> int:
     r"""Templates for a template error of at most eps on all pairs of N points,
 
@@ -254,9 +293,11 @@ def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.
     >>> theorem2_templates(eps=0.05, n_points=1000, delta=0.01)
     61165
     """
-    return count(2 * s**2 / np.square(eps) * np.log(2 * float(n_points) ** 2 / delta))
+    n_pairs = float(n_points) ** 2
+    return count(2 * s**2 / np.square(eps) * np.log(2 * n_pairs / delta))
 
 
+@in_floats
 def theorem2_elements(
     eps: float, n_points: int, *, n_templates: int, delta: float, s: float = 2.0
 ) -> int:
@@ -275,6 +316,7 @@ def theorem2_elements(
     return count(18 * s**2 / np.square(eps) * np.log(4 * pairs / delta))
 
 
+@in_floats
 def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     r"""Universal constants C1 and C2 that make theorem 2 true as printed.
 
@@ -287,6 +329,7 @@ def theorem2_constants(s: float = 2.0) -> tuple[float, float]:
     return float(6 * s**2), float(72 * s**2)
 
 
+@in_floats
 def theorem2_errors(
     n_bins: float, n_templates: float, *, n_elements: float, n_points: int, delta: float, s: float
 ) -> tuple[float, float, float]:
@@ -302,12 +345,17 @@ def theorem2_errors(
     >>> [round(p, 3) for p in parts]
     [0.12, 0.053, 0.0]
     """
-    m, N, G = map(float, (n_templates, n_points, n_elements))
-    templates = s * np.sqrt(2 / m * np.log(2 * N**2 / delta))
-    elements = 0.0 if np.isinf(G) else s * np.sqrt(18 / G * np.log(4 * m * N**2 / delta))
-    return float(s / n_bins), float(templates), float(elements)
+    n_pairs = float(n_points) ** 2
+    m = float(n_templates)
+    bin_error = s / n_bins
+    template_error = s * np.sqrt(2 / m * np.log(2 * n_pairs / delta))
+    element_error = 0.0
+    if np.isfinite(n_elements):
+        element_error = s * np.sqrt(18 / n_elements * np.log(4 * m * n_pairs / delta))
+    return float(bin_error), float(template_error), float(element_error)
 
 
+@in_floats
 def corollary1_sizes(
     eps0: float, n_points: int, *, delta: float, s: float = 2.0
 ) -> tuple[int, int, int]:
@@ -319,11 +367,13 @@ def corollary1_sizes(
     (4, 244, 3972)
     """
     part = eps0 / 3
-    templates = theorem2_templates(part, n_points, delta=delta, s=s)
-    elements = theorem2_elements(part, n_points, n_templates=templates, delta=delta, s=s)
-    return count(1 / part - 1e-12), templates, elements
+    n_bins = count(1 / part - 1e-12)
+    n_templates = theorem2_templates(part, n_points, delta=delta, s=s)
+    n_elements = theorem2_elements(part, n_points, n_templates=n_templates, delta=delta, s=s)
+    return n_bins, n_templates, n_elements
 
 
+@in_floats
 def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArray, NDArray]:
     r"""Bounds on :math:`\langle\Phi(x_i),\Phi(x_j)\rangle - (1 - d_G)` (corollary 1, eq. 6).
 
@@ -335,6 +385,7 @@ def corollary1_sandwich(d: Numbers, eps: Numbers, *, eps0: float) -> tuple[NDArr
     return low - eps0, high + eps0
 
 
+@in_floats
 def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     r"""Lipschitz constant L on [-largest, largest] and V(0) of a margin loss V(y f(x)).
 
@@ -344,10 +395,16 @@ def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     >>> loss_constants("square", 1.0)
     (4.0, 1.0)
     """
-    logistic = float(1 / (1 + np.exp(-largest))), float(np.log(2))
-    return {"hinge": (1.0, 1.0), "logistic": logistic, "square": (2.0 * (1 + largest), 1.0)}[loss]
+    if loss == "hinge":
+        return 1.0, 1.0
+    if loss == "square":
+        return 2.0 * (1 + largest), 1.0
+    if loss == "logistic":
+        return float(1 / (1 + np.exp(-largest))), float(np.log(2))
+    raise KeyError(loss)
 
 
+@in_floats
 def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> float:
     r"""Rademacher complexity of the class F~ of theorem 3.
 
@@ -361,6 +418,7 @@ def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> f
     return float(factor * C * s / np.sqrt(N))
 
 
+@in_floats
 def lemma4_error(
     m: float, G: float, *, n: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
@@ -376,11 +434,14 @@ def lemma4_error(
     >>> round(lemma4_error(100, np.inf, n=10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
     1.0675
     """
-    templates = (1 + np.sqrt(2 * np.log(1 / delta1))) / np.sqrt(m)
-    elements = 0.0 if np.isinf(G) else (1 + np.sqrt(2 * np.log(m / delta2))) / np.sqrt(G)
-    return float(2 * s * C * (templates + elements + 1 / n))
+    template_term = (1 + np.sqrt(2 * np.log(1 / delta1))) / np.sqrt(m)
+    element_term = 0.0
+    if np.isfinite(G):
+        element_term = (1 + np.sqrt(2 * np.log(m / delta2))) / np.sqrt(G)
+    return float(2 * s * C * (template_term + element_term + 1 / n))
 
 
+@in_floats
 def lemma5_risk(
     m: float, G: float, *, n: float, L: float, C: float, s: float, delta1: float, delta2: float
 ) -> float:
@@ -388,6 +449,7 @@ def lemma5_risk(
     return float(L * lemma4_error(m, G, n=n, C=C, s=s, delta1=delta1, delta2=delta2))
 
 
+@in_floats
 def lemma6_deviation(
     N: int, L: float, *, C: float, s: float, V0: float, delta: float, n: float | None = None
 ) -> float:
@@ -409,6 +471,7 @@ def lemma6_deviation(
     return float(4 * L * rademacher_bound(N, C, s=s, n=n) + rest / np.sqrt(N))
 
 
+@in_floats
 def theorem3_bound(
     N: int,
     m: float,
@@ -438,8 +501,7 @@ def theorem3_bound(
     >>> round(theorem3_bound(**sizes, delta=0.05, printed=False), 3)
     0.399
     """
-    deviation = lemma6_deviation(N, L, C=C, s=s, V0=V0, delta=delta, n=None if printed else n)
-    return 2 * deviation + lemma5_risk(m, G, n=n, L=L, C=C, s=s, delta1=delta, delta2=delta)
-
-
-in_floats(globals())
+    bins = None if printed else n
+    deviation = lemma6_deviation(N, L, C=C, s=s, V0=V0, delta=delta, n=bins)
+    risk = lemma5_risk(m, G, n=n, L=L, C=C, s=s, delta1=delta, delta2=delta)
+    return 2 * deviation + risk

@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from ..core.parameters import ParameterError, short
 from . import Numbers, count, in_floats
 
-#: Exponents per r eps^2 and per s eps^2 at the centres of the cover.
-_TEMPLATES, _GROUP, _GROUP_PUBLISHED = 1 / 128, 1 / 32, 1 / 2
+#: Exponents per s eps^2 (templates) and r eps^2 (group samples) at the centres of the cover.
+_TEMPLATES = 1 / 128
+_GROUP = 1 / 32
+_GROUP_PUBLISHED = 1 / 2
 
 
+@in_floats
 def gamma_of_bandwidth(sigma: float) -> float:
     """gamma of `Gaussian`: exp(-gamma |x - z|^2) has gamma = 1 / (2 sigma^2).
 
@@ -32,6 +35,7 @@ def gamma_of_bandwidth(sigma: float) -> float:
     return float(1 / (2 * sigma**2))
 
 
+@in_floats
 def jacobian_factor(matrix: Numbers) -> float:
     r"""The factor :math:`|J_g|^{-1/2}` that makes x -> A x + b unitary on images (lemma 2.1).
 
@@ -44,6 +48,7 @@ def jacobian_factor(matrix: Numbers) -> float:
     return float(determinant**-0.5)
 
 
+@in_floats
 def statistics_gap(r: int) -> float:
     """Largest difference 1/r of U- and V-statistics for a base kernel in [0, 1] (term C).
 
@@ -53,6 +58,7 @@ def statistics_gap(r: int) -> float:
     return float(1 / r)
 
 
+@in_floats
 def uniform_failure(
     s: float, r: float, *, eps: float, d: int, diameter: float, sigma: float, published: bool = True
 ) -> float:
@@ -77,20 +83,23 @@ def uniform_failure(
     return float(np.exp(min(log_failure, 0.0)))
 
 
-def _enough(rate: float, eps: float, d: int, diameter: float, delta: float) -> int:
+def _smallest_sample(rate: float, eps: float, d: int, diameter: float, delta: float) -> int:
     """Smallest whole n >= 1 with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
-    return count(max(1.0, (np.log(2) + 2 * d * np.log(2 * diameter / delta)) / (rate * eps**2)))
+    log_cover = np.log(2) + 2 * d * np.log(2 * diameter / delta)
+    return count(max(1.0, log_cover / (rate * eps**2)))
 
 
+@in_floats
 def templates(eps: float, d: int, *, diameter: float, delta: float) -> int:
     """Templates s >= C_2 (d / eps^2) log(diam / delta_2) of theorem 3.1, with its constant.
 
     >>> templates(0.2, d=2, diameter=1.0, delta=0.1)
     40564
     """
-    return _enough(_TEMPLATES, eps, d, diameter, delta)
+    return _smallest_sample(_TEMPLATES, eps, d, diameter, delta)
 
 
+@in_floats
 def group_samples(
     eps: float, d: int, *, diameter: float, delta: float, published: bool = True
 ) -> int:
@@ -99,9 +108,11 @@ def group_samples(
     >>> group_samples(0.2, d=2, diameter=1.0, delta=0.1)
     634
     """
-    return _enough(_GROUP_PUBLISHED if published else _GROUP, eps, d, diameter, delta)
+    rate = _GROUP_PUBLISHED if published else _GROUP
+    return _smallest_sample(rate, eps, d, diameter, delta)
 
 
+@in_floats
 def hilbert_average_bound(n: Numbers, bound: float, *, delta: float) -> NDArray:
     r"""Distance of a mean of n vectors of norm <= M from its expectation (lemma A.1).
 
@@ -113,6 +124,7 @@ def hilbert_average_bound(n: Numbers, bound: float, *, delta: float) -> NDArray:
     return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
 
 
+@in_floats
 def approximation_error(s: Numbers, r: Numbers, *, C: float, delta: float) -> NDArray:
     r"""L2 distance of some f^ in the random class from f* (lemma A.2), probability 1 - 2 delta.
 
@@ -124,6 +136,7 @@ def approximation_error(s: Numbers, r: Numbers, *, C: float, delta: float) -> ND
     return hilbert_average_bound(s, C, delta=delta) + hilbert_average_bound(r, C, delta=delta)
 
 
+@in_floats
 def excess_risk_bound(
     n: Numbers,
     s: Numbers,
@@ -148,10 +161,7 @@ def excess_risk_bound(
     0.077
     """
     LC = lipschitz * C
-    estimation = (4 * LC + 2 * abs(loss_at_zero)) / np.sqrt(n) + LC * np.sqrt(
-        np.log(1 / delta) / (2 * n)
-    )
-    return 2 * estimation + lipschitz * approximation_error(s, r, C=C, delta=delta)
-
-
-in_floats(globals())
+    complexity = (4 * LC + 2 * abs(loss_at_zero)) / np.sqrt(n)
+    deviation = LC * np.sqrt(np.log(1 / delta) / (2 * n))
+    approximation = approximation_error(s, r, C=C, delta=delta)
+    return 2 * (complexity + deviation) + lipschitz * approximation

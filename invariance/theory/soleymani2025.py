@@ -15,6 +15,7 @@ from scipy.special import gammaln
 from . import Numbers, in_floats
 
 
+@in_floats
 def alpha(s: float, d: int) -> float:
     r"""Exponent :math:`\alpha = 2s/d`; the theorem needs it above 1.
 
@@ -24,6 +25,7 @@ def alpha(s: float, d: int) -> float:
     return float(2 * s / d)
 
 
+@in_floats
 def cutoff(n: float, s: float, *, d: int) -> float:
     r"""Number of eigenfunctions kept, :math:`D = n^{1/(1+\alpha)}` (algorithm 1).
 
@@ -33,6 +35,7 @@ def cutoff(n: float, s: float, *, d: int) -> float:
     return float(n ** (1 / (1 + alpha(s, d))))
 
 
+@in_floats
 def risk_exponent(s: float, d: int) -> float:
     r"""Exponent of n in the excess risk, :math:`-s / (s + d/2)` (theorem 1).
 
@@ -42,16 +45,19 @@ def risk_exponent(s: float, d: int) -> float:
     return float(-s / (s + d / 2))
 
 
+@in_floats
 def estimation_error(n: int, D: float, *, noise: float, sup_norm: float) -> float:
     r"""Variance term :math:`(D/n)(\sigma^2 + |f^\star|_\infty^2)`, ``noise`` sigma (eq. 42)."""
     return float(D / n * (noise**2 + sup_norm**2))
 
 
+@in_floats
 def approximation_error(D: float, s: float, *, d: int, sobolev: float) -> float:
     r"""Bias term :math:`D^{-\alpha} |f^\star|_{H^s}^2` (eq. 29)."""
     return float(D ** -alpha(s, d) * sobolev**2)
 
 
+@in_floats
 def risk_bound(
     n: int, D: float, *, s: float, d: int, noise: float, sup_norm: float, sobolev: float
 ) -> float:
@@ -66,6 +72,7 @@ def risk_bound(
     return variance + approximation_error(D, s, d=d, sobolev=sobolev)
 
 
+@in_floats
 def sobolev_norm(coefficients: Numbers, counts: Numbers, *, s: float, d: int) -> float:
     r"""Norm with :math:`|f|_{H^s}^2 = \sum_\lambda D_\lambda^\alpha |f_\lambda|^2` (def. B.18).
 
@@ -75,6 +82,7 @@ def sobolev_norm(coefficients: Numbers, counts: Numbers, *, s: float, d: int) ->
     return float(np.sqrt(np.dot(weights, np.square(coefficients))))
 
 
+@in_floats
 def dirichlet_energy(coefficients: Numbers, eigenvalues: Numbers) -> float:
     r"""Energy :math:`\int |\nabla f|^2 = \sum_\lambda \lambda |f_\lambda|^2` (lemma B.15).
 
@@ -84,6 +92,7 @@ def dirichlet_energy(coefficients: Numbers, eigenvalues: Numbers) -> float:
     return float(np.dot(eigenvalues, np.square(coefficients)))
 
 
+@in_floats
 def oracle_calls(n: int, s: float, *, d: int, generators: int) -> float:
     r"""Bound on oracle calls, :math:`\rho\, n^{2/(1+\alpha)} + n^{(2+\alpha)/(1+\alpha)}` (eq. 20).
 
@@ -94,6 +103,7 @@ def oracle_calls(n: int, s: float, *, d: int, generators: int) -> float:
     return float(generators * D**2 + n * D)
 
 
+@in_floats
 def generators_bound(order: int) -> int:
     r"""Largest size of a minimal generating set, :math:`\lfloor \log_2 |G| \rfloor` (prop. C.1).
 
@@ -103,6 +113,7 @@ def generators_bound(order: int) -> int:
     return int(order).bit_length() - 1
 
 
+@in_floats
 def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
     r"""Leading term of the counting function (theorem B.16; invariants: divided by \|G\|, B.17),
 
@@ -115,6 +126,3 @@ def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
     """
     ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
     return np.asarray(ball / (2 * np.pi) ** d * volume * eigenvalue ** (d / 2))
-
-
-in_floats(globals())

@@ -79,13 +79,12 @@ def test_the_search_stops_at_a_local_minimum_and_above_rounding():
 
 
 @pytest.mark.parametrize("start", [1e-6, 1e-9, 1e-12, 1e-15])
-def test_tiny_penalties_do_not_drown_in_the_direction_of_the_intercept(start, monkeypatch):
+def test_tiny_penalties_do_not_drown_in_the_direction_of_the_intercept(start):
     """A well-conditioned matrix: its leave-one-out errors hardly change with the penalty."""
     X, y = problem(n=80, d=5)
     gram = np.exp(-2 * ((X[:, None] - X) ** 2).sum(-1))
-    monkeypatch.setattr("invariance.linear.gram._MOST", 3)
     model = rls_by_cholesky(gram, y, start=start)
-    for alpha, error in model.loo_errors.items():
+    for alpha, error in list(model.loo_errors.items())[:3]:
         wrong = np.mean(left_out(gram, y, alpha * len(y)).argmax(axis=1) != y)
         assert wrong > 0.2 and 0 <= error - wrong <= 0.5 / len(y)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import linalg
+from sklearn.linear_model import Ridge
 
 from invariance.beyond import MaxFilter, symmetry_test
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
@@ -287,3 +288,147 @@ def test_coefficients_are_as_exact_as_a_cholesky_factor_gives(alpha, intercept, 
 
     assert far(model.dual_coef_[:, 0], dual) < 20 * far(factored, dual) + 1e-14
     assert far(model.predict(rows), expected) < 20 * far(decided, expected) + 1e-14
+
+
+def two_clusters(rng, n, p):
+    centres = 836 * rng.choice([-1.0, 1.0], (2, p))
+    return centres[np.arange(n) % 2] + rng.standard_normal((n, p))
+
+
+def a_wide_column(rng, n, p):
+    X = rng.standard_normal((n, p))
+    X[:, p // 2] *= 1e4
+    return X
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("n, p", [(6, 5), (12, 5), (4, 5), (3, 8)])
+@pytest.mark.parametrize("draw", [two_clusters, a_wide_column])
+def test_features_of_several_sizes_cost_no_digits(draw, n, p, intercept):
+    """Squared, features lose half of their digits; a singular value decomposition keeps them."""
+    rng = np.random.default_rng(n)
+    X, y = draw(rng, n, p), rng.standard_normal(n)
+    new = draw(rng, 3, p)
+    rows = [list(map(Fraction, row)) for row in X]
+    means = [sum(column) / n if intercept else Fraction(0) for column in zip(*rows, strict=True)]
+    centred = [[a - m for a, m in zip(row, means, strict=True)] for row in rows]
+    mean = sum(map(Fraction, y)) / n if intercept else Fraction(0)
+    for ridge in (1e-3, 1e-1, 10.0):
+        squares = [
+            [sum(row[i] * row[j] for row in centred) + (Fraction(ridge) if i == j else 0)
+             for j in range(p)] for i in range(p)
+        ]  # fmt: skip
+        cross = [
+            sum(row[i] * (Fraction(t) - mean) for row, t in zip(centred, y, strict=True))
+            for i in range(p)
+        ]
+        coef = solved_exactly(squares, cross)
+        expected = [
+            float(mean + sum((Fraction(a) - m) * c for a, m, c in zip(x, means, coef, strict=True)))
+            for x in new
+        ]
+        model = RLSRegressor([ridge / n], fit_intercept=intercept).fit(X, y)
+        by_svd = Ridge(ridge, solver="svd", fit_intercept=intercept).fit(X, y)
+        scale = np.abs(expected).max()
+        error = np.abs(model.predict(new) - expected).max() / scale
+        assert error < 20 * np.abs(by_svd.predict(new) - expected).max() / scale + 1e-12
+
+
+# ------------------------------------------------------------ leave-one-out of equal points
+
+
+@pytest.mark.parametrize("value", [1.0, 0.3, 7.7, 1e-200, 1e150])
+@pytest.mark.parametrize("noise", [0.0, 1e-16])
+def test_equal_points_that_are_left_out_get_the_mean_of_the_others(value, noise):
+    for n in range(2, 40):
+        rng = np.random.default_rng(n)
+        y = rng.standard_normal(n)
+        weights = rng.uniform(0.5, 2, n)
+        gram = np.full((n, n), value) * (1 + noise * rng.standard_normal((n, n)))
+        gram = np.maximum(gram, gram.T)
+        for alphas in ([1e-3 * value], None):
+            for counts in (np.ones(n), weights):
+                model = RLSRegressor(alphas, "precomputed").fit(gram, y, sample_weight=counts)
+                others = (counts @ y - counts * y) / (counts.sum() - counts)
+                assert_allclose(model.loo_decision_[:, 0], others, atol=1e-9)
+
+
+def test_few_different_points_that_are_left_out():
+    """Leave-one-out of a matrix of few different rows is refitting."""
+    for n in range(4, 30):
+        rng = np.random.default_rng(n)
+        gram = np.array([[1.0, 0.4], [0.4, 1.0]])[np.ix_(np.arange(n) % 2, np.arange(n) % 2)]
+        y = rng.standard_normal(n)
+        model = RLSRegressor([1e-3], "precomputed").fit(gram, y)
+        for i in range(n):
+            rest = np.delete(np.arange(n), i)
+            without = RLSRegressor([1e-3 * n / (n - 1)], "precomputed")
+            without.fit(gram[np.ix_(rest, rest)], y[rest])
+            assert_allclose(model.loo_decision_[i], without.predict(gram[i, rest][None]), atol=1e-9)
+
+
+# ------------------------------------------------------------ the unit of the targets
+
+
+@pytest.mark.parametrize("factor", [2.0**-600, 2.0**600, 1e-170, 1e170, 1e-300, 1e300])
+def test_the_unit_of_the_targets_decides_nothing(factor):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((12, 3))
+    y = X @ [1.0, -2.0, 0.5] + rng.standard_normal(12)
+    targets = np.column_stack([y, rng.standard_normal(12)])
+    weights = rng.uniform(0.5, 2, 12)
+    wide = rng.standard_normal((12, 40))
+    for points, kernel in (
+        (X, None),
+        (wide, None),
+        (X, "linear"),
+        (X, Gaussian(0.3)),
+        (Gaussian(0.3)(X), "precomputed"),
+    ):
+        for values, counts in ((y, None), (targets, None), (y, weights)):
+            before = RLSRegressor(kernel=kernel).fit(points, values, sample_weight=counts)
+            model = RLSRegressor(kernel=kernel).fit(points, factor * values, sample_weight=counts)
+            assert_allclose(model.alpha_, before.alpha_)
+            scale = np.abs(values).max()
+            assert_allclose(
+                model.predict(points) / factor, before.predict(points), atol=1e-9 * scale
+            )
+            assert_allclose(model.loo_decision_ / factor, before.loo_decision_, atol=1e-9 * scale)
+    one = kernel_ridge(Gaussian(0.3)(X), y, alphas=[1e-4, 2e-4, 1.0])
+    two = kernel_ridge(Gaussian(0.3)(X), factor * y, alphas=[1e-4, 2e-4, 1.0])
+    assert_allclose(two / factor, one, atol=1e-9 * np.abs(one).max())
+
+
+def test_targets_without_weight_have_no_unit():
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((9, 3)), rng.standard_normal(9)
+    weights = np.r_[np.ones(8), 0]
+    for kernel in (None, Gaussian(0.3)):
+        before = RLSRegressor(kernel=kernel).fit(X[:8], y[:8])
+        for size in (1e300, 1e-300, 0.0):
+            model = RLSRegressor(kernel=kernel).fit(X, np.r_[y[:8], size], sample_weight=weights)
+            assert_allclose(model.alpha_, before.alpha_)
+            assert_allclose(model.predict(X), before.predict(X))
+
+
+def test_targets_that_are_all_zero():
+    X = np.random.default_rng(0).standard_normal((8, 3))
+    for kernel in (None, Gaussian(0.3)):
+        model = RLSRegressor(kernel=kernel).fit(X, np.zeros(8))
+        assert (model.predict(X) == 0).all() and (model.loo_decision_ == 0).all()
+
+
+# ------------------------------------------------------------ constant matrices
+
+
+@pytest.mark.parametrize("value", [7.7, 0.1, 1.0, 1e-200, 1e140])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_constant_matrices_are_not_indefinite(value, dtype):
+    """All rows are equal, and the predictions are the classes' shares."""
+    if value != np.clip(value, np.finfo(dtype).tiny, np.finfo(dtype).max):
+        pytest.skip("no number of this type")
+    for n in (8, 12, 21, 40):
+        gram = np.full((n, n), value, dtype)
+        shares = np.array([(n + 1) // 2, n // 2]) * 2 / n - 1
+        decided = rls_by_cholesky(gram, np.arange(n) % 2).decide(gram[:1])
+        assert_allclose(decided[0], shares, atol=1e-9 if dtype == np.float64 else 1e-2)

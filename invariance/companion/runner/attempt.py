@@ -38,16 +38,28 @@ _PUBLISHED_SUFFIXES = (".svg", ".png", ".csv")
 
 
 class Process(Protocol):
-    """A process of a notebook, as far as a batch looks at it."""
+    """The process of a notebook, with these methods of multiprocessing's."""
 
     @property
     def exitcode(self) -> int | None: ...
 
+    def terminate(self) -> None: ...
+
+    def kill(self) -> None: ...
+
+    def join(self, timeout: float | None = None) -> None: ...
+
 
 class Place(Protocol):
-    """Runs the processes of notebooks, at most `slots` at a time."""
+    """Runs the processes of notebooks.
+
+    At most `slots` run at a time, together in `memory_mb` MiB. A batch looks at them every
+    `glance_s` seconds.
+    """
 
     slots: int
+    memory_mb: float
+    glance_s: float
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process: ...
 

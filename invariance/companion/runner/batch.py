@@ -29,8 +29,7 @@ from .worker import failure
 # Seconds after which a notebook counts as hanging, unless --deadline sets another limit.
 DEADLINES = {"quick": 900.0, "full": 24 * 3600.0}
 
-# Polling interval, and the grace period for a signal sent to all processes, in seconds.
-_GLANCE = 0.05
+# Grace period, in seconds, for a signal that is sent to all processes.
 _TOGETHER = 0.5
 # Memory, in MiB, that a notebook is assumed to need before its first run.
 _UNKNOWN_MB = 1024.0
@@ -76,7 +75,7 @@ def run_notebooks(
     *,
     profile: str = "quick",
     parameters: Mapping[str, Any] | None = None,
-    place: Any = None,
+    place: Place | None = None,
     resume: bool = False,
     choosing: bool = False,
     threads: int = 1,
@@ -357,7 +356,7 @@ class _Batch:
                     waiting.append(job)
                 else:
                     self.end(job, status, reason)
-            time.sleep(_GLANCE)
+            time.sleep(self.place.glance_s)
         for job in running:
             # A job that has succeeded in the meantime is kept.
             result = self._look(job)
@@ -366,9 +365,8 @@ class _Batch:
             self.end(job, *result)
 
     def _start_ready(self, waiting: list[Job], running: list[Job]) -> None:
-        memory_mb = getattr(self.place, "memory_mb", inf)
         while len(running) < self.place.slots:
-            job = _next(waiting, running, memory_mb)
+            job = _next(waiting, running, self.place.memory_mb)
             if job is None:
                 return
             waiting.remove(job)
@@ -415,7 +413,7 @@ class _Batch:
     def _wait_for_signal(self) -> None:
         end = time.monotonic() + _TOGETHER
         while not self.signals and time.monotonic() < end:
-            time.sleep(_GLANCE)
+            time.sleep(self.place.glance_s)
 
     def _prepare_retry(self, job: Job, running: Sequence[Job]) -> None:
         self.place.end(job.process, job.folder)

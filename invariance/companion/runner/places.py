@@ -24,6 +24,7 @@ import psutil
 from ..files import locked, read_json, write_json, writing
 from ..paths import Paths
 from ..provenance import digest
+from .attempt import Process
 from .worker import MARK, begin, end_all, holders_of, processes_of, work
 
 _PATIENCE_S = 5.0  # for a process to end after a signal
@@ -39,9 +40,12 @@ class Here:
     On Linux, with one BLAS thread, the processes are forks of multiprocessing's server, which has
     imported all packages before (`preload`): a start takes hundredths of a second instead of two
     seconds. After a file of the library has changed, they are new interpreters again.
-    ``memory_mb`` is the memory, in MiB, that notebooks may take together. `work` is the function
+    ``memory_mb`` is the memory, in MiB, that notebooks may take together, and ``glance_s`` the time
+    between two looks at them. `work` is the function
     that a process calls with the file that describes its job.
     """
+
+    glance_s = 0.05
 
     def __init__(self, jobs: int | None = None, work: Callable[[Path], None] = work) -> None:
         self.slots = joblib.cpu_count() if jobs is None else jobs
@@ -71,7 +75,7 @@ class Here:
         with _environment(initial):
             return _start_process(context, (path, complete, folders, self._work))
 
-    def end(self, process: BaseProcess | None, folder: Path) -> None:
+    def end(self, process: Process | None, folder: Path) -> None:
         """End a process and everything that it has started."""
         if process is not None:
             # SIGTERM lets it end its descendants first.

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from math import inf
 from pathlib import Path
 
 from invariance.companion.files import write_bytes, write_json
@@ -125,6 +126,9 @@ class Chaos:
 
 class Writer:
     """A place that runs no process: a notebook writes at once, and ends after some glances."""
+
+    memory_mb = inf
+    glance_s = 0.0005  # no test waits for the runner
 
     def __init__(self, write, slots: int = 2, failing: tuple[str, ...] = (), glances: int = 1):
         self.write, self.slots, self.failing, self.glances = write, slots, failing, glances

@@ -20,8 +20,6 @@ from invariance.companion.source import reads
 
 from .light import Writer, statuses
 
-pytestmark = pytest.mark.usefixtures("quick")
-
 REAL = Paths(Path(__file__).parents[3])
 
 

@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]
+
 #: Types of values that cannot be changed in place.
 _CONSTANTS = frozenset(
     {type(None), bool, int, float, complex, str, bytes, type, np.dtype, range, slice, type(...)}
@@ -104,7 +106,7 @@ class ParameterState:
         for part in parts:
             self._add(part)
 
-    def _add_array(self, value: NDArray[Any]) -> None:
+    def _add_array(self, value: Array) -> None:
         if value.dtype.hasobject:
             self._add_all(np.ndarray, value.size, (value.shape, value.ravel().tolist()))
         else:
@@ -170,7 +172,7 @@ def _content(cell: Any) -> Any:
         return None
 
 
-def _numbers(value: Any) -> NDArray[Any] | None:
+def _numbers(value: Any) -> Array | None:
     """Return an array of another library as NumPy's; None if the value is not an array."""
     if not hasattr(value, "__array__"):
         return None
@@ -222,7 +224,7 @@ _COMPARABLE = (
 )
 
 
-def _same_array(first: NDArray[Any], second: NDArray[Any]) -> bool:
+def _same_array(first: Array, second: Array) -> bool:
     """Whether two arrays hold the same bytes."""
     if first.dtype != second.dtype or first.shape != second.shape:
         return False
@@ -242,7 +244,7 @@ def _same_array(first: NDArray[Any], second: NDArray[Any]) -> bool:
     return True
 
 
-def _words(array: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
+def _words(array: Array) -> NDArray[np.unsignedinteger[Any]]:
     """Return the bytes of an array as unsigned integers, 64-bit ones if their number allows."""
     as_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if as_bytes.size % 8 == 0:

@@ -12,6 +12,7 @@ the library and on the device of the arrays, and PyTorch's gradients pass throug
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any, NoReturn, TypeGuard
 
@@ -135,14 +136,14 @@ def refuse_masked(name: str, X: Any) -> None:
         raise ParameterError(f"{name} has {np.sum(X.mask)} masked entries: fill them")
 
 
-def check_pixels(owner: str, shape: Any, d: int) -> None:
+def check_pixels(owner: str, shape: Iterable[int], d: int) -> None:
     """Refuse points of d features that are not images of this shape."""
     n_pixels = prod(shape)
     if n_pixels != d:
         raise ParameterError(f"{owner}: {shape} have {n_pixels} pixels, but X has {d} features")
 
 
-def is_foreign(X: Any) -> bool:
+def is_foreign(X: object) -> bool:
     """Whether X is an array of a library other than NumPy."""
     if isinstance(X, (np.ndarray, np.generic, list, tuple)):
         return False
@@ -150,7 +151,7 @@ def is_foreign(X: Any) -> bool:
     return hasattr(X, "__array_namespace__") or type(X).__module__.split(".")[0] == "torch"
 
 
-def is_plain(X: Any) -> TypeGuard[Array]:
+def is_plain(X: object) -> TypeGuard[Array]:
     """Whether X is a NumPy matrix of finite floats that needs no conversion.
 
     For a few points, scikit-learn's own check takes longer than a kernel matrix.
@@ -164,7 +165,7 @@ def is_plain(X: Any) -> TypeGuard[Array]:
         return X.size > 0 and bool(np.isfinite(X.sum()))
 
 
-def _library(X: Any) -> str:
+def _library(X: object) -> str:
     return type(X).__module__.split(".")[0].replace("jaxlib", "jax")
 
 

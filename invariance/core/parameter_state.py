@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from operator import is_
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class ParameterState:
 
     __slots__ = ("_visited", "objects", "values")
 
-    def __init__(self, owner: Any):
+    def __init__(self, owner: object):
         self.values: list[Any] = []
         #: The objects whose attributes were visited.
         self.objects: list[Any] = []
@@ -125,7 +125,7 @@ class ParameterState:
         for cell in function.__closure__ or ():
             self._add(_content(cell))
 
-    def _add_object(self, value: Any) -> None:
+    def _add_object(self, value: object) -> None:
         if id(value) in self._visited:
             self.values.append(self._visited[id(value)])
             return
@@ -165,7 +165,7 @@ def _slots(cls: type) -> list[str]:
     return names
 
 
-def _content(cell: Any) -> Any:
+def _content(cell: CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet
@@ -184,7 +184,7 @@ def _numbers(value: Any) -> Array | None:
         return None
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> object:
     if isinstance(value, np.ndarray):
         return np.array(value, order="K")
     if isinstance(value, (list, deque, set)):

@@ -150,7 +150,7 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
     ("function", "rows", "how", "message"),
     [
         (lambda rows: rows[:1], X, {}, r"\(1, 8\) of float64 from 40 rows"),
-        (lambda rows: rows @ rows.T, X, {}, r"made \(30, 30\) .* where \(30, 40\) of float64 is d"),
+        (lambda rows: rows @ rows.T, X, {}, r"made \(30, 30\) .* but \(30, 40\) of float64 is due"),
         (np.sin, X[:0], {}, "at least one row"),
         (np.sin, np.array(3.0), {}, "at least one row"),
         (np.sin, X, {"block_rows": 2.5}, "block_rows to be a whole number >= 1, got 2.5"),

@@ -20,6 +20,8 @@ from ..core.parameters import BlockBytes, OneOf, RandomState, Verbose, Whole, st
 from ..features.feature_map import ONE_CHANNEL, FeatureMap
 from ..orbits import row_blocks
 
+Array = NDArray[Any]
+
 #: Length of a template.
 _LENGTH = 9
 #: Number of templates: three entries are 2 and the other six -1, so that they sum to zero.
@@ -98,9 +100,9 @@ class DilatedCDF(FeatureMap):
         # A sequence of low discrepancy: thresholds of a template differ between dilations.
         golden_ratio_multiples = np.arange(1, per_template * _TEMPLATES + 1) * (np.sqrt(5) - 1) / 2
         quantile_levels = golden_ratio_multiples % 1
-        self.thresholds_: list[NDArray[Any]] = []
+        self.thresholds_: list[Array] = []
         #: Thresholds with the rounding of the training series that they come from.
-        self._rounded_thresholds: list[NDArray[Any]] = []
+        self._rounded_thresholds: list[Array] = []
         rounding = _rounding(X)
         for dilation, count in zip(self.dilations_, counts, strict=True):
             levels, quantile_levels = np.split(quantile_levels, [count * _TEMPLATES])
@@ -112,9 +114,7 @@ class DilatedCDF(FeatureMap):
         self._n_features_out = per_template * _TEMPLATES
         return self
 
-    def _choose_dilations(
-        self, length: int, per_template: int
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _choose_dilations(self, length: int, per_template: int) -> tuple[Array, Array]:
         """Return dilations for series of a length, and numbers of thresholds per template."""
         longest = max(1.0, (length - 1) / (_LENGTH - 1))
         grid = np.geomspace(1, longest, min(per_template, self.n_dilations))
@@ -125,9 +125,7 @@ class DilatedCDF(FeatureMap):
         counts = np.diff(ends, prepend=0)
         return dilations[counts > 0], counts[counts > 0]
 
-    def _quantiles(
-        self, X: NDArray[Any], drawn: NDArray[Any], levels: NDArray[Any], dilation: int
-    ) -> NDArray[Any]:
+    def _quantiles(self, X: Array, drawn: Array, levels: Array, dilation: int) -> Array:
         """Return quantiles of the products of each template with the series drawn for it."""
         distinct, column_of_template = np.unique(drawn, return_inverse=True)
         columns = np.ascontiguousarray(X[distinct].T)
@@ -256,8 +254,8 @@ def _foreign_shares(
 
 
 def _shares(
-    batches: Iterator[NDArray[Any]], thresholds: NDArray[Any], edge: int, first_without_zeros: int
-) -> NDArray[Any]:
+    batches: Iterator[Array], thresholds: Array, edge: int, first_without_zeros: int
+) -> Array:
     """Return the shares of products (g, d, n) that are at most each threshold, along d.
 
     Thresholds are (84, k, 1, 1), shares (84 k, n). For every second template, from number

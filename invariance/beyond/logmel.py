@@ -68,8 +68,9 @@ class LogMel(FeatureMap):
             filters.append(np.interp(hertz, edges[band : band + 3], [0.0, 1.0, 0.0]))
         self.filters_ = np.array(filters)
         # A band narrower than the spacing of the spectrum would contain no frequency.
-        for empty in np.flatnonzero(self.filters_.sum(axis=1) == 0):
-            self.filters_[empty, np.abs(hertz - self.frequencies_[empty]).argmin()] = 1
+        for empty_band in np.flatnonzero(self.filters_.sum(axis=1) == 0):
+            nearest = np.abs(hertz - self.frequencies_[empty_band]).argmin()
+            self.filters_[empty_band, nearest] = 1
         n_frames = -(-X.shape[1] // self.hop)
         self.shape_ = (n_frames, self.n_bands)
         self._n_features_out = n_frames * self.n_bands

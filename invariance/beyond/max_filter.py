@@ -22,12 +22,12 @@ class MaxFilter(OrbitFeatures):
 
     .. math:: \phi_j(x) = \max_{g \in G} \langle x, g t_j \rangle .
 
-    Of a unitary group these are invariant, and Lipschitz in the distance between orbits,
+    For a unitary group they are invariant, and Lipschitz in the distance between orbits,
 
     .. math:: |\phi_j(x) - \phi_j(z)| \le \lVert t_j \rVert \; \min_g \lVert x - g z \rVert .
 
-    For a finite group 2 d templates in general position tell all orbits apart, and enough of them
-    bound that distance from below as well: few bi-Lipschitz features in place of a histogram.
+    For a finite group, 2 d templates in general position separate all orbits, and sufficiently many
+    also bound that distance from below: a few bi-Lipschitz features instead of a histogram.
     PyTorch's gradients are those at the largest inner product, as in max pooling.
 
     Parameters
@@ -37,13 +37,14 @@ class MaxFilter(OrbitFeatures):
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
     tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
-        Rotations of the plane and of space have closed forms; between nodes of other infinite
-        groups the largest value is missed by little.
+        Rotations of the plane and of space have closed forms. For other infinite groups, the
+        maximum over nodes is slightly below the maximum over the group.
 
     Attributes
     ----------
     templates_ : ndarray of shape (m, d)
-    elements_ : the group elements drawn, or the nodes chosen, shape (r, ...); None if neither
+    elements_ : ndarray of shape (r, ...) or None
+        The sampled group elements, or the nodes, if there are any.
 
     Examples
     --------
@@ -60,8 +61,14 @@ class MaxFilter(OrbitFeatures):
     templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        how = {"n_features": X.shape[1], "epsilon": None, "random_state": rng}
-        self.templates_ = draw_templates(self.templates, self.n_components, **how).astype(X.dtype)
+        templates = draw_templates(
+            self.templates,
+            self.n_components,
+            n_features=X.shape[1],
+            epsilon=None,
+            random_state=rng,
+        )
+        self.templates_ = templates.astype(X.dtype)
         self.elements_ = None
         if self.n_transforms is not None and self.group_ is not None:
             self.elements_ = self.group_.sample(self.n_transforms, rng)

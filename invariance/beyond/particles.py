@@ -20,6 +20,8 @@ from ..core.parameters import ParameterError, check_parameters, short, stores_pa
 from ..groups import Transformations
 from ..spectral.base import BASIS, Basis, Eigenspace, Maps, computed, listed
 
+Array = NDArray[Any]
+
 #: Largest number of products of eigenspaces that are listed: sorting more would take minutes.
 PRODUCTS_LIMIT = 1_000_000
 
@@ -155,20 +157,20 @@ class Product(Basis):
         """Yield each factor with the columns of its coordinates."""
         return zip(self.factors, self._places, strict=True)
 
-    def check_points(self, X: ArrayLike) -> NDArray[Any]:
+    def check_points(self, X: ArrayLike) -> Array:
         points = super().check_points(X)
         for factor, columns in self._factor_columns():
             factor.check_points(points[:, columns])
         return points
 
-    def outside(self, X: NDArray[Any]) -> str | None:
+    def outside(self, X: Array) -> str | None:
         for factor, columns in self._factor_columns():
             reason = factor.outside(X[:, columns])
             if reason:
                 return reason
         return None
 
-    def same_place(self, differences: NDArray[Any]) -> NDArray[Any]:
+    def same_place(self, differences: Array) -> Array:
         parts = []
         for factor, columns in self._factor_columns():
             parts.append(factor.same_place(differences[..., columns]))
@@ -194,7 +196,7 @@ class Product(Basis):
         return {(i, j): sparse.coo_array(make(i, j)) for i, j in sorted(pairs)}
 
     @computed
-    def _origins(self) -> NDArray[Any]:
+    def _origins(self) -> Array:
         """Numbers of the factors' frame functions in each product, shape (frame size, factors)."""
         edges = [part._edges for part in self._parts]
         origins = []
@@ -205,7 +207,7 @@ class Product(Basis):
                 origins.append(grid.reshape(-1, len(edges)))
         return np.concatenate(origins)
 
-    def _values(self, X: NDArray[Any], chosen: NDArray[Any]) -> NDArray[Any]:
+    def _values(self, X: Array, chosen: Array) -> Array:
         values: Any = None
         origins = self._origins[chosen].T
         for part, columns, origin in zip(self._parts, self._places, origins, strict=True):
@@ -269,7 +271,7 @@ class Product(Basis):
             shifts[r, rows] = checked_shifts[0]
         return matrices, shifts
 
-    def frame_action(self, k: int, matrix: NDArray[Any], shift: NDArray[Any]) -> sparse.csr_array:
+    def frame_action(self, k: int, matrix: Array, shift: Array) -> sparse.csr_array:
         places = self._places
         tuples = self._tuples[k]
         # source[i] is the factor whose coordinates become those of factor i.
@@ -297,9 +299,7 @@ class Product(Basis):
             pieces.append((start + block.row, starts[target] + order[block.col], block.data))
         return _assembled(pieces, int(starts[-1]), int(starts[-1]))
 
-    def frame_derivative(
-        self, k: int, matrix: NDArray[Any], shift: NDArray[Any]
-    ) -> sparse.csr_array:
+    def frame_derivative(self, k: int, matrix: Array, shift: Array) -> sparse.csr_array:
         diagonal_blocks = [matrix[columns, columns] for columns in self._places]
         if np.any(np.abs(block_diag(*diagonal_blocks) - matrix) > 1e-8):
             raise ParameterError("the group mixes the coordinates of different factors")
@@ -327,7 +327,7 @@ class Product(Basis):
 
 
 def _assembled(
-    pieces: list[tuple[NDArray[Any], NDArray[Any], NDArray[Any]]], n_rows: int, n_columns: int
+    pieces: list[tuple[Array, Array, Array]], n_rows: int, n_columns: int
 ) -> sparse.csr_array:
     """Return the sum of sparse matrices from their rows, columns and entries."""
     rows, columns, entries = (np.concatenate(part) for part in zip(*pieces, strict=True))

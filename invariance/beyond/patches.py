@@ -18,6 +18,8 @@ from ..core.parameters import ParameterError, arguments, stores_parameters
 from ..features.feature_map import FeatureMap, Inner
 from ..orbits import row_blocks
 
+Array = NDArray[Any]
+
 #: Bytes of patches and their features at a time, so that they stay in cache.
 _TILE_BYTES = 2**23
 
@@ -43,7 +45,7 @@ def patch_sets(
     array([[ 0.,  1.,  2.,  4.,  5.,  6.,  8.,  9., 10.],
            [ 1.,  2.,  3.,  5.,  6.,  7.,  9., 10., 11.]])
     """
-    X: NDArray[Any] = np.asarray(images)
+    X: Array = np.asarray(images)
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(float)
     image_shape = (*shape, 1)[:3]
@@ -135,14 +137,14 @@ class PatchPooling(FeatureMap):
         self._n_features_out = self._pooled(X[:1]).shape[1]
         return self
 
-    def _patches(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _patches(self, X: Array) -> Array:
         """Return a view of all patches, shape (n, rows, columns, channels, height, width)."""
         images = X.reshape(-1, *self._image_shape)
         windows = sliding_window_view(images, self._window, axis=(1, 2))
         stride = self._fitted.stride
         return windows[:, ::stride, ::stride]
 
-    def _pooled(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _pooled(self, X: Array) -> Array:
         """Return the means of features over the cells, shape (n, cells * k)."""
         n_rows, n_columns = self.places_
         values = self._patches(X).reshape(len(X) * n_rows * n_columns, -1)
@@ -155,7 +157,7 @@ class PatchPooling(FeatureMap):
         values = across @ values.reshape(len(X), len(down), n_columns, -1)
         return values.reshape(len(X), -1)
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
+    def transform(self, X: ArrayLike) -> Array:
         """Return features of shape (n, cells * k) with k features of a patch, cell by cell."""
         X = self._points_to_transform(X)
         n_cells = np.prod(np.minimum(self.places_, self._fitted.grid))

@@ -19,6 +19,8 @@ from ..core.parameters import ParameterError, check_parameters, stores_parameter
 from ..features.feature_map import FeatureMap, Inner
 from .padded import PointSets, as_set_rows, nested_as_sets
 
+Array = NDArray[Any]
+
 
 @stores_parameters
 class SetFeatures(FeatureMap):
@@ -126,7 +128,7 @@ class SetFeatures(FeatureMap):
             sets = sets.with_mean_weights()
         return sets, point_shape if nested else (-1,)
 
-    def transform(self, X: ArrayLike) -> NDArray[Any]:
+    def transform(self, X: ArrayLike) -> Array:
         """Return features of shape (n, k), or (n, labels * k), one row per set."""
         check_is_fitted(self)
         sets, point_shape = self._sets(X)
@@ -157,9 +159,9 @@ class SetFeatures(FeatureMap):
         return tags
 
 
-def _transformed(features: Any, points: NDArray[Any], point_shape: tuple[int, ...]) -> NDArray[Any]:
+def _transformed(features: Any, points: Array, point_shape: tuple[int, ...]) -> Array:
     """Return features of points, or the points themselves if there is no transformer."""
     if features is None:
         return points
-    transformed: NDArray[Any] = features.transform(points.reshape(len(points), *point_shape))
+    transformed: Array = features.transform(points.reshape(len(points), *point_shape))
     return transformed

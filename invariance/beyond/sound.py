@@ -14,6 +14,8 @@ from ..core.extras import need
 from ..core.parameters import ParameterError, arguments, stores_parameters
 from ..groups.base import Transformations
 
+Array = NDArray[Any]
+
 #: Scale of mel, so that 1,000 Hz are 1,000 mel.
 _MEL_SCALE = 1127.01048
 
@@ -36,7 +38,7 @@ def _check_range(owner: str, low: float, high: float) -> None:
         raise ParameterError(f"{owner} needs 0 <= low < high, got low={low}, high={high}")
 
 
-def _mel(hertz: ArrayLike) -> NDArray[Any]:
+def _mel(hertz: ArrayLike) -> Array:
     return np.asarray(_MEL_SCALE * np.log1p(np.asarray(hertz, dtype=float) / 700))
 
 
@@ -60,22 +62,22 @@ class _PitchSpeed(Transformations):
     def symmetric(self) -> bool:  # type: ignore[override]
         pairs = self.elements()
         inverses = self.inverse(pairs)
-        is_equal = np.isclose(pairs[None, :, :], inverses[:, None, :]).all(axis=2)
-        return bool(is_equal.any(axis=1).all())
+        is_equal = np.all(np.isclose(pairs[None, :, :], inverses[:, None, :]), axis=2)
+        return bool(np.all(np.any(is_equal, axis=1)))
 
-    def _listed(self) -> NDArray[Any]:
+    def _listed(self) -> Array:
         """Return all pairs (cents, speed), shape (r, 2), the speed varying fastest."""
         cents = np.asarray(self.cents, dtype=float).ravel()
         speeds = np.asarray(self.speeds, dtype=float).ravel()
         grid = np.meshgrid(cents, speeds, indexing="ij")
         return np.stack(grid, axis=-1).reshape(-1, 2)
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         """Return opposite cents and reciprocal speeds; sound that the frame cut off is lost."""
         pairs = np.atleast_2d(np.asarray(elements, dtype=float))
         return np.stack([-pairs[:, 0], 1 / pairs[:, 1]], axis=1)
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _check_elements(self, elements: Array) -> Array:
         pairs = self._batch(elements, "pairs (cents, speed > 0)", 2).astype(float)
         if np.any(np.abs(pairs[:, 0]) > 12_000) or np.any(pairs[:, 1] <= 0):
             self._refuse(elements, "pairs (cents, speed > 0), of ten octaves at most")
@@ -112,7 +114,7 @@ class PitchSpeed(_PitchSpeed):
     sample_rate: Annotated[float, kinds.Positive()] = 8000
     high_quality: Annotated[bool, kinds.Flag()] = True
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         need("pedalboard", "audio")
         sounds = np.zeros((len(elements), *X.shape), dtype=X.dtype)
         for (cents, speed), results in zip(elements, sounds, strict=True):
@@ -123,7 +125,7 @@ class PitchSpeed(_PitchSpeed):
                 _write_centred(self._changed(wave, cents, speed), result)
         return sounds
 
-    def _changed(self, wave: NDArray[Any], cents: float, speed: float) -> NDArray[Any]:
+    def _changed(self, wave: Array, cents: float, speed: float) -> Array:
         """Return a waveform with another pitch and speed, of any length."""
         from pedalboard import time_stretch
         from scipy.signal import resample_poly  # it is slow to import, and only needed here
@@ -143,7 +145,7 @@ class PitchSpeed(_PitchSpeed):
         return np.asarray(sound[: 4 * len(wave)])
 
 
-def _write_centred(sound: NDArray[Any], frame: NDArray[Any]) -> None:
+def _write_centred(sound: Array, frame: Array) -> None:
     """Write a sound into the middle of a frame of zeros; cut off both ends of a longer one."""
     surplus = len(sound) - len(frame)
     if surplus >= 0:
@@ -182,7 +184,7 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     def _check_together(self) -> None:
         _check_range(type(self).__name__, self.low, self.high)
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         n_frames, n_bands = self.shape
         frames = np.arange(n_frames)
         centres = mel_frequencies(n_bands, self.low, high=self.high)
@@ -201,7 +203,7 @@ class SpectrogramPitchSpeed(_PitchSpeed):
         return sounds.reshape(len(elements), *X.shape)
 
 
-def _linear(positions: NDArray[Any], length: int) -> NDArray[Any]:
+def _linear(positions: Array, length: int) -> Array:
     """Return the matrix that interpolates a sequence at these positions; it is zero outside."""
     distance = np.abs(positions[:, None] - np.arange(length))
     return np.asarray(np.maximum(1 - distance, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import Annotated, Any
 
@@ -22,7 +22,7 @@ from ..orbits.way import in_tiles
 
 Array = NDArray[Any]
 
-#: Infinitesimal transformations, by name, of gradients (along columns and rows) and coordinates.
+#: Infinitesimal transformations by name: functions of gradients (gx, gy) and coordinates (x, y).
 TANGENTS = {
     "horizontal": lambda gx, gy, x, y: gx,
     "vertical": lambda gx, gy, x, y: gy,
@@ -33,18 +33,38 @@ TANGENTS = {
     "thickness": lambda gx, gy, x, y: gx**2 + gy**2,
 }
 
-#: Points of a side of a tile, and those whose tangents are computed together: arrays stay in cache.
-_TILE, _AT_ONCE = 128, 32
+#: Largest number of points per side of a tile.
+_TILE = 128
+#: Number of images whose tangents are computed together, so that arrays stay in cache.
+_IMAGES_AT_ONCE = 32
 
-#: Units in the last place of an image's norm that rounding leaves of a derivative, at most.
+#: Bound on the rounding of a derivative, in units in the last place of an image's norm.
 _ROUNDING = 100.0
-#: Eigenvalues of the inner products of unit tangent vectors that count as zero.
+#: Smaller eigenvalues of the Gram matrix of unit tangent vectors count as zero.
 _DEPENDENT = 1e-10
 
 _SHAPE = kinds.Kind(
     "(height, width), at least two pixels each as images are differentiated both ways",
     lambda shape: kinds.Shape(2).accepts(shape) and min(shape) > 1,
 )
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """Operations along one axis of images."""
+
+    smooth: Array  #: matrix that smooths
+    differentiate: Array  #: matrix that smooths and differentiates
+    coordinates: Array  #: of the pixels, zero in the middle
+
+
+@dataclass(frozen=True)
+class _Planes:
+    """Points with orthonormal bases of their tangent planes."""
+
+    vectors: Array  #: points and bases in the points' own units, shape (1 + k, n, d)
+    products: Array  #: inner products of the points with them, shape (1 + k, n)
+    units: Array  #: powers of two, shape (n,)
 
 
 @stores_parameters
@@ -56,29 +76,32 @@ class TangentDistance(BaseEstimator):
     .. math:: d(x, z)^2 = \min_{a, b} \Big\lVert x + \sum_i a_i t_i(x)
               - z - \sum_i b_i t_i(z) \Big\rVert^2
 
-    A callable like a kernel: ``TangentDistance(...)(X, Z)`` is a matrix of distances for
+    Instances are called like kernels: ``TangentDistance(...)(X, Z)`` is a matrix of distances for
     ``metric="precomputed"``.
 
     Parameters
     ----------
     shape : tuple (height, width)
     vectors : sequence of str
-        Of "horizontal", "vertical" (translations), "rotation", "scaling", "axis", "diagonal" (the
-        two hyperbolic deformations) and "thickness" (the squared gradient).
+        Some of "horizontal", "vertical" (translations), "rotation", "scaling", "axis", "diagonal"
+        (the two hyperbolic deformations) and "thickness" (the squared gradient).
     smoothing : float
-        Standard deviation, in pixels, of the Gaussian under which images are differentiated; zero
-        takes central differences of the raw pixels.
+        Standard deviation, in pixels, of the Gaussian that smooths images before they are
+        differentiated; zero uses central differences of the raw pixels.
     ridge : float
-        Added to the (dimensionless) normal equations, against planes that are all but parallel.
-
-    Distances have the unit of the pixels: each image's tangent vectors are normalised before they
-    are orthogonalised, so that the plane does not depend on the unit in which it is given.
+        Number added to the (dimensionless) normal equations, for planes that are nearly parallel.
     block_bytes, n_jobs : as in `Average`
+
+    Notes
+    -----
+    Distances have the unit of the pixels: each image's tangent vectors are normalized before they
+    are orthogonalized, so that the plane does not depend on the unit of the pixels.
 
     Examples
     --------
     >>> bump = np.exp(-((np.arange(16) - 7.0) ** 2) / 8)
-    >>> x, z = np.outer(bump, bump).reshape(1, -1), np.outer(bump, np.roll(bump, 1)).reshape(1, -1)
+    >>> x = np.outer(bump, bump).reshape(1, -1)
+    >>> z = np.outer(bump, np.roll(bump, 1)).reshape(1, -1)
     >>> float(np.linalg.norm(x - z).round(2)), TangentDistance((16, 16))(x, z).round(2)
     (1.23, array([[0.16]]))
     """
@@ -96,158 +119,195 @@ class TangentDistance(BaseEstimator):
     n_jobs: kinds.Jobs = None
 
     def tangents(self, X: ArrayLike) -> Array:
-        """Tangent vectors of each image, shape (n, k, d)."""
+        """Return the tangent vectors of each image, shape (n, k, d)."""
         X = self._points(X)
-        most = 1e-3 * float(np.finfo(X.dtype).max) ** 0.5  # gradients are squared
-        if max(X.max(), -X.min()) > most:
-            raise ParameterError(f"tangents takes pixels below {most:.0e}: scale the images")
+        limit = 1e-3 * float(np.finfo(X.dtype).max) ** 0.5  # gradients are squared
+        if max(X.max(), -X.min()) > limit:
+            raise ParameterError(f"tangents takes pixels below {limit:.0e}: scale the images")
         return self._tangents(X, *self._axes(X.dtype))
 
-    def _axes(self, dtype: Any) -> tuple[Any, Any]:
-        """For each axis: matrices that smooth, that smooth and differentiate, and coordinates."""
+    def _axes(self, dtype: Any) -> tuple[_Axis, _Axis]:
+        """Return the operations along columns and along rows of images."""
         axes = []
         for side in self.shape:
             smooth = np.eye(side)
             if self.smoothing:
                 smooth = ndimage.gaussian_filter1d(smooth, self.smoothing, axis=0, mode="constant")
-            parts: Any = smooth, np.gradient(smooth, axis=0), np.arange(side) - (side - 1) / 2
-            axes.append([part.astype(dtype) for part in parts])
+            differentiate = np.asarray(np.gradient(smooth, axis=0))
+            coordinates = np.arange(side) - (side - 1) / 2
+            axes.append(
+                _Axis(smooth.astype(dtype), differentiate.astype(dtype), coordinates.astype(dtype))
+            )
         return axes[0], axes[1]
 
-    def _tangents(self, X: Array, down: Any, right: Any) -> Array:
+    def _tangents(self, X: Array, down: _Axis, right: _Axis) -> Array:
         images = X.reshape(-1, *self.shape)
-        gx, gy = down[0] @ (images @ right[1].T), down[1] @ (images @ right[0].T)
-        y, x = np.meshgrid(down[2], right[2], indexing="ij")
+        gx = down.smooth @ (images @ right.differentiate.T)
+        gy = down.differentiate @ (images @ right.smooth.T)
+        y, x = np.meshgrid(down.coordinates, right.coordinates, indexing="ij")
         vectors = [TANGENTS[name](gx, gy, x, y) for name in self.vectors]
         return np.stack(vectors, axis=1).reshape(len(X), len(vectors), -1)
 
     def __call__(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
-        """Distances of shape (n, m) between X of shape (n, d) and Y of shape (m, d), default X."""
+        """Return distances (n, m) between X of shape (n, d) and Y of shape (m, d), default X."""
         X = self._points(X)
-        sides = (X, X if Y is None else self._points(Y))
-        # Distances are computed from inner products, tangents from the points themselves.
-        placed = near_origin(*sides)
-        dtype = np.result_type(*sides)
+        symmetric = Y is None
+        points = (X, X if Y is None else self._points(Y))
+        # Distances are computed from inner products, which are most accurate near the origin.
+        # Tangents are computed from the points themselves.
+        centred = near_origin(*points)
+        dtype = np.result_type(*points)
         axes = self._axes(dtype)
-        k, budget = len(self.vectors), block_bytes_of(self.block_bytes) / 4
-        # Bytes of a point that are kept, and while it is prepared; and of a pair of points.
-        kept = dtype.itemsize * X.shape[1] * (k + 1)
-        point, pair = 8 * X.shape[1] * (4 * k + 8), 24 * (k + 2) ** 2
-        side = max(1, int(min(_TILE, (budget / pair) ** 0.5, budget / point)))
+        side, n_prepared = self._tile_sizes(X.shape[1], dtype)
 
-        @lru_cache(max(2, int(budget / kept / side)))
-        def prepared(which: int, start: int, stop: int) -> tuple[Array, Array, Array]:
-            """Points and bases of their planes (1 + k, n, d), their products (1 + k, n), and units.
-
-            Points are in their own units, powers of two of shape (n,).
-            """
-            images, _ = _in_units(sides[which][start:stop].astype(dtype, copy=False))
-            points, units = _in_units(placed[which][start:stop].astype(dtype, copy=False))
-            vectors = np.empty((1 + k, *points.shape), dtype)
-            vectors[0] = points
-            for few in row_blocks(len(images), 1, _AT_ONCE):
-                vectors[1:, few] = self._bases(images[few], axes).swapaxes(0, 1)
-            return vectors, np.einsum("knd,nd->kn", vectors, points).astype(float), units
+        @lru_cache(n_prepared)
+        def prepared(argument: int, start: int, stop: int) -> _Planes:
+            """Return the planes of a block of X (argument 0) or Y (argument 1)."""
+            images = points[argument][start:stop].astype(dtype, copy=False)
+            block = centred[argument][start:stop].astype(dtype, copy=False)
+            return self._planes(images, block, axes)
 
         def tile(rows: slice, columns: slice) -> Array:
-            parts = enumerate((rows, columns))
-            one, two = (prepared(0 if Y is None else i, s.start, s.stop) for i, s in parts)
-            squared, unit = _squared(*one, *two, self.ridge)
-            if Y is None and rows == columns:
+            x_planes = prepared(0, rows.start, rows.stop)
+            z_planes = prepared(0 if symmetric else 1, columns.start, columns.stop)
+            squared, unit = _squared(x_planes, z_planes, self.ridge)
+            if symmetric and rows == columns:
                 np.fill_diagonal(squared, 0)
             distances = np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
             distances *= unit
             return np.asarray(distances)
 
-        given = tile, (len(sides[0]), len(sides[1])), (side, side), dtype
-        return in_tiles(*given, symmetric=Y is None, n_jobs=self.n_jobs)
+        return in_tiles(
+            tile,
+            (len(points[0]), len(points[1])),
+            (side, side),
+            dtype,
+            symmetric=symmetric,
+            n_jobs=self.n_jobs,
+        )
+
+    def _tile_sizes(self, d: int, dtype: Any) -> tuple[int, int]:
+        """Return the side of a tile, and the number of blocks of planes that are kept."""
+        k = len(self.vectors)
+        budget = block_bytes_of(self.block_bytes) / 4
+        bytes_per_plane = dtype.itemsize * d * (k + 1)
+        bytes_to_prepare = 8 * d * (4 * k + 8)
+        bytes_per_pair = 24 * (k + 2) ** 2
+        side = min(_TILE, (budget / bytes_per_pair) ** 0.5, budget / bytes_to_prepare)
+        side = max(1, int(side))
+        return side, max(2, int(budget / bytes_per_plane / side))
+
+    def _planes(self, images: Array, points: Array, axes: tuple[_Axis, _Axis]) -> _Planes:
+        """Return points, which may be images minus a centre, with the images' tangent planes."""
+        scaled_images, _ = _in_units(images)
+        scaled_points, units = _in_units(points)
+        vectors = np.empty((1 + len(self.vectors), *points.shape), points.dtype)
+        vectors[0] = scaled_points
+        for block in row_blocks(len(images), 1, _IMAGES_AT_ONCE):
+            vectors[1:, block] = self._bases(scaled_images[block], axes).swapaxes(0, 1)
+        products = np.einsum("knd,nd->kn", vectors, scaled_points).astype(float)
+        return _Planes(vectors, products, units)
 
     def _points(self, X: ArrayLike) -> Array:
         check_parameters(self)
         X = as_points(X, type(self).__name__)
         check_pixels("TangentDistance", self.shape, X.shape[1])
-        most = 0.1 * float(np.finfo(X.dtype).max) / X.shape[1] ** 0.5
-        if max(X.max(), -X.min()) > most:
-            raise ParameterError(f"TangentDistance takes pixels below {most:.0e}: scale the images")
+        limit = 0.1 * float(np.finfo(X.dtype).max) / X.shape[1] ** 0.5
+        if max(X.max(), -X.min()) > limit:
+            raise ParameterError(
+                f"TangentDistance takes pixels below {limit:.0e}: scale the images"
+            )
         return X
 
-    def _bases(self, X: Array, axes: Any) -> Array:
-        """Orthonormal bases of the tangent planes, (n, k, d); missing directions are zero."""
-        T = self._tangents(X, *axes)
-        wide = T.astype(float, copy=False)
-        products = np.einsum("nkd,nld->nkl", wide, wide)
+    def _bases(self, X: Array, axes: tuple[_Axis, _Axis]) -> Array:
+        """Return orthonormal bases of tangent planes, (n, k, d); missing directions are zero."""
+        tangents = self._tangents(X, *axes)
+        in_double = tangents.astype(float, copy=False)
+        products = np.einsum("nkd,nld->nkl", in_double, in_double)
         squares = np.einsum("nkk->nk", products)
-        # A vector that is all rounding, such as the derivative of equal pixels, is no direction.
-        seen = squares > self._rounding(X) ** 2
-        inverse = np.where(seen, 1 / np.sqrt(np.where(seen, squares, 1)), 0)
-        # Each vector has its own unit: what depends on the others is decided for unit vectors.
-        values, vectors = np.linalg.eigh(products * inverse[:, :, None] * inverse[:, None, :])
-        kept = values > _DEPENDENT
-        scale = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1)), 0)
-        turns = scale[:, :, None] * vectors.swapaxes(1, 2) * inverse[:, None, :]
-        return np.asarray(turns.astype(X.dtype) @ T)
+        # A vector that consists of rounding, such as the derivative of equal pixels, is ignored.
+        is_direction = squares > self._rounding(X) ** 2
+        inverse_norms = _inverse_roots(squares, is_direction)
+        # Each vector has its own unit, so linear dependence is decided for unit vectors.
+        gram = products * inverse_norms[:, :, None] * inverse_norms[:, None, :]
+        eigenvalues, eigenvectors = np.linalg.eigh(gram)
+        scale = _inverse_roots(eigenvalues, eigenvalues > _DEPENDENT)
+        coefficients = scale[:, :, None] * eigenvectors.swapaxes(1, 2) * inverse_norms[:, None, :]
+        return np.asarray(coefficients.astype(X.dtype) @ tangents)
 
     def _rounding(self, X: Array) -> Array:
-        """Norms that rounding may give to each tangent vector of each image, shape (n, k)."""
+        """Return bounds on the rounding of the norm of each tangent vector, shape (n, k)."""
         norms = np.linalg.norm(X.astype(float, copy=False), axis=1)[:, None]
         gradient = _ROUNDING * float(np.finfo(X.dtype).eps) * norms
-        # Coordinates multiply gradients, and the squared gradient has the rounding squared.
-        longest = max(self.shape) / 2
+        # Coordinates multiply gradients, and the squared gradient has the squared rounding.
+        largest_coordinate = max(self.shape) / 2
         bounds = {"horizontal": gradient, "vertical": gradient, "thickness": gradient**2}
-        return np.hstack([bounds.get(name, longest * gradient) for name in self.vectors])
+        return np.hstack([bounds.get(name, largest_coordinate * gradient) for name in self.vectors])
+
+
+def _inverse_roots(values: Array, valid: Array) -> Array:
+    """Return 1 / sqrt of valid values, and zero for others."""
+    return np.where(valid, 1 / np.sqrt(np.where(valid, values, 1)), 0)
 
 
 def _in_units(X: Array) -> tuple[Array, Array]:
-    """Points (n, d) in units of their own, powers of two, and these units, shape (n,).
+    """Return points (n, d) in their own units, and these units, powers of two of shape (n,).
 
-    Squares of what is left neither overflow nor vanish. Units are far apart, so that points of one
-    kind nearly always share them.
+    Squares of the scaled points neither overflow nor vanish. Possible units are far apart, so that
+    points of one kind nearly always share them.
     """
-    apart, most = (64, 15) if X.dtype == np.float64 else (16, 7)
+    if X.dtype == np.float64:
+        exponent_step = 64
+        max_steps = 15
+    else:
+        exponent_step = 16
+        max_steps = 7
     _, exponents = np.frexp(np.abs(X).max(axis=1))
-    exponents = apart * np.clip(np.rint(exponents / apart), -most, most).astype(np.intc)
-    blank = ~X.any(axis=1)  # the smallest unit, beside which no other one vanishes
-    if not exponents.any() and not blank.any():
+    n_steps = np.clip(np.rint(exponents / exponent_step), -max_steps, max_steps)
+    exponents = exponent_step * n_steps.astype(np.intc)
+    is_blank = ~X.any(axis=1)
+    if not exponents.any() and not is_blank.any():
         return X, np.ones(len(X))
-    units = np.where(blank, np.finfo(float).tiny, np.ldexp(1.0, exponents))
+    # Blank points get the smallest unit, relative to which no other unit vanishes.
+    units = np.where(is_blank, np.finfo(float).tiny, np.ldexp(1.0, exponents))
     return np.ldexp(X, -exponents[:, None]), units
 
 
-def _squared(
-    one: Array,
-    of_one: Array,
-    one_units: Array,
-    two: Array,
-    of_two: Array,
-    two_units: Array,
-    ridge: float,
-) -> tuple[Array, Any]:
-    """Squared distances: |x - z|^2 less its projection on the span of both planes.
+def _squared(x_planes: _Planes, z_planes: _Planes, ridge: float) -> tuple[Array, Any]:
+    """Return squared distances: |x - z|^2 less its projection on the span of both planes.
 
-    They are in the unit of the larger point of each pair, squared, which is given as well.
+    They are in the squared unit of the larger point of each pair; this unit is returned as well.
     """
-    (k, n, d), (q, m, _) = one.shape, two.shape
-    inner = one.reshape(-1, d) @ two.reshape(-1, d).T
-    inner = inner.reshape(k, n, q, m).swapaxes(1, 2)
-    of_one, of_two = of_one[:, :, None], of_two[:, None, :]
-    unit: Any = one_units[0]
-    if np.ptp(one_units) or np.ptp(two_units) or one_units[0] != two_units[0]:
-        unit = np.maximum(one_units[:, None], two_units)
-        x_units, z_units = one_units[:, None] / unit, two_units / unit
-        inner[0] *= x_units.astype(inner.dtype)
-        inner[:, 0] *= z_units.astype(inner.dtype)
-        of_one, of_two = of_one * x_units, of_two * z_units
-        of_one[0] *= x_units
-        of_two[0] *= z_units
-    squared: Array = of_one[0] - 2 * inner[0, 0].astype(float) + of_two[0]
-    # Coordinates of x - z in the plane of x, and what the plane of z adds to that: its part
-    # orthogonal to the plane of x, whose inner products are those of the identity less `overlap`.
-    u = of_one[1:].astype(inner.dtype) - inner[1:, 0]
-    squared -= np.einsum("inm,inm->nm", u, u)
+    n_x, n, d = x_planes.vectors.shape
+    n_z, m, _ = z_planes.vectors.shape
+    # inner[i, j] are the inner products of vectors i of x and j of z; vectors 0 are the points.
+    inner = x_planes.vectors.reshape(-1, d) @ z_planes.vectors.reshape(-1, d).T
+    inner = inner.reshape(n_x, n, n_z, m).swapaxes(1, 2)
+    of_x = x_planes.products[:, :, None]
+    of_z = z_planes.products[:, None, :]
+    unit: Any = x_planes.units[0]
+    same_unit = np.all(x_planes.units == unit) and np.all(z_planes.units == unit)
+    if not same_unit:
+        unit = np.maximum(x_planes.units[:, None], z_planes.units)
+        x_scale = x_planes.units[:, None] / unit
+        z_scale = z_planes.units / unit
+        inner[0] *= x_scale.astype(inner.dtype)
+        inner[:, 0] *= z_scale.astype(inner.dtype)
+        of_x = of_x * x_scale
+        of_z = of_z * z_scale
+        of_x[0] *= x_scale
+        of_z[0] *= z_scale
+    squared: Array = of_x[0] - 2 * inner[0, 0].astype(float) + of_z[0]
+    # Subtract the part of x - z in the plane of x, by its coordinates.
+    in_x_plane = of_x[1:].astype(inner.dtype) - inner[1:, 0]
+    squared -= np.einsum("inm,inm->nm", in_x_plane, in_x_plane)
+    # The basis of the plane of z, without its parts in the plane of x, has a Gram matrix that is
+    # the identity less `overlap`. `rest` are the inner products of x - z with this basis.
     cross = inner[1:, 1:]
     overlap = np.einsum("ijnm,ilnm->jlnm", cross, cross).astype(float)
-    rest = inner[0, 1:] - of_two[1:] - np.einsum("inm,ijnm->jnm", u, cross)
-    for j in range(q - 1):  # by elimination; a direction may lie in the other plane
+    rest = inner[0, 1:] - of_z[1:] - np.einsum("inm,ijnm->jnm", in_x_plane, cross)
+    # Gaussian elimination; a direction may lie in the other plane and has then no pivot.
+    for j in range(n_z - 1):
         pivot = 1 + ridge - overlap[j, j]
         inverse = 1 / np.where(pivot > 1e-15, pivot, np.inf)
         squared -= rest[j] ** 2 * inverse

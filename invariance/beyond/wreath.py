@@ -14,6 +14,8 @@ from ..core.parameters import Has, ParameterError, Whole, stores_parameters
 from ..groups.base import FiniteGroup
 from ..groups.products import FINITE, Factors, matched, pairs, side_by_side
 
+Array = NDArray[Any]
+
 
 @stores_parameters
 class Wreath(Factors):
@@ -54,7 +56,7 @@ class Wreath(Factors):
         if np.any(positions != np.arange(positions.shape[1])):
             raise ParameterError(f"Wreath: outer={self.outer!r} does more than permute parts")
 
-    def _sources(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _sources(self, elements: Array) -> Array:
         """Return the number of the part that each position receives, shape (r, m)."""
         n_parts = int(self.outer.n_features or 0)
         numbers = np.arange(float(n_parts))[None]
@@ -66,13 +68,13 @@ class Wreath(Factors):
         n_blocks = self.inner.n_features or 0
         return (n_parts * n_blocks * self.block,)
 
-    def elements(self) -> NDArray[Any]:
+    def elements(self) -> Array:
         """Return all elements, the last part varying fastest."""
         self._check_listable()
         inner = [self.inner.elements()] * int(self.outer.n_features or 0)
         return reduce(pairs, inner, self.outer.elements())
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         first, second = matched(first, second)
         first_outer, *first_inner = self.split(first)
         second_outer, *second_inner = self.split(second)
@@ -84,14 +86,14 @@ class Wreath(Factors):
             inner.append(self.inner.compose(after, before))
         return side_by_side([self.outer.compose(first_outer, second_outer), *inner])
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         outer, *inner = self.split(elements)
         sources = self._sources(outer)
         moved_inner = np.stack(inner)[sources.T, np.arange(len(sources))]
         inverses = [self.inner.inverse(part) for part in moved_inner]
         return side_by_side([self.outer.inverse(outer), *inverses])
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         outer, *inner = self.split(elements)
         n_parts = len(inner)
         n_elements = len(outer)
@@ -103,5 +105,5 @@ class Wreath(Factors):
         table = images.reshape(len(distinct), *parts.shape).transpose(0, 2, 1, 4, 3)
         sources = self._sources(outer)
         inner_index = np.take_along_axis(index.reshape(n_parts, n_elements).T, sources, axis=1)
-        moved = table[inner_index, sources].swapaxes(1, 2)
-        return np.asarray(moved.reshape(n_elements, len(X), -1))
+        transformed = table[inner_index, sources].swapaxes(1, 2)
+        return np.asarray(transformed.reshape(n_elements, len(X), -1))

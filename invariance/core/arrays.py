@@ -12,6 +12,7 @@ the library and on the device of the arrays, and PyTorch's gradients pass throug
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any, NoReturn, TypeGuard
 
@@ -22,6 +23,8 @@ from sklearn.utils import validation
 from .extras import need
 from .parameters import ParameterError, short
 
+Array = NDArray[Any]
+
 _FLOATS = (np.float64, np.float32)
 #: Advice for users who need gradients.
 _WITH_GRADIENT = (
@@ -30,7 +33,7 @@ _WITH_GRADIENT = (
 )
 
 
-def check_array(X: Any, *, input_name: str = "X", **checks: Any) -> NDArray[Any]:
+def check_array(X: Any, *, input_name: str = "X", **checks: Any) -> Array:
     """Check and convert points by scikit-learn's ``check_array``, whose further arguments it takes.
 
     The default is a matrix of finite floats. A `ParameterError` is raised for masked entries, and
@@ -49,7 +52,7 @@ or leave out rows with NaN or infinity
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ParameterError(f"Complex data not supported: {input_name} needs real numbers")
     try:
-        array: NDArray[Any] = validation.check_array(
+        array: Array = validation.check_array(
             X, input_name=input_name, ensure_all_finite=False, **checks
         )
     except OverflowError:
@@ -79,21 +82,21 @@ def validate_data(
 
 def check_targets(
     y: Any,
-    points: NDArray[Any],
+    points: Array,
     multi_output: bool = False,
     y_numeric: bool = False,
     estimator: Any = None,
-) -> NDArray[Any]:
+) -> Array:
     """Return checked labels or numbers, one for each point."""
     refuse_masked("y", y)
-    labels: NDArray[Any] = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
+    labels: Array = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
     validation.check_consistent_length(points, labels)
     if labels.dtype.kind == "f":  # None has become NaN
         check_finite("y", labels)
     return labels
 
 
-def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:
+def as_floats(name: str, value: Any, *, single: bool = False) -> Array:
     """Return an array of any shape in float64; with ``single``, float32 is kept. NaN may occur."""
     if np.iscomplexobj(value):
         raise ParameterError(f"{name} needs real numbers, got complex ones: take .real or abs")
@@ -109,7 +112,7 @@ def as_floats(name: str, value: Any, *, single: bool = False) -> NDArray[Any]:
     )
 
 
-def check_finite(name: str, array: NDArray[Any], allow_nan: bool = False) -> None:
+def check_finite(name: str, array: Array, allow_nan: bool = False) -> None:
     """Refuse NaN and infinity, naming the first such entry."""
     # In blocks, because the array may fill the memory.
     step = max(1, 2**20 // max(array[:1].size, 1))
@@ -133,14 +136,14 @@ def refuse_masked(name: str, X: Any) -> None:
         raise ParameterError(f"{name} has {np.sum(X.mask)} masked entries: fill them")
 
 
-def check_pixels(owner: str, shape: Any, d: int) -> None:
+def check_pixels(owner: str, shape: Iterable[int], d: int) -> None:
     """Refuse points of d features that are not images of this shape."""
     n_pixels = prod(shape)
     if n_pixels != d:
         raise ParameterError(f"{owner}: {shape} have {n_pixels} pixels, but X has {d} features")
 
 
-def is_foreign(X: Any) -> bool:
+def is_foreign(X: object) -> bool:
     """Whether X is an array of a library other than NumPy."""
     if isinstance(X, (np.ndarray, np.generic, list, tuple)):
         return False
@@ -148,7 +151,7 @@ def is_foreign(X: Any) -> bool:
     return hasattr(X, "__array_namespace__") or type(X).__module__.split(".")[0] == "torch"
 
 
-def is_plain(X: Any) -> TypeGuard[NDArray[Any]]:
+def is_plain(X: object) -> TypeGuard[Array]:
     """Whether X is a NumPy matrix of finite floats that needs no conversion.
 
     For a few points, scikit-learn's own check takes longer than a kernel matrix.
@@ -162,7 +165,7 @@ def is_plain(X: Any) -> TypeGuard[NDArray[Any]]:
         return X.size > 0 and bool(np.isfinite(X.sum()))
 
 
-def _library(X: Any) -> str:
+def _library(X: object) -> str:
     return type(X).__module__.split(".")[0].replace("jaxlib", "jax")
 
 
@@ -287,7 +290,7 @@ def refuse_gradient(owner: str, X: Any, reason: str = "computes in part with Num
         )
 
 
-def on_host(X: Any, owner: str = "on_host") -> NDArray[Any]:
+def on_host(X: Any, owner: str = "on_host") -> Array:
     """Return X for NumPy: a copy, or a view of the host's memory; see `refuse_gradient`."""
     refuse_gradient(owner, X)
     if _compat().is_torch_array(X):
@@ -304,7 +307,7 @@ def on_cpu(X: Any) -> bool:
     return str(_compat().device(X)).lower().startswith("cpu")
 
 
-def like(A: NDArray[Any], X: Any) -> Any:
+def like(A: Array, X: Any) -> Any:
     """Return a NumPy array in the library, on the device and in the precision of X."""
     if not is_foreign(X):
         return A.astype(X.dtype, copy=False)

@@ -85,7 +85,7 @@ class FinishedRows:
         return digest.hexdigest()
 
 
-def computation(function: Any, X: NDArray[Any], **settings: Any) -> str:
+def computation(function: Callable[..., Any], X: NDArray[Any], **settings: object) -> str:
     """Return a digest of a function with its data and code, of the points, and of settings.
 
     Installed packages are identified by their version; this package, and files that are not
@@ -114,14 +114,14 @@ def _cloudpickle() -> Any:
     return cloudpickle
 
 
-def _hash_function(digest: Any, function: Any) -> set[str]:
+def _hash_function(digest: blake2b, function: Callable[..., Any]) -> set[str]:
     """Hash a function, and return the names of the modules that it uses."""
     modules: set[str] = set()
 
     class Recorder(_cloudpickle().Pickler):  # type: ignore[misc]
         """A pickler that records the modules of the classes and functions it pickles."""
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: object) -> Any:
             if isinstance(obj, ModuleType):
                 modules.add(obj.__name__)
             modules.add(str(getattr(obj, "__module__", None) or type(obj).__module__))

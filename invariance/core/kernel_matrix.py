@@ -10,8 +10,10 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from .arrays import check_array, validate_data
 
+Array = NDArray[Any]
 
-def kernel_matrix(kernel: Any, X: NDArray[Any], Y: NDArray[Any] | None = None) -> NDArray[Any]:
+
+def kernel_matrix(kernel: Any, X: Array, Y: Array | None = None) -> Array:
     """Return k(x_i, y_j), shape (n, m), for a kernel object, a name or a function of two points.
 
     >>> kernel_matrix("linear", np.array([[1.0, 2.0]]))
@@ -44,9 +46,7 @@ def check_points(estimator: Any, X: Any, kernel: Any, *, reset: bool = True, **c
     return check_array(X, **checks)
 
 
-def repaired_eigenvalues(
-    values: NDArray[Any], repair: str | None
-) -> tuple[NDArray[Any], NDArray[Any]]:
+def repaired_eigenvalues(values: Array, repair: str | None) -> tuple[Array, Array]:
     r"""Return repaired eigenvalues, and the factors applied to out-of-sample rows.
 
     With :math:`K = V \Lambda V^T` the training matrix becomes :math:`V L V^T`, and the row k of a

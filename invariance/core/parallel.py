@@ -112,7 +112,7 @@ def by_rows(
 class _Result:
     """The array that collects the blocks of rows."""
 
-    def __init__(self, function: Any, n_rows: int, symmetric: bool, out: Any):
+    def __init__(self, function: Callable[..., Array], n_rows: int, symmetric: bool, out: Any):
         if out is not None:
             needed = ("shape", "dtype", "__setitem__")
             missing = [name for name in needed if not hasattr(out, name)]
@@ -204,7 +204,7 @@ def _record_path(out: Any, resume: bool | str | PathLike[str]) -> Path:
 
 
 def _tasks(
-    function: Any, X: Array, blocks: list[slice], symmetric: bool
+    function: Callable[..., Array], X: Array, blocks: list[slice], symmetric: bool
 ) -> Iterator[Callable[[], Array]]:
     """Yield a function without arguments for each block.
 
@@ -219,7 +219,7 @@ def _tasks(
 
 
 def _computed(
-    function: Any,
+    function: Callable[..., Array],
     X: Array,
     blocks: list[slice],
     symmetric: bool,
@@ -265,7 +265,7 @@ def _backend(n_jobs: int | None) -> tuple[Any, int | None]:
     return backend, n_jobs
 
 
-def _check_can_be_sent(function: Any, backend: Any) -> None:
+def _check_can_be_sent(function: Callable[..., Array], backend: Any) -> None:
     """Refuse functions that cannot be sent to a worker of Dask, which raises no error itself."""
     if not hasattr(backend, "client"):
         return
@@ -277,7 +277,7 @@ def _check_can_be_sent(function: Any, backend: Any) -> None:
         raise TypeError(f"by_rows: {function!r} cannot be sent to a worker: {error}") from error
 
 
-def _triangle(kernel: Any, rows: Array, later_rows: Array) -> Array:
+def _triangle(kernel: Callable[..., Array], rows: Array, later_rows: Array) -> Array:
     """Return the values of a kernel for a block of rows against itself and all later rows."""
     square = np.asarray(kernel(rows))
     if square.shape != (len(rows), len(rows)):

@@ -13,11 +13,13 @@ from collections.abc import Iterable
 from functools import partial
 from itertools import chain
 from operator import is_
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+Array = NDArray[Any]
 
 #: Types of values that cannot be changed in place.
 _CONSTANTS = frozenset(
@@ -49,7 +51,7 @@ class ParameterState:
 
     __slots__ = ("_visited", "objects", "values")
 
-    def __init__(self, owner: Any):
+    def __init__(self, owner: object):
         self.values: list[Any] = []
         #: The objects whose attributes were visited.
         self.objects: list[Any] = []
@@ -104,7 +106,7 @@ class ParameterState:
         for part in parts:
             self._add(part)
 
-    def _add_array(self, value: NDArray[Any]) -> None:
+    def _add_array(self, value: Array) -> None:
         if value.dtype.hasobject:
             self._add_all(np.ndarray, value.size, (value.shape, value.ravel().tolist()))
         else:
@@ -123,7 +125,7 @@ class ParameterState:
         for cell in function.__closure__ or ():
             self._add(_content(cell))
 
-    def _add_object(self, value: Any) -> None:
+    def _add_object(self, value: object) -> None:
         if id(value) in self._visited:
             self.values.append(self._visited[id(value)])
             return
@@ -163,14 +165,14 @@ def _slots(cls: type) -> list[str]:
     return names
 
 
-def _content(cell: Any) -> Any:
+def _content(cell: CellType) -> object:
     try:
         return cell.cell_contents
     except ValueError:  # not bound yet
         return None
 
 
-def _numbers(value: Any) -> NDArray[Any] | None:
+def _numbers(value: Any) -> Array | None:
     """Return an array of another library as NumPy's; None if the value is not an array."""
     if not hasattr(value, "__array__"):
         return None
@@ -182,7 +184,7 @@ def _numbers(value: Any) -> NDArray[Any] | None:
         return None
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> object:
     if isinstance(value, np.ndarray):
         return np.array(value, order="K")
     if isinstance(value, (list, deque, set)):
@@ -222,7 +224,7 @@ _COMPARABLE = (
 )
 
 
-def _same_array(first: NDArray[Any], second: NDArray[Any]) -> bool:
+def _same_array(first: Array, second: Array) -> bool:
     """Whether two arrays hold the same bytes."""
     if first.dtype != second.dtype or first.shape != second.shape:
         return False
@@ -242,7 +244,7 @@ def _same_array(first: NDArray[Any], second: NDArray[Any]) -> bool:
     return True
 
 
-def _words(array: NDArray[Any]) -> NDArray[np.unsignedinteger[Any]]:
+def _words(array: Array) -> NDArray[np.unsignedinteger[Any]]:
     """Return the bytes of an array as unsigned integers, 64-bit ones if their number allows."""
     as_bytes = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     if as_bytes.size % 8 == 0:

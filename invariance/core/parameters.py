@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import wraps
 from math import inf
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, TypeVar, dataclass_transform
+from typing import Annotated, Any, ClassVar, TypeGuard, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,7 +93,7 @@ class Kind:
 
 
 def _either(first: Kind, second: Kind, words: str) -> Kind:
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         return first.accepts(value) or second.accepts(value)
 
     def convert(value: Any) -> Any:
@@ -119,7 +119,7 @@ def _range(
     return " and".join(parts)
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: object) -> TypeGuard[Integral]:
     return isinstance(value, Integral) and not isinstance(value, _BOOLS)
 
 
@@ -131,7 +131,7 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     """
     highest = 2**31 - 1 if most is None else most
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         if not _is_integer(value):
             return False
         number = int(value)
@@ -142,7 +142,7 @@ def Whole(least: int | None = None, most: int | None = None) -> Kind:
     return Kind("a whole number" + _range(least=least, most=shown_most), accepts, int)
 
 
-def _plain_number(value: Any) -> int | float:
+def _plain_number(value: Real) -> int | float:
     if isinstance(value, Integral):
         return int(value)
     return float(value)
@@ -172,7 +172,7 @@ def Number(
     else:
         lowest = least
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         if not isinstance(value, Real) or isinstance(value, _BOOLS):
             return False
         # Python's own numbers: NumPy would cast the bounds to a short type.
@@ -203,7 +203,7 @@ def OneOf(*values: str | int) -> Kind:
     """
     *names, last_name = map(repr, values)
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         return (isinstance(value, str) or _is_integer(value)) and value in values
 
     words = f"{', '.join(names)} or {last_name}" if names else last_name
@@ -247,7 +247,7 @@ def Shape(*lengths: int) -> Kind:
     return Kind(f"a tuple of {allowed} whole numbers >= 1", accepts, convert)
 
 
-def _as_numbers(value: Any, dtype_kinds: str) -> NDArray[Any] | None:
+def _as_numbers(value: object, dtype_kinds: str) -> NDArray[Any] | None:
     """Return the value as an unmasked array of numbers; None if it is not one."""
     if isinstance(value, (str, bytes, type)) or value is None or callable(value):
         return None
@@ -277,7 +277,7 @@ def Array(
     dtype_kinds = "iu" if whole else "iuf"
     lowest = np.float64(-_LARGEST if least is None else least)
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         array = _as_numbers(value, dtype_kinds)
         if array is None or (array.size == 0 and not empty):
             return False
@@ -312,7 +312,7 @@ def Array(
 def Has(words: str, *names: str) -> Kind:
     """Objects (not classes) with these methods or attributes; ``words`` describes them."""
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         return not isinstance(value, type) and all(hasattr(value, name) for name in names)
 
     return Kind(words, accepts)
@@ -321,7 +321,7 @@ def Has(words: str, *names: str) -> Kind:
 def Each(kind: Kind) -> Kind:
     """Lists or tuples of at least one object, all of one kind."""
 
-    def accepts(value: Any) -> bool:
+    def accepts(value: object) -> bool:
         return isinstance(value, (list, tuple)) and bool(value) and all(map(kind.accepts, value))
 
     return Kind(f"a sequence, at least one, each {kind.words}", accepts)
@@ -336,7 +336,7 @@ Verbose = Annotated[int, Whole(0) | Flag()]
 RandomState = Annotated[Any, Seed()]
 
 
-def short(value: Any, length: int = 100) -> str:
+def short(value: object, length: int = 100) -> str:
     """Return the ``repr`` of a value for a message, shortened if it is long."""
     if isinstance(value, np.ndarray) and value.size > 8:
         return f"an array of shape {value.shape} and type {value.dtype}"
@@ -350,7 +350,7 @@ def short(value: Any, length: int = 100) -> str:
     return f"{text[:half]}...{text[half + 3 - length :]}"
 
 
-def _largest_finite(values: Any) -> float:
+def _largest_finite(values: object) -> float:
     """Return the largest absolute value of an array; zero if one is infinite, NaN or no number."""
     try:
         magnitudes = np.abs(np.asarray(values, dtype=float))
@@ -361,7 +361,7 @@ def _largest_finite(values: Any) -> float:
     return float(magnitudes.max())
 
 
-def _remedy(value: Any) -> str:
+def _remedy(value: object) -> str:
     """Explain why a value is refused that looks valid: its size or its type."""
     if isinstance(value, _BOOLS):
         return ", a bool"

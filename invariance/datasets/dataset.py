@@ -21,6 +21,8 @@ from sklearn.utils import check_random_state
 from ..core.parameters import ParameterError, Seed, Whole, arguments, short
 from ..linear.classes import checked_labels
 
+Array = NDArray[Any]
+
 #: Environment variable that names the filter of all data sets, as ``module:function``.
 FILTER_VARIABLE = "INVARIANCE_DATASET_FILTER"
 
@@ -74,8 +76,8 @@ class Dataset:
     array([1, 2])
     """
 
-    data: NDArray[Any]
-    target: NDArray[Any]
+    data: Array
+    target: Array
     _: KW_ONLY
     description: str
     n_train: int | None = None
@@ -140,13 +142,13 @@ class Dataset:
         raise AttributeError(f"{type(self).__name__} has no {name!r}; details: {list(details)}")
 
     @property
-    def train(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def train(self) -> tuple[Array, Array]:
         """(data, target) of the training part."""
         n_train = self._required_n_train()
         return self.data[:n_train], self.target[:n_train]
 
     @property
-    def test(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def test(self) -> tuple[Array, Array]:
         """(data, target) of the test part."""
         n_train = self._required_n_train()
         return self.data[n_train:], self.target[n_train:]

@@ -1,4 +1,4 @@
-"""DilatedCDF against its definition, its symmetry, and what it says of its thresholds."""
+"""DilatedCDF against its definition, its symmetry, and its thresholds."""
 
 from itertools import combinations
 
@@ -17,7 +17,8 @@ SERIES = RNG.standard_normal((12, 60)).cumsum(axis=1)
 
 def definition(model, x):
     """1 / |G| sum_g 1[<g t, x> <= h], one template, dilation and threshold after the other."""
-    d, features = len(x), []
+    d = len(x)
+    features = []
     for j, dilation in enumerate(model.dilations_):
         for i, peaks in enumerate(combinations(range(9), 3)):
             values = []
@@ -28,8 +29,8 @@ def definition(model, x):
                 if model.boundary == "cyclic":
                     values.append(t @ x[at % d])
                     continue
-                some = bool(inside.any()) and 8 * dilation < d
-                if (i + j) % 2 == 0 or inside.all() or not some:
+                reaches_series = bool(inside.any()) and 8 * dilation < d
+                if (i + j) % 2 == 0 or inside.all() or not reaches_series:
                     values.append(t[inside] @ x[at[inside]])
             features += [np.mean(np.array(values) <= h) for h in model.thresholds_[j][i]]
     return np.array(features)
@@ -39,10 +40,10 @@ def definition(model, x):
 @pytest.mark.parametrize(("n", "d"), [(5, 1), (5, 2), (5, 8), (5, 9), (5, 10), (2, 31), (1, 300)])
 def test_agrees_with_the_definition(boundary, n, d):
     """Long series count beyond a byte."""
-    # Of whole numbers products are exact, also where they are thresholds.
+    # Products of whole numbers are exact, also if they are equal to thresholds.
     X = np.random.default_rng(d).integers(-9, 9, (n, d)).astype(float)
-    how = {"n_features": 400} if d < 300 else {"n_features": 84, "n_dilations": 1}
-    model = DilatedCDF(**how, boundary=boundary, random_state=1).fit(X)
+    sizes = {"n_features": 400} if d < 300 else {"n_features": 84, "n_dilations": 1}
+    model = DilatedCDF(**sizes, boundary=boundary, random_state=1).fit(X)
     assert_allclose(model.transform(X), [definition(model, x) for x in X], rtol=0, atol=1e-12)
 
 
@@ -54,7 +55,7 @@ def test_agrees_with_the_definition(boundary, n, d):
     st.integers(0, 10**6),
 )
 def test_shifts_of_a_series_have_equal_features(d, shift, dtype, seed):
-    """To the last bit, also where products are thresholds."""
+    """They agree to the last bit, also if products are equal to thresholds."""
     X = np.random.default_rng(seed).standard_normal((4, d)).astype(dtype)
     model = DilatedCDF(n_features=200, random_state=seed).fit(X)
     features = model.transform(X)
@@ -63,9 +64,10 @@ def test_shifts_of_a_series_have_equal_features(d, shift, dtype, seed):
 
 
 @pytest.mark.parametrize("boundary", ["cyclic", "zero"])
-def test_an_offset_is_not_seen_inside_and_zeros_break_the_symmetry(boundary):
-    """Templates sum to zero: only zeros beyond the end can tell a constant that was added."""
-    X, cyclic = np.round(SERIES), boundary == "cyclic"
+def test_offsets_do_not_matter_and_zeros_break_the_symmetry(boundary):
+    """Templates sum to zero: only zeros beyond the end show an added constant."""
+    X = np.round(SERIES)
+    cyclic = boundary == "cyclic"
     model = DilatedCDF(n_features=84, boundary=boundary, random_state=0).fit(X)
     features = model.transform(X)
     assert np.array_equal(model.transform(X + 64), features) == cyclic
@@ -87,7 +89,7 @@ def test_products_equal_to_thresholds_are_not_left_to_rounding(largest, dtype, b
         features = model.transform(flat)
         if boundary == "cyclic":
             assert_array_equal(features, np.ones_like(features))
-        # Zeros beyond the end are seen, by the level's sign alone if all thresholds are zero.
+        # Zeros beyond the end matter; if all thresholds are zero, only the level's sign does.
         elif not trained.any():
             assert len(np.unique(features, axis=0)) == 3
 
@@ -119,10 +121,10 @@ def test_thresholds_are_quantiles_spread_evenly():
     assert np.abs(levels - even).max() < 2 / SERIES.shape[1]
 
 
-@pytest.mark.parametrize(("asked", "made"), [(84, 84), (1000, 924), (10_000, 9996)])
-def test_numbers_of_features_and_dilations(asked, made):
-    model = DilatedCDF(n_features=asked, random_state=0).fit(SERIES)
-    assert model.transform(SERIES).shape == (12, made)
-    assert sum(t.size for t in model.thresholds_) == made
+@pytest.mark.parametrize(("requested", "expected"), [(84, 84), (1000, 924), (10_000, 9996)])
+def test_numbers_of_features_and_dilations(requested, expected):
+    model = DilatedCDF(n_features=requested, random_state=0).fit(SERIES)
+    assert model.transform(SERIES).shape == (12, expected)
+    assert sum(t.size for t in model.thresholds_) == expected
     assert model.dilations_[0] == 1 and 8 * model.dilations_[-1] < SERIES.shape[1]
-    assert DilatedCDF(n_features=asked, n_dilations=1).fit(SERIES).dilations_.tolist() == [1]
+    assert DilatedCDF(n_features=requested, n_dilations=1).fit(SERIES).dilations_.tolist() == [1]

@@ -8,29 +8,30 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import FunctionTransformer
 
-from invariance.beyond import PatchPooling, Scattering, scattering
+from invariance.beyond import PatchPooling, Scattering
 
 
 def plain(images, psi, size, stride, grid):
-    """Mean of psi over the patches whose place falls in a cell, one patch at a time."""
+    """Mean of psi over the patches whose position is in a cell, one patch at a time."""
     height, width = images.shape[1:3]
-    tops, lefts = range(0, height - size + 1, stride), range(0, width - size + 1, stride)
+    tops = range(0, height - size + 1, stride)
+    lefts = range(0, width - size + 1, stride)
     cells = (min(grid, len(tops)), min(grid, len(lefts)))
     features = []
     for image in images:
-        found = {(a, b): [] for a in range(cells[0]) for b in range(cells[1])}
+        patches = {(a, b): [] for a in range(cells[0]) for b in range(cells[1])}
         for i, top in enumerate(tops):
             for j, left in enumerate(lefts):
-                # the last cell that starts at or before the place
+                # the last cell that starts at or before the patch
                 a = max(a for a in range(cells[0]) if a * len(tops) // cells[0] <= i)
                 b = max(b for b in range(cells[1]) if b * len(lefts) // cells[1] <= j)
                 patch = image[top : top + size, left : left + size]
-                found[a, b].append(psi(patch.transpose(2, 0, 1).reshape(1, -1))[0])
-        features.append(np.concatenate([np.mean(v, axis=0) for v in found.values()]))
+                patches[a, b].append(psi(patch.transpose(2, 0, 1).reshape(1, -1))[0])
+        features.append(np.concatenate([np.mean(v, axis=0) for v in patches.values()]))
     return np.array(features)
 
 
-HOW = st.fixed_dictionaries(
+OPTIONS = st.fixed_dictionaries(
     {
         "size": st.integers(1, 3),
         "stride": st.integers(1, 3),
@@ -41,11 +42,11 @@ HOW = st.fixed_dictionaries(
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.integers(3, 7), st.integers(3, 7), st.integers(1, 3), HOW, st.integers(0, 99))
-def test_agrees_with_a_loop_over_patches(height, width, channels, how, seed):
+@given(st.integers(3, 7), st.integers(3, 7), st.integers(1, 3), OPTIONS, st.integers(0, 99))
+def test_agrees_with_a_loop_over_patches(height, width, channels, options, seed):
     images = np.random.default_rng(seed).standard_normal((3, height, width, channels))
-    model = PatchPooling(FunctionTransformer(np.cos), (height, width, channels), **how)
-    expected = plain(images, np.cos, how["size"], how["stride"], how["grid"])
+    model = PatchPooling(FunctionTransformer(np.cos), (height, width, channels), **options)
+    expected = plain(images, np.cos, options["size"], options["stride"], options["grid"])
     assert_allclose(model.fit_transform(images.reshape(3, -1)), expected, atol=1e-12)
 
 
@@ -57,7 +58,7 @@ def test_the_map_is_fitted_to_patches_of_the_images_given():
     assert_array_equal(PatchPooling().fit_transform(images), images)
 
 
-# -- scattering: its definition, by a loop over wavelets and sums over all places ------------------
+# -- scattering: its definition, by a loop over wavelets and sums over pixels ---------------------
 
 SHAPE = (16, 16)
 
@@ -88,15 +89,15 @@ def by_definition(images, n_scales, orientations):
     window, images = np.exp(-(x**2 + y**2) / (2 * (0.4 * block) ** 2)), images.reshape(-1, n * n).T
     smooth = convolution(window / window.sum())
     waves = {(j, k): wavelet(j, k) for j in range(n_scales) for k in range(orientations)}
-    found = [average(images)]
+    coefficients = [average(images)]
     for band, wave in waves.items():
         first = np.abs(wave @ images)
-        second = [np.abs(other @ first) for (j, _), other in waves.items() if j > band[0]]
-        found += [average(image) for image in (first, *second)]
-    return np.concatenate(found).T
+        second = [np.abs(later @ first) for (j, _), later in waves.items() if j > band[0]]
+        coefficients += [average(image) for image in (first, *second)]
+    return np.concatenate(coefficients).T
 
 
-#: With few orientations wavelets are broad, and moduli are taken at all places.
+#: With few orientations wavelets are broad, and moduli are not subsampled.
 CASES = [(1, 3, 1e-12), (2, 4, 1e-12), (3, 2, 1e-12), (3, 4, 1e-3)]
 
 
@@ -104,8 +105,8 @@ CASES = [(1, 3, 1e-12), (2, 4, 1e-12), (3, 2, 1e-12), (3, 4, 1e-3)]
 def test_scattering_agrees_with_the_definition(n_scales, orientations, rtol):
     X = np.concatenate([np.random.default_rng(0).standard_normal((2, 64)), np.ones((1, 64))])
     expected = by_definition(X.reshape(3, 8, 8), n_scales, orientations)
-    found = Scattering((8, 8), n_scales=n_scales, orientations=orientations).fit_transform(X)
-    assert_allclose(found, expected, rtol=0, atol=rtol * expected.max())
+    features = Scattering((8, 8), n_scales=n_scales, orientations=orientations).fit_transform(X)
+    assert_allclose(features, expected, rtol=0, atol=rtol * expected.max())
 
 
 def blob(row, column):
@@ -114,18 +115,21 @@ def blob(row, column):
 
 
 def test_more_stable_under_a_shift_than_pixels():
-    one, other = blob(8, 8), blob(8, 9)
-    features = Scattering(SHAPE, n_scales=3).fit_transform([one, other])
-    pixels = np.linalg.norm(one - other) / np.linalg.norm(one)
+    image = blob(8, 8)
+    shifted = blob(8, 9)
+    features = Scattering(SHAPE, n_scales=3).fit_transform([image, shifted])
+    pixels = np.linalg.norm(image - shifted) / np.linalg.norm(image)
     assert np.linalg.norm(features[0] - features[1]) / np.linalg.norm(features[0]) < pixels / 2
 
 
-def test_batches(monkeypatch):
-    X = np.random.default_rng(0).random((5, 256)).astype(np.float32)
-    whole = Scattering(SHAPE).fit_transform(X)
-    assert whole.dtype == np.float32
-    monkeypatch.setattr(scattering, "_TOGETHER", 2 * 24 * 24)  # pixels of two padded images
-    assert_allclose(Scattering(SHAPE).fit_transform(X), whole, rtol=1e-5)
+def test_features_of_an_image_do_not_depend_on_its_batch():
+    """So many images of 16 x 16 pixels are filtered in several batches."""
+    X = np.random.default_rng(0).random((300, 256)).astype(np.float32)
+    features = Scattering(SHAPE).fit(X)
+    together = features.transform(X)
+    assert together.dtype == np.float32
+    alone = np.concatenate([features.transform(X[i : i + 1]) for i in (0, 150, 299)])
+    assert_allclose(together[[0, 150, 299]], alone, rtol=1e-5)
 
 
 def test_sides_that_are_no_multiples_are_continued():
@@ -133,7 +137,7 @@ def test_sides_that_are_no_multiples_are_continued():
     features = Scattering((47, 46), n_scales=2).fit_transform(X)
     assert features.shape == (2, 81 * 12 * 12)
     continued = np.pad(X.reshape(2, 47, 46), ((0, 0), (0, 1), (0, 2)), "reflect").reshape(2, -1)
-    whole = Scattering((48, 48), n_scales=2).fit_transform(continued)
-    # Far from the edge, where both see the same pixels.
-    inner = [f.reshape(2, 81, 12, 12)[:, :17, 4:6, 4:6] for f in (features, whole)]
+    of_continued = Scattering((48, 48), n_scales=2).fit_transform(continued)
+    # Far from the edge, both depend on the same pixels.
+    inner = [f.reshape(2, 81, 12, 12)[:, :17, 4:6, 4:6] for f in (features, of_continued)]
     assert_allclose(inner[0], inner[1], rtol=1e-3)

@@ -23,7 +23,7 @@ GROUPS = [
 
 
 def definition(model, X):
-    """phi_j(x) = max_g <x, g t_j>, over the elements drawn or all of them."""
+    """phi_j(x) = max_g <x, g t_j>, over the sampled elements or all of them."""
     if model.group is None:
         return X @ model.templates_.T
     elements = model.elements_
@@ -37,15 +37,17 @@ OPTIONS = {
     "templates": ["gaussian", "sphere"],
     "block_bytes": [2000, 10**8],
 }
-HOW = st.fixed_dictionaries({name: st.sampled_from(some) for name, some in OPTIONS.items()})
+PARAMETERS = st.fixed_dictionaries(
+    {name: st.sampled_from(values) for name, values in OPTIONS.items()}
+)
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(GROUPS), st.integers(1, 9), HOW, st.integers(0, 10**6))
-def test_agrees_with_the_definition(group, m, how, seed):
+@given(st.sampled_from(GROUPS), st.integers(1, 9), PARAMETERS, st.integers(0, 10**6))
+def test_agrees_with_the_definition(group, m, parameters, seed):
     d = 6 if group is None or group.n_features is None else group.n_features
     X = np.random.default_rng(seed).standard_normal((7, d))
-    model = MaxFilter(group, m, **how, random_state=seed)
+    model = MaxFilter(group, m, **parameters, random_state=seed)
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
 
 
@@ -62,14 +64,14 @@ def test_invariant_and_lipschitz_in_the_distance_between_orbits(group):
     change = np.abs(model.transform(X) - model.transform(Y))
     bound = np.linalg.norm(model.templates_, axis=1) * distance[:, None]
     assert np.all(change <= bound + 1e-12)
-    # The bound is not idle: somewhere more than a fifth of it is reached.
+    # The bound is not void: a pair of points reaches more than a fifth of it.
     assert np.max(change / bound) > 0.2
 
 
-def test_own_templates():
+def test_templates_of_the_user():
     X = np.random.default_rng(0).standard_normal((300, 6))
     model = MaxFilter(G.CyclicShifts(6), 70, random_state=3)
     Z = model.fit_transform(X)
-    own = MaxFilter(G.CyclicShifts(6), 70, templates=model.templates_).fit(X[:1])
-    assert_array_equal(own.transform(X), Z)
+    with_templates = MaxFilter(G.CyclicShifts(6), 70, templates=model.templates_).fit(X[:1])
+    assert_array_equal(with_templates.transform(X), Z)
     assert model.get_feature_names_out()[-1] == "maxfilter69"

@@ -1,4 +1,4 @@
-"""`OverlapFit` held to its definition, and signals that are no image."""
+"""`OverlapFit` against its definition, and signals that are not images."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def points(n, d, seed=0):
 
 
 def definition(base, group, X, Z, scale):
-    """Shift by shift and pair by pair."""
+    """The largest value, shift by shift and pair by pair."""
     height, width, channels = (*group.shape, 1)[:3]
     A, B = (M.reshape(len(M), height, width, channels) for M in (X, Z))
     values = np.full((len(X), len(Z)), -np.inf)
@@ -46,7 +46,8 @@ def definition(base, group, X, Z, scale):
 @pytest.mark.parametrize("scale", ["size", "standard"])
 def test_the_best_overlap_is_that_of_the_definition(shape, scale):
     group = Translations(shape, max_shift=3, boundary="zero")
-    X, Z = points(5, group.n_features), points(4, group.n_features, seed=1)
+    X = points(5, group.n_features)
+    Z = points(4, group.n_features, seed=1)
     for base in (Gaussian(0.05), Linear(), Polynomial(3, 0.2), RBF(2.0)):
         kernel = OverlapFit(base, group, scale=scale)
         assert_allclose(kernel(X, Z), definition(base, group, X, Z, scale), rtol=1e-9, atol=1e-12)
@@ -61,14 +62,15 @@ def test_windows_of_one_signal_are_alike_whatever_its_level():
     X = np.stack([long[s : s + 30] for s in range(6)])
     group = Translations(30, max_shift=8, boundary="zero")
     assert_allclose(OverlapFit(Gaussian(0.1), group)(X), 1, atol=1e-10)
-    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros are taken for measurements
+    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros count as measurements
     assert_allclose(OverlapFit(Gaussian(0.1), group, scale="standard")(X, 3 * X - 7), 1, atol=1e-10)
     flat = OverlapFit(Linear(), group, scale="standard")(np.ones((1, 30)), X)
-    assert_array_equal(flat, 0)  # what is constant resembles nothing
+    assert_array_equal(flat, 0)  # a constant signal resembles no other
 
 
 def test_explain_and_gradient(monkeypatch):
-    X, kernel = points(5, 12), OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
+    X = points(5, 12)
+    kernel = OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
     assert "overlaps" in str(kernel.explain(X))
     with monkeypatch.context() as patched:
         patched.setattr(way, "_LONG", 0.0)
@@ -89,6 +91,6 @@ def test_signals_are_images_of_one_row():
         twin = clone(signals)
         assert twin.shape == (1, 16) and twin.set_params(shape=20).shape == (1, 20)
         channels = Translations((1, 8, 2), max_shift=2, boundary=boundary)
-        one = Translations(8, max_shift=2, boundary=boundary)
-        found = channels.act(channels.elements(), X)[:, :, ::2]
-        assert_array_equal(found, one.act(channels.elements(), X[:, ::2]))
+        one_channel = Translations(8, max_shift=2, boundary=boundary)
+        first_channel = channels.act(channels.elements(), X)[:, :, ::2]
+        assert_array_equal(first_channel, one_channel.act(channels.elements(), X[:, ::2]))

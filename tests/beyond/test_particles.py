@@ -1,4 +1,4 @@
-"""Continuous groups, exchangeable factors, several outputs, weights, functions that turn."""
+"""Continuous groups, exchangeable factors, several outputs, weights, equivariant functions."""
 
 import itertools
 
@@ -29,10 +29,10 @@ CONTINUOUS = [
 
 
 def haar_average(f, basis, group, n_nodes=9):
-    """The plain definition: average f o g over rules that are exact, then read coefficients."""
+    """The plain definition: average f o g over rules that are exact, then fit coefficients."""
     x = basis.sample(3 * basis.n_functions_ + 20, random_state=5)
     values = np.mean(
-        [basis.evaluate(moved) @ f for moved in group.act(rule(group, n_nodes), x)], axis=0
+        [basis.evaluate(rotated) @ f for rotated in group.act(rule(group, n_nodes), x)], axis=0
     )
     return np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
 
@@ -44,10 +44,11 @@ def rule(group, n):
 
 @pytest.mark.parametrize(("basis", "group"), CONTINUOUS, ids=repr)
 def test_the_lie_algebra_is_the_derivative_of_the_action(basis, group):
-    x, step = basis.sample(6, random_state=0), 1e-5
+    x = basis.sample(6, random_state=0)
+    step = 1e-5
     matrices, shifts = group.lie_algebra(basis.n_features)
     for matrix, shift in zip(matrices, shifts, strict=True):
-        # The point moves along the orbit; on a sphere it is put back to length one.
+        # The point moves along its orbit.
         def moved(size, matrix=matrix, shift=shift):
             return x @ expm(size * matrix).T + size * shift
 
@@ -80,19 +81,19 @@ def test_continuous_projection_is_the_haar_average(basis, group):
 
 @pytest.mark.parametrize(("basis", "group"), CONTINUOUS, ids=repr)
 def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
-    found = S.invariant_subspace(basis, group)
+    invariants = S.invariant_subspace(basis, group)
     x = basis.sample(10, random_state=1)
     vectors = np.concatenate(
         [
             np.pad(u.toarray(), ((s.start, basis.n_functions_ - s.stop), (0, 0)))
-            for u, s in zip(found, basis.slices(), strict=True)
+            for u, s in zip(invariants, basis.slices(), strict=True)
         ],
         axis=1,
     )
     assert_allclose(vectors.T @ vectors, np.eye(vectors.shape[1]), atol=1e-12)
     f = S.Expansion(basis, vectors)
-    for moved in group.act(group.sample(5, random_state=0), x):
-        assert_allclose(f.predict(moved), f.predict(x), atol=1e-11)
+    for rotated in group.act(group.sample(5, random_state=0), x):
+        assert_allclose(f.predict(rotated), f.predict(x), atol=1e-11)
 
 
 def test_rotations_leave_one_function_for_each_degree_of_a_pair():
@@ -126,14 +127,14 @@ def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degre
     )
     expected = np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
     for method in ("auto", "null_space", "closed_form", *QP):
-        found = S.project(f, basis, None, method=method)
-        assert_allclose(found, expected, atol=1e-8, err_msg=method)
-    # A group that does the same, on a product that knows of no exchange.
+        projected = S.project(f, basis, None, method=method)
+        assert_allclose(projected, expected, atol=1e-8, err_msg=method)
+    # The same group, on a product whose factors are not declared exchangeable.
     plain = beyond.Product([factor] * n, degree=degree)
     group = Permutations(n, block=factor.n_features)
     for method in ("auto", "null_space", "reynolds"):
-        found = S.project(f, plain, group, method=method)
-        assert_allclose(found, expected, atol=1e-9, err_msg=method)
+        projected = S.project(f, plain, group, method=method)
+        assert_allclose(projected, expected, atol=1e-9, err_msg=method)
 
 
 @pytest.mark.parametrize("n", [2, 3, 4])
@@ -148,8 +149,8 @@ def test_particles_on_a_sphere_are_invariant_to_exchange_and_rotation(n):
     Z = basis.sample(30, rng)
     assert model.discrepancy(Z, n_elements=20) < 1e-12
     assert model.score(X, y) > 1 - 1e-8
-    moved = Rotations3D().act(Rotations3D().sample(1, 3), Z)[0].reshape(-1, n, 3)[:, ::-1]
-    assert_allclose(model.predict(moved.reshape(len(Z), -1)), model.predict(Z), atol=1e-11)
+    rotated = Rotations3D().act(Rotations3D().sample(1, 3), Z)[0].reshape(-1, n, 3)[:, ::-1]
+    assert_allclose(model.predict(rotated.reshape(len(Z), -1)), model.predict(Z), atol=1e-11)
 
 
 SMALL = S.Sphere(3).sample(40, random_state=0)
@@ -184,10 +185,12 @@ def test_a_weight_is_so_many_copies(estimator):
 @pytest.mark.filterwarnings("ignore:the cutoff keeps 64")
 @pytest.mark.parametrize("degree", [3, 7])  # 16 and 64 functions of 40 points
 def test_alpha_is_chosen_by_leave_one_out(degree, weighted, smoothness):
-    """By the plain definition: leave a weighted point out, fit, and weigh its residual."""
+    """The plain definition: leave a weighted point out, fit, and weight its residual."""
     rng = np.random.default_rng(1)
-    weights, alphas = rng.uniform(0.1, 3, size=40), [1e-6, 1e-3, 1e-1, 10.0]
-    weights = weights if weighted else np.ones(40)
+    alphas = [1e-6, 1e-3, 1e-1, 10.0]
+    weights = rng.uniform(0.1, 3, size=40)
+    if not weighted:
+        weights = np.ones(40)
     y = TARGETS[:, 1] + 0.3 * rng.standard_normal(40)
     model = S.SpectralAveraging(S.Sphere(3), degree=degree, smoothness=smoothness, alphas=alphas)
     model.fit(SMALL, y, sample_weight=weights if weighted else None)
@@ -208,28 +211,31 @@ def test_alpha_is_chosen_by_leave_one_out(degree, weighted, smoothness):
 
 
 def test_known_density_keeps_the_mean_unbiased():
-    """Points of density p: the mean over many data sets comes within five errors of the truth."""
-    basis, rng = S.Circle(), np.random.RandomState(0)
+    """Points of density p: the mean over many data sets is within five errors of the truth."""
+    basis = S.Circle()
+    rng = np.random.RandomState(0)
     truth = np.array([1.0, 0.7, 0, 0.5, -0.25])
     target = S.Expansion(basis.truncate(degree=2), truth)
 
     def density(X):
         return 1 + 0.8 * np.cos(X[:, 0])
 
-    found, biased, mean = [], [], S.SpectralAveraging(basis, degree=2, estimator="mean")
+    unbiased = []
+    biased = []
+    mean = S.SpectralAveraging(basis, degree=2, estimator="mean")
     for _ in range(200):
         x = basis.sample(400, rng)
         x = x[rng.uniform(0, 1.8, len(x)) < density(x)][:150]
         y = target.predict(x) + 0.1 * rng.standard_normal(len(x))
-        found.append(mean.fit(x, y, 1 / density(x)).coef_)
+        unbiased.append(mean.fit(x, y, 1 / density(x)).coef_)
         biased.append(mean.fit(x, y).coef_)
-    error = np.mean(found, axis=0) - truth
-    spread = np.std(found, axis=0) / np.sqrt(len(found))
+    error = np.mean(unbiased, axis=0) - truth
+    spread = np.std(unbiased, axis=0) / np.sqrt(len(unbiased))
     assert np.all(np.abs(error) <= 5 * spread + 1e-12)
     assert np.abs(np.mean(biased, axis=0) - truth).max() > 0.2
 
 
-# -- functions whose values turn with the group: f(g x) = g f(x) -----------------------------------
+# -- equivariant functions: f(g x) = g f(x) --------------------------------------------------------
 
 TURNS = beyond.Rotations3D()
 TILTED = G.OrthogonalMatrices([turn([1, 2, 2], 2 * np.pi / 3)])
@@ -248,9 +254,11 @@ def definition(f, basis, group, outputs):
     """The average of g^-1 f(g x) over the group, and its coefficients by least squares."""
     x = basis.sample(2 * basis.n_functions_ + 20, random_state=0)
     elements = group.elements()
-    moved, back = group.act(elements, x), group.inverse(elements)
+    transformed = group.act(elements, x)
+    inverses = group.inverse(elements)
     values = [
-        outputs.act(back[i : i + 1], basis.evaluate(moved[i]) @ f)[0] for i in range(len(elements))
+        outputs.act(inverses[i : i + 1], basis.evaluate(transformed[i]) @ f)[0]
+        for i in range(len(elements))
     ]
     return np.linalg.lstsq(basis.evaluate(x), np.mean(values, axis=0), rcond=None)[0]
 
@@ -260,13 +268,13 @@ def test_projection_is_the_average_over_the_group(basis, group, outputs, p):
     f = np.random.default_rng(0).standard_normal((basis.n_functions_, p))
     expected = definition(f, basis, group, outputs)
     for method in ("auto", "null_space", "closed_form", *QP, "reynolds"):
-        found = S.project(f, basis, group, outputs=outputs, method=method)
-        assert_allclose(found, expected, atol=1e-8 if method == "qp" else 1e-10)
+        projected = S.project(f, basis, group, outputs=outputs, method=method)
+        assert_allclose(projected, expected, atol=1e-8 if method == "qp" else 1e-10)
     x = basis.sample(30, random_state=1)
-    gap = S.invariance_discrepancy(S.Expansion(basis, found).predict, group, x, outputs=outputs)
+    gap = S.invariance_discrepancy(S.Expansion(basis, projected).predict, group, x, outputs=outputs)
     assert gap.max() < 1e-11
-    free = S.Expansion(basis, f).predict
-    assert S.invariance_discrepancy(free, group, x, outputs=outputs).max() > 1
+    unprojected = S.Expansion(basis, f).predict
+    assert S.invariance_discrepancy(unprojected, group, x, outputs=outputs).max() > 1
 
 
 @pytest.mark.parametrize(("basis", "group", "outputs", "p"), FINITE, ids=repr)
@@ -284,12 +292,12 @@ def test_dimensions_are_mean_products_of_characters(basis, group, outputs, p):
 
 
 def test_rotations_of_one_and_two_points():
-    """One point leaves f(x) = c x; two leave a, b and a x b, each times functions of <a, b>."""
-    one = S.invariant_subspace(S.Sphere(3, 3), TURNS, outputs=TURNS, n_outputs=3)
-    assert [u.shape[1] for u in one] == [0, 1, 0, 0]
+    """For one point f(x) = c x; for two a, b and a x b, each times functions of <a, b>."""
+    of_one_point = S.invariant_subspace(S.Sphere(3, 3), TURNS, outputs=TURNS, n_outputs=3)
+    assert [u.shape[1] for u in of_one_point] == [0, 1, 0, 0]
     basis = beyond.Product([S.Sphere(3)] * 2, degree=4)
-    two = S.invariant_subspace(basis, TURNS, outputs=TURNS, n_outputs=3)
-    assert [u.shape[1] for u in two] == [0, 2, 1]
+    of_two_points = S.invariant_subspace(basis, TURNS, outputs=TURNS, n_outputs=3)
+    assert [u.shape[1] for u in of_two_points] == [0, 2, 1]
     x = basis.sample(40, random_state=0)
     a, b = x[:, :3], x[:, 3:]
     y = np.cross(a, b) + 2 * a
@@ -319,14 +327,16 @@ def test_one_vector_of_all_particles_does_not_change_with_their_order():
     basis = beyond.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(100, random_state=0)
     sum_of_all = X.reshape(-1, 3, 3).sum(axis=1)
-    how = {"outputs": TURNS, "degree": 2, "estimator": "least_squares"}
-    model = S.SpectralAveraging(basis, TURNS, **how).fit(X, sum_of_all)
+    model = S.SpectralAveraging(
+        basis, TURNS, outputs=TURNS, degree=2, estimator="least_squares"
+    ).fit(X, sum_of_all)
     assert_allclose(model.predict(X), sum_of_all, atol=1e-12)
     assert model.vectors_.shape[1] == 1 and model.discrepancy(X) < 1e-12
 
 
 def test_mean_is_the_projection_of_the_plain_means():
-    basis, group = S.Sphere(3, degree=3), G.Permutations(3)
+    basis = S.Sphere(3, degree=3)
+    group = G.Permutations(3)
     X = basis.sample(50, random_state=0)
     Y = np.random.default_rng(0).standard_normal((50, 3))
     primary = basis.evaluate(X).T @ Y / 50
@@ -334,9 +344,10 @@ def test_mean_is_the_projection_of_the_plain_means():
     assert_allclose(model.coef_, S.project(primary, basis, group, outputs=group), atol=1e-12)
 
 
-def test_ridge_minimises_what_it_says():
+def test_ridge_minimises_the_penalized_risk():
     """The alpha of (1/n) sum |y_i - f(x_i)|^2 + alpha |f|^2."""
-    basis, group = S.Sphere(3, degree=3), G.Permutations(3)
+    basis = S.Sphere(3, degree=3)
+    group = G.Permutations(3)
     X = basis.sample(50, random_state=0)
     Y = X**2 + 0.1 * np.random.default_rng(0).standard_normal((50, 3))
     model = S.SpectralAveraging(basis, group, outputs=group, estimator="ridge", alphas=[0.02])
@@ -344,14 +355,14 @@ def test_ridge_minimises_what_it_says():
     assert model.alpha_ == 0.02
     features = basis.evaluate(X) @ model.vectors_.toarray().reshape(basis.n_functions_, -1)
     features = features.reshape(150, -1)
-    free = int(model.invariant_dimensions_[0])
-    assert free == 1  # (1, 1, 1) turns with the coordinates
-    penalty = 0.02 * 50 * np.diag(np.arange(features.shape[1]) >= free)
+    n_unpenalized = int(model.invariant_dimensions_[0])
+    assert n_unpenalized == 1  # (1, 1, 1) is equivariant
+    penalty = 0.02 * 50 * np.diag(np.arange(features.shape[1]) >= n_unpenalized)
     c = np.linalg.solve(features.T @ features + penalty, features.T @ Y.ravel())
     assert_allclose(values, (features @ c).reshape(50, 3), atol=1e-10)
 
 
-def test_odd_functions_turn_with_the_sign():
+def test_odd_functions_are_equivariant_to_the_sign():
     X = S.Torus(2).sample(80, random_state=0)
     y = np.sin(np.pi * X[:, 0]) + np.cos(np.pi * X[:, 1])
     model = S.SpectralAveraging(

@@ -63,9 +63,9 @@ def test_each_point_is_compared_over_its_own_orbit():
 def test_new_sets_may_have_other_sizes_and_labels():
     labelled = np.concatenate([np.where(np.isnan(X[..., :1]), np.nan, 1.0), X], axis=2)
     model = SetFeatures(labelled=True).fit(labelled)
-    one = np.array([[[1.0, 5.0, 6.0], [2.0, 7.0, 8.0]]])
-    assert_allclose(model.transform(one), [[2.5, 3.0]])  # half of the mean is of label 2
-    assert_allclose(model.transform(one[:, 1:]), [[0.0, 0.0]])
+    new = np.array([[[1.0, 5.0, 6.0], [2.0, 7.0, 8.0]]])
+    assert_allclose(model.transform(new), [[2.5, 3.0]])  # half of the mean is of label 2
+    assert_allclose(model.transform(new[:, 1:]), [[0.0, 0.0]])
 
 
 # -- images as sets of patches ---------------------------------------------------------------------
@@ -107,7 +107,7 @@ def plain_environment(R, Z, i, elements, cutoff, n_pairs, n_triples):
         return (np.cos(np.pi * d / cutoff) + 1) / 2 if d < cutoff else 0.0
 
     def cosine(a, b, c):
-        """At a."""
+        """Cosine of the angle at a."""
         return (R[b] - R[a]) @ (R[c] - R[a]) / r(a, b) / r(a, c)
 
     reads = cutoff * np.arange(1, n_pairs + 1) / n_pairs
@@ -134,8 +134,7 @@ def plain_environment(R, Z, i, elements, cutoff, n_pairs, n_triples):
 
 @pytest.mark.parametrize("cutoff", [8.0, 2.0])
 def test_environments_term_by_term(cutoff):
-    how = {"cutoff": cutoff, "n_pairs": 5, "n_triples": 4}
-    atoms = atom_environments(POSITIONS, CHARGES, **how)
+    atoms = atom_environments(POSITIONS, CHARGES, cutoff=cutoff, n_pairs=5, n_triples=4)
     assert atoms.shape == (2, 6, 1 + 3 * 5 + 12 * 4)
     for m, Z in enumerate(CHARGES):
         for i, z in enumerate(Z):
@@ -147,15 +146,15 @@ def test_environments_term_by_term(cutoff):
                 assert np.isnan(atoms[m, i]).all()
 
 
-def test_environments_do_not_see_pose_order_units_or_precision():
+def test_environments_do_not_depend_on_pose_order_units_or_precision():
     atoms = atom_environments(POSITIONS, CHARGES)
     orthogonal = np.linalg.qr(RNG.standard_normal((3, 3)))[0]
     assert_allclose(atom_environments(POSITIONS @ orthogonal + 5, CHARGES), atoms, atol=1e-10)
     bohr = atom_environments(1.88972612 * POSITIONS, CHARGES, unit=1.88972612)
     assert_allclose(bohr, atoms, atol=1e-10)
     order = RNG.permutation(6)
-    moved = atom_environments(POSITIONS[:, order], CHARGES[:, order])
-    assert_allclose(moved, atoms[:, order], atol=1e-10)
+    reordered = atom_environments(POSITIONS[:, order], CHARGES[:, order])
+    assert_allclose(reordered, atoms[:, order], atol=1e-10)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         single = atom_environments(POSITIONS.astype(np.float32), CHARGES.astype(np.float32))
@@ -178,7 +177,7 @@ def test_features_of_sets_of_sets_are_pooled_twice(outer):
     pool = np.mean if outer == "mean" else np.sum
     expected = [pool([of_points(p).mean(axis=0) for p in teams], axis=0) for teams in TEAMS]
     assert_allclose(model.transform(pad_sets(TEAMS)), expected)
-    # Others may be of other sizes, at both levels.
+    # New sets may have other sizes, at both levels.
     assert_allclose(model.transform(pad_sets(TEAMS[:2])), expected[:2])
     shuffled = [[p[::-1] for p in teams[::-1]] for teams in TEAMS]
     assert_allclose(model.transform(pad_sets(shuffled)), expected)
@@ -197,10 +196,11 @@ def test_kernels_of_sets_of_sets(normalize):
     assert_allclose(kernel.diag(pad_sets(TEAMS)), kernel(pad_sets(TEAMS)).diagonal())
 
 
-def test_something_may_bend_between_the_levels():
-    """Means of means forget who is in which set; a Gaussian between them does not."""
-    given = [[np.c_[np.arange(len(p)) % 2, p] for p in teams] for teams in TEAMS]
-    inner, X = SetKernel(Gaussian(0.7), labelled=True), pad_sets(given)
+def test_a_nonlinear_map_between_the_levels():
+    """Means of means do not depend on which points share a set; a Gaussian between them does."""
+    labelled_teams = [[np.c_[np.arange(len(p)) % 2, p] for p in teams] for teams in TEAMS]
+    inner = SetKernel(Gaussian(0.7), labelled=True)
+    X = pad_sets(labelled_teams)
     middle = SetKernel(Hyperkernel(inner, 2.0))
     kernel = Hyperkernel(middle, 0.5)
 
@@ -213,15 +213,18 @@ def test_something_may_bend_between_the_levels():
     def matches(one, two):
         return np.mean([[np.exp(-2 * squared(teams, a, b)) for b in two] for a in one])
 
-    expected = [[np.exp(-0.5 * squared(matches, a, b)) for b in given[:3]] for a in given]
+    expected = [
+        [np.exp(-0.5 * squared(matches, a, b)) for b in labelled_teams[:3]] for a in labelled_teams
+    ]
     assert_allclose(kernel(X, X[:3]), expected)
-    # A map between the levels sees it, too: two players change teams.
-    one, two = np.arange(4.0).reshape(1, 2, 2, 1), np.array([0.0, 2, 1, 3]).reshape(1, 2, 2, 1)
-    plain = SetFeatures(SetFeatures(OrbitFourier(None, 20, gamma=0.3, random_state=0))).fit(one)
-    assert_allclose(plain.transform(one), plain.transform(two))
-    bent = make_pipeline(plain.features, OrbitFourier(None, 20, gamma=3.0, random_state=0))
-    bent = SetFeatures(bent).fit(one)
-    assert np.abs(bent.transform(one) - bent.transform(two)).max() > 1e-3
+    # So does a map between the levels: two players change teams.
+    before = np.arange(4.0).reshape(1, 2, 2, 1)
+    after = np.array([0.0, 2, 1, 3]).reshape(1, 2, 2, 1)
+    plain = SetFeatures(SetFeatures(OrbitFourier(None, 20, gamma=0.3, random_state=0))).fit(before)
+    assert_allclose(plain.transform(before), plain.transform(after))
+    nonlinear = make_pipeline(plain.features, OrbitFourier(None, 20, gamma=3.0, random_state=0))
+    nonlinear = SetFeatures(nonlinear).fit(before)
+    assert np.abs(nonlinear.transform(before) - nonlinear.transform(after)).max() > 1e-3
     assert middle.explain(X).operations == SetKernel(inner).explain(X).operations > 0
 
 
@@ -246,18 +249,18 @@ def walks(A, i, j, steps):
 @given(st.integers(1, 5), st.integers(2, 5), st.integers(0, 2), st.booleans(), st.integers(0, 999))
 def test_agrees_with_the_definition(n, n_walks, n_hops, weighted, seed):
     A, X = graph(n, seed, weighted)
-    found = graph_nodes(A, X, n_walks=n_walks, n_hops=n_hops)
+    nodes = graph_nodes(A, X, n_walks=n_walks, n_hops=n_hops)
     for i in range(n):
         expected = [sum(A[i])]
         expected += [np.log(1 + walks(A, i, i, k)) for k in range(3, n_walks + 1)]
         expected += list(X[i])
         for h in range(1, n_hops + 1):
             expected += list(sum(walks(A, i, j, h) * X[j] for j in range(n)))
-        assert_allclose(found[i], expected, rtol=0, atol=1e-10)
+        assert_allclose(nodes[i], expected, rtol=0, atol=1e-10)
 
 
 def test_graphs_of_different_sizes_are_sets():
-    """Two triangles and a hexagon, which one round of neighbours' degrees cannot tell apart."""
+    """Two triangles and a hexagon, which one round of neighbours' degrees cannot distinguish."""
     ring = np.roll(np.eye(6), 1, axis=1)
     triangles = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
     nodes = graph_nodes([ring + ring.T, triangles, np.ones((3, 3)) - np.eye(3)])

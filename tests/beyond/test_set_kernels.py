@@ -38,8 +38,10 @@ def draw(n, d=2, seed=0, largest=6):
     return [rng.standard_normal((m, d)) for m in rng.integers(1, largest + 1, n)]
 
 
-SETS, OTHERS = draw(9), draw(4, seed=1, largest=8)
-X, Z = pad_sets(SETS), pad_sets(OTHERS)
+SETS = draw(9)
+NEW_SETS = draw(4, seed=1, largest=8)
+X = pad_sets(SETS)
+Z = pad_sets(NEW_SETS)
 BASE = Gaussian(0.7)
 
 
@@ -57,20 +59,21 @@ def best_matching(base, a, b):
 def test_the_mean_over_all_pairs_of_points(base, block_bytes):
     kernel = SetKernel(base, block_bytes=block_bytes)
     assert_allclose(kernel(X), mean_over_pairs(base, SETS, SETS), rtol=1e-12)
-    assert_allclose(kernel(X, Z), mean_over_pairs(base, SETS, OTHERS), rtol=1e-12)
+    assert_allclose(kernel(X, Z), mean_over_pairs(base, SETS, NEW_SETS), rtol=1e-12)
     assert_allclose(kernel.diag(X), kernel(X).diagonal())
     assert np.linalg.eigvalsh(kernel(X))[0] > -1e-10
 
 
-def test_sums_normalised_values_rows_and_single_precision():
-    base, plain = Gaussian(0.7), mean_over_pairs(Gaussian(0.7), SETS, SETS)
+def test_sums_normalized_values_rows_and_single_precision():
+    base = Gaussian(0.7)
+    plain = mean_over_pairs(base, SETS, SETS)
     sizes = np.array([len(points) for points in SETS])
     assert_allclose(SetKernel(base, "sum")(X), plain * np.outer(sizes, sizes))
     roots = np.sqrt(plain.diagonal())
-    normalised = SetKernel(base, normalize=True)
-    assert_allclose(normalised(X), plain / np.outer(roots, roots))
-    assert_allclose(normalised(X, X[:3]), normalised(X)[:, :3])
-    assert_allclose(normalised.diag(X), 1)
+    normalized = SetKernel(base, normalize=True)
+    assert_allclose(normalized(X), plain / np.outer(roots, roots))
+    assert_allclose(normalized(X, X[:3]), normalized(X)[:, :3])
+    assert_allclose(normalized.diag(X), 1)
     assert_allclose(SetKernel(base, n_coordinates=2)(X.reshape(len(X), -1)), plain)
     rounded = (X + 5).astype(np.float32)
     single = SetKernel(base)(rounded)
@@ -89,7 +92,8 @@ def test_order_and_padding_do_not_matter():
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("pooling", ["mean", "sum"])
 def test_weights_and_labels(weighted, labelled, pooling):
-    rng, base = np.random.default_rng(2), Gaussian(0.7)
+    rng = np.random.default_rng(2)
+    base = Gaussian(0.7)
     weights = [rng.random(len(points)) if weighted else np.ones(len(points)) for points in SETS]
     labels = [rng.integers(3 if labelled else 1, size=len(points)) for points in SETS]
     shares = [w / w.sum() if pooling == "mean" else w for w in weights]
@@ -101,7 +105,8 @@ def test_weights_and_labels(weighted, labelled, pooling):
     expected = [
         [v @ (base(a, b) * (k[:, None] == m)) @ w for b, m, w in every] for a, k, v in every
     ]
-    kernel, points = SetKernel(base, pooling, labelled=labelled, weighted=weighted), pad_sets(parts)
+    kernel = SetKernel(base, pooling, labelled=labelled, weighted=weighted)
+    points = pad_sets(parts)
     assert_allclose(kernel(points), expected)
     assert_allclose(kernel(points, points[:2]), np.array(expected)[:, :2])
     assert_allclose(kernel.diag(points), np.diag(expected))
@@ -109,40 +114,46 @@ def test_weights_and_labels(weighted, labelled, pooling):
 
 def test_the_best_matching():
     base = Gaussian(0.7)
-    expected = [[best_matching(base, a, b) for b in OTHERS] for a in SETS]
+    expected = [[best_matching(base, a, b) for b in NEW_SETS] for a in SETS]
     for block_bytes in (None, 200):
         kernel = MatchingKernel(base, block_bytes=block_bytes)
         assert_allclose(kernel(X, Z), expected, rtol=1e-12)
         assert_allclose(kernel(X), [[best_matching(base, a, b) for b in SETS] for a in SETS])
     assert_allclose(MatchingKernel(base).diag(X), 1)
-    largest = np.maximum.outer([len(a) for a in SETS], [len(b) for b in OTHERS])
+    largest = np.maximum.outer([len(a) for a in SETS], [len(b) for b in NEW_SETS])
     assert_allclose(MatchingKernel(base, "sum")(X, Z), expected * largest)
 
 
 def test_an_average_over_rotations_of_whole_sets():
-    inner, group = Hyperkernel(SetKernel(Gaussian(0.7)), 4.0), PlaneRotations(16)
-    turns = [group._matrices(angle[None])[0].T for angle in group.elements()]
-    values = np.array([inner(X, pad_sets([points @ turn for points in OTHERS])) for turn in turns])
+    inner = Hyperkernel(SetKernel(Gaussian(0.7)), 4.0)
+    group = PlaneRotations(16)
+    turns = [group.act(angle[None], np.eye(2))[0] for angle in group.elements()]
+    values = np.array(
+        [inner(X, pad_sets([points @ turn for points in NEW_SETS])) for turn in turns]
+    )
     kernel = Average(inner, group)
     assert_allclose(kernel(X, Z), values.mean(axis=0), rtol=1e-10)
     assert_allclose(Average(inner, group, side="both")(X, Z), values.mean(axis=0), rtol=1e-10)
     assert_allclose(BestFit(inner, group)(X, Z), values.max(axis=0), rtol=1e-10)
     assert "product" in str(kernel.explain(X, Z))
-    # it is linear in both sets: why the docstring recommends a Hyperkernel between
-    outside, inside = Average(SetKernel(Gaussian(0.7)), group), Average(Gaussian(0.7), group)
+    # A SetKernel is linear in both sets, so the docstring recommends a Hyperkernel between.
+    outside = Average(SetKernel(Gaussian(0.7)), group)
+    inside = Average(Gaussian(0.7), group)
     assert_allclose(outside(X, Z), SetKernel(inside)(X, Z), rtol=1e-12)
-    one, two = SetKernel(Gaussian(0.7)), MatchingKernel(Gaussian(0.2))
-    assert_allclose((one + two * one)(X, Z), one(X, Z) + two(X, Z) * one(X, Z))
-    assert Average(one * one, group)(X, Z).shape == (9, 4)
+    mean = SetKernel(Gaussian(0.7))
+    matching = MatchingKernel(Gaussian(0.2))
+    assert_allclose((mean + matching * mean)(X, Z), mean(X, Z) + matching(X, Z) * mean(X, Z))
+    assert Average(mean * mean, group)(X, Z).shape == (9, 4)
 
 
 @pytest.mark.parametrize("d, group", [(2, PlaneRotations()), (3, Rotations3D())])
 def test_rules_for_infinite_groups_are_chosen(d, group):
-    one, two = (pad_sets(draw(4, d, seed, 3)) for seed in (0, 1))
+    first = pad_sets(draw(4, d, 0, 3))
+    second = pad_sets(draw(4, d, 1, 3))
     kernel = Average(Hyperkernel(SetKernel(Gaussian(0.3)), 2.0), group, tolerance=1e-4)
-    turned = group.act(group.sample(1, 0), one)[0]
-    assert_allclose(kernel(turned, two), kernel(one, two), rtol=1e-3)
-    assert not np.allclose(kernel.base(turned, two), kernel.base(one, two), rtol=1e-3)
+    rotated = group.act(group.sample(1, 0), first)[0]
+    assert_allclose(kernel(rotated, second), kernel(first, second), rtol=1e-3)
+    assert not np.allclose(kernel.base(rotated, second), kernel.base(first, second), rtol=1e-3)
 
 
 def test_any_group_acts_on_points_or_on_some_of_their_coordinates():
@@ -152,9 +163,9 @@ def test_any_group_acts_on_points_or_on_some_of_their_coordinates():
     with_labels = Hyperkernel(SetKernel(Gaussian(0.7), labelled=True), 4.0)
     for group in (SignFlips(2), CyclicShifts(2), PlaneRotations(8)):
         expected = Average(base, OnPoints(group, 2))(X)
-        other = OnPoints(group, 3, coordinates=(1, 2))
-        assert_allclose(Average(with_labels, other)(labelled), expected, rtol=1e-10)
-    # What is known to preserve the kernel is averaged over one argument alone.
+        on_coordinates = OnPoints(group, 3, coordinates=(1, 2))
+        assert_allclose(Average(with_labels, on_coordinates)(labelled), expected, rtol=1e-10)
+    # If a group preserves the kernel, one argument alone is averaged.
     kernel = SetKernel(Gaussian(0.7), labelled=True, n_coordinates=3)
     assert kernel.preserved_by(OnPoints(SignFlips(2), 3, coordinates=(1, 2)))
     assert not kernel.preserved_by(OnPoints(SignFlips(2), 3, coordinates=(0, 1)))
@@ -163,10 +174,12 @@ def test_any_group_acts_on_points_or_on_some_of_their_coordinates():
 
 def test_in_pipelines_cross_validation_and_grid_search():
     """Sets of points on one of two rings."""
-    rng, y = np.random.default_rng(0), np.arange(60) % 2
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
     angles = [rng.uniform(0, 2 * np.pi, rng.integers(3, 7)) for _ in y]
     rings = [(1 + r) * np.c_[np.cos(a), np.sin(a)] for a, r in zip(angles, y, strict=True)]
-    X, kernel = pad_sets(rings), SetKernel(Gaussian(1.0))
+    X = pad_sets(rings)
+    kernel = SetKernel(Gaussian(1.0))
     models = [
         SVC(kernel=kernel),
         RLSClassifier(kernel=kernel),
@@ -187,11 +200,13 @@ def test_padding_and_back():
 
 
 def test_explain_counts_pairs_of_points():
-    points = sum(map(len, SETS)) * sum(map(len, OTHERS))
-    told = SetKernel(Gaussian(1.0)).explain(X, Z)
-    assert told.way == "pairs of points"
-    assert told.operations == points * (2 * 2 + 600)
-    assert MatchingKernel(Gaussian(1.0)).explain(X, Z).operations > told.operations + 6e5 * 36
+    n_pairs = sum(map(len, SETS)) * sum(map(len, NEW_SETS))
+    explanation = SetKernel(Gaussian(1.0)).explain(X, Z)
+    assert explanation.way == "pairs of points"
+    assert explanation.operations == n_pairs * (2 * 2 + 600)
+    assert (
+        MatchingKernel(Gaussian(1.0)).explain(X, Z).operations > explanation.operations + 6e5 * 36
+    )
 
 
 TURNS = PlaneRotations(4)
@@ -212,6 +227,6 @@ def test_minutes_of_work_are_announced(monkeypatch, kernel, cheaper):
         kernel(X, Z)
     monkeypatch.setattr(way, "_LONG", 0.0)
     monkeypatch.setattr(engine, "_LONG_FROM", 0.0)
-    with pytest.warns(UserWarning, match=f"9 x 4 .* minutes .* {cheaper}") as said:
+    with pytest.warns(UserWarning, match=f"9 x 4 .* minutes .* {cheaper}") as warned:
         kernel(X, Z)
-    assert said[0].filename == __file__
+    assert warned[0].filename == __file__

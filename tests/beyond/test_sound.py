@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from invariance.beyond import LogMel, PitchSpeed, SpectrogramPitchSpeed, logmel, mel_frequencies
+from invariance.beyond import LogMel, PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
 from invariance.datasets import make_vowels
 from invariance.features import draw_windowed_templates
 
@@ -33,25 +33,25 @@ def pitch_and_length(wave):
 def test_pitch_and_speed_of_a_tone(cents, speed):
     pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     wave = tone(500)
-    (moved,) = PitchSpeed((8000,)).act([[cents, speed]], wave[None])[0]
-    hertz, seconds = pitch_and_length(moved)
+    (changed,) = PitchSpeed((8000,)).act([[cents, speed]], wave[None])[0]
+    hertz, seconds = pitch_and_length(changed)
     assert abs(hertz / (500 * 2 ** (cents / 1200)) - 1) < 0.01
     assert abs(seconds * speed / pitch_and_length(wave)[1] - 1) < 0.15
     if cents == 0 and speed == 1:
-        assert_array_equal(moved, wave)
+        assert_array_equal(changed, wave)
 
 
 def test_waves_longer_than_the_frame_are_cut_in_the_middle():
     pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     wave = tone(500, seconds=0.25, n_samples=2000)
-    moved = PitchSpeed((2000,), sample_rate=RATE).act([[0, 0.5]], wave[None].astype(np.float32))
-    assert moved.shape == (1, 1, 2000) and moved.dtype == np.float32
-    assert np.abs(moved[0, 0, 900:1100]).max() > 0.5
+    changed = PitchSpeed((2000,), sample_rate=RATE).act([[0, 0.5]], wave[None].astype(np.float32))
+    assert changed.shape == (1, 1, 2000) and changed.dtype == np.float32
+    assert np.abs(changed[0, 0, 900:1100]).max() > 0.5
 
 
 def test_without_the_library_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "pedalboard", None)
-    with pytest.raises(ImportError, match=r"\.\[audio\]"):
+    with pytest.raises(ImportError, match=r"pip install \"\.\[audio\]\""):
         PitchSpeed((8000,)).act([[100, 1]], np.zeros((1, 8000)))
 
 
@@ -69,8 +69,8 @@ def test_spectrogram_changes_follow_their_definition():
     shape = (21, 10)
     X = np.random.default_rng(0).random((2, *shape))
     pairs = [[0, 1], [150, 0.5], [-400, 2]]
-    moved = SpectrogramPitchSpeed(shape, low=100, high=3000).act(pairs, X)
-    assert_allclose(moved[0], X)
+    changed = SpectrogramPitchSpeed(shape, low=100, high=3000).act(pairs, X)
+    assert_allclose(changed[0], X)
     centres = mel_frequencies(10, 100, high=3000)
 
     def at(sequence, position):
@@ -82,7 +82,7 @@ def test_spectrogram_changes_follow_their_definition():
         return left + (position - i) * (right - left)
 
     mel = 1127.01048 * np.log1p(centres / 700)
-    for (cents, speed), result in zip(pairs[1:], moved[1:], strict=True):
+    for (cents, speed), result in zip(pairs[1:], changed[1:], strict=True):
         wanted = 1127.01048 * np.log1p(centres * 2 ** (-cents / 1200) / 700)
         source = (wanted - mel[0]) / (mel[1] - mel[0])
         for t in range(shape[0]):
@@ -90,13 +90,12 @@ def test_spectrogram_changes_follow_their_definition():
             assert_allclose(result[1, t], [at(frame, p) for p in source], atol=1e-10)
 
 
-def test_spectrograms_of_changed_waves_are_changed_spectrograms(monkeypatch):
+def test_spectrograms_of_changed_waves_are_changed_spectrograms():
     pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     vowels = make_vowels(n_speakers=2, repetitions=1, random_state=0)
     waves = np.zeros((7, 8000))
     for row, wave in zip(waves, vowels.data[::3], strict=True):
         row[4000 - len(wave) // 2 :][: len(wave)] = wave
-    monkeypatch.setattr(logmel, "_RANGE", 40)
     mel = LogMel().fit(waves)
     on_waves = PitchSpeed((8000,))
     on_spectrograms = SpectrogramPitchSpeed(mel.shape_)
@@ -109,14 +108,14 @@ def test_spectrograms_of_changed_waves_are_changed_spectrograms(monkeypatch):
         assert np.mean(likeness) > 0.85 and np.mean(likeness) > np.mean(unmoved)
 
 
-def test_log_mel_hears_tones_and_silence():
+def test_log_mel_of_tones_and_silence():
     waves = np.stack([tone(700), 0.01 * tone(700), np.zeros(8000)])
     mel = LogMel().fit(waves)
     spectrograms = mel.transform(waves).reshape(3, *mel.shape_)
     loudest = np.unravel_index(spectrograms[0].argmax(), mel.shape_)
     assert loudest[1] == np.abs(mel.frequencies_ - 700).argmin()
     assert abs(loudest[0] * mel.hop - 4000) < 1000
-    # Loudness is normalised, silence is zero.
+    # Loudness is normalized, silence is zero.
     assert_allclose(spectrograms[0], spectrograms[1], atol=1e-6)
     assert not spectrograms[2].any() and spectrograms.max() == 1
     assert not spectrograms[0, :5].any()

@@ -7,7 +7,8 @@ import pytest
 @pytest.fixture
 def offline(tmp_path, monkeypatch):
     """Empty data and cache folders; downloading fails as it does without a network."""
-    data, cache = tmp_path / "data", tmp_path / "cache"
+    data = tmp_path / "data"
+    cache = tmp_path / "cache"
     data.mkdir()
     monkeypatch.setenv("INVARIANCE_DATA", str(data))
     monkeypatch.setenv("INVARIANCE_CACHE", str(cache))

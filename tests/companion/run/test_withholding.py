@@ -29,15 +29,15 @@ def five_points(**fields):
 
 
 def test_a_data_set_with_a_split_holds_its_training_rows_alone():
-    whole = five_points(n_train=3)
-    hidden = without_test_data(whole)
+    everything = five_points(n_train=3)
+    hidden = without_test_data(everything)
     assert len(hidden.data) == len(hidden.target) == len(hidden.speaker) == 3
     assert hidden.data.base is None and hidden.target.base is None  # no way back by a view
     assert hidden.rate == 8000
-    assert_array_equal(hidden.train[0], whole.data[:3])
+    assert_array_equal(hidden.train[0], everything.data[:3])
     with pytest.raises(WithheldError, match="five points is withheld.*run.measure"):
         hidden.test  # noqa: B018
-    assert len(whole.test[0]) == 2
+    assert len(everything.test[0]) == 2
 
 
 def test_files_without_a_split_are_refused_until_there_is_one():
@@ -66,10 +66,10 @@ def test_generated_data_without_a_split_stay_until_they_are_split():
 
 
 def test_split_is_the_same_while_data_are_withheld():
-    whole = five_points(sources={"file": "0" * 64})
-    parts = whole.split(test=[3, 0])
+    everything = five_points(sources={"file": "0" * 64})
+    parts = everything.split(test=[3, 0])
     with withheld():
-        hidden = without_test_data(whole).split(test=[3, 0])
+        hidden = without_test_data(everything).split(test=[3, 0])
         assert_array_equal(hidden.split(test=[0]).data, parts.train[0][1:])
     assert_array_equal(hidden.data, parts.train[0])
 
@@ -100,11 +100,11 @@ def test_processes_started_meanwhile_withhold_too():
 def test_rotated_digits_keep_their_split():
     digits = D.load_digits_images()
     sizes = {"n_train": 50, "n_test": 30, "random_state": 0}
-    whole = D.make_rotated_mnist(digits.data[:200], digits.target[:200], **sizes)
+    everything = D.make_rotated_mnist(digits.data[:200], digits.target[:200], **sizes)
     with withheld():
         hidden = D.make_rotated_mnist(digits.data[:200], digits.target[:200], **sizes)
         assert len(D.load_digits_images().data) == 1200
-    assert_array_equal(hidden.data, whole.data[:50])
+    assert_array_equal(hidden.data, everything.data[:50])
     assert len(hidden.degrees) == len(hidden.rows) == 50
 
 

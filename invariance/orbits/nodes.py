@@ -30,6 +30,9 @@ _STEEP = 4
 #: Means that agree so well may be over one and the same set, as of rotations by 1/5 and by 1/10 of
 #: a turn together with half turns: they are compared with so many times as many nodes.
 _ALIKE, _OTHER = 1e-10, 7
+#: Others that agree may be so nearly: turns by 1/9 and by 1/18 with half turns, if little but one
+#: frequency moves. A third rule is no double of either.
+_THIRDS = 3
 #: Nodes at which refinement ends, and numbers of moved points, since more would take seconds.
 _MOST_NODES, _MOST_WORK = 2**14, 2e7
 #: Errors at partners are not held to values fainter than this, relative to their own.
@@ -82,16 +85,16 @@ def enough_nodes(
     """
     change = departure if change is None else change
 
-    def unlike(factor: int, values: Array) -> float:
+    def unlike(times: int, factor: int, values: Array) -> float:
         """How much a much finer rule changes means that seem to stay as they are."""
-        finest = group.refined(_OTHER * factor)
+        finest = group.refined(times * factor)
         return change(values, mean(finest)) if finest.order <= most(finest) else 0.0
 
     if are_given(group):
         values = mean(group)
         error = change(values, mean(group.refined(2)))
         if error <= _ALIKE:
-            error = max(error, unlike(1, values))
+            error = max(error, unlike(_OTHER, 1, values))
         return Rule(group, error)
     rule = group.refined(1)
     doubled = group.refined(2)
@@ -103,8 +106,8 @@ def enough_nodes(
         finer = group.refined(factor)
         finer_values = mean(finer)
         error = change(values, finer_values)
-        if error <= min(_ALIKE, tolerance):
-            error = max(error, unlike(factor, finer_values))
+        if error <= tolerance:
+            error = max(error, unlike(_OTHER if error <= _ALIKE else _THIRDS, factor, finer_values))
         if error <= tolerance or finer.order > (2 if steep else 1) * most(finer):
             return Rule(rule, error)
         rule = finer

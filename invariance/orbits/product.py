@@ -284,7 +284,7 @@ class QuarterTurns:
 
     def within(self, support: Array) -> QuarterTurns:
         """Without the cycles outside the support, features that not all first points have zero."""
-        inside: Array = np.asarray(support[self._cycles].any(axis=0))
+        inside = np.asarray(support[self._cycles].any(axis=0))
         if not inside.any():  # all are blank: one cycle keeps the shapes of products
             inside[:1] = True
         return changed(self, _cycles=self._cycles[:, inside])

@@ -128,6 +128,21 @@ def test_turns_of_one_frequency_agree_with_many_listed_ones(name, group):
     assert_allclose(one.transform(few), two.transform(few), atol=atol)
 
 
+@pytest.mark.parametrize("small", [0.0, 1e-9, 1e-6, 1e-4])
+@pytest.mark.parametrize("size", [20.0, 60.0])
+def test_rules_that_are_nearly_the_same_set_do_not_pass_for_enough(small, size):
+    """Turns by 1/9 with half turns are turns by 1/18, up to what moves at another frequency."""
+    group = G.CircleAction([1, 1, 2, 2]).then(G.Negation())
+    points = np.array([[size, 0.0, small, small]])
+    features = OrbitFourier(group, 6, gamma=0.3, random_state=0)
+    for fitted in (features.fit(points), clone(features).fit(points / 30)):
+        whole = fitted.transform(points)
+        for angle in (0.1, 1.0):
+            element = [[angle, 1.0]]
+            moved = fitted.transform(group.act(element, points)[0])
+            assert_allclose(moved, whole, atol=1e-3 * np.linalg.norm(whole))
+
+
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("group", [TURNS.on_columns([0, 1]), G.CircleAction([2, 2, 0, 0, 0])])
 def test_products_that_tie_up_to_rounding_count_at_the_threshold_also_for_arcs(group, kind):

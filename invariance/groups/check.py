@@ -1,9 +1,9 @@
-"""`check_group` holds a class to its promises; `departure_from_unitary` measures one of them."""
+"""`check_group` verifies the promises of a class; `departure_from_unitary` measures one of them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,14 +15,19 @@ from ..core import parameters as kinds
 from ..core.parameters import ParameterError, arguments, check_memory, short
 from .base import GROUP, FiniteGroup, Group, Transformations, closure
 
-#: A set of at most this many elements is checked on every one of them, where their images of a
-#: point are at most that many numbers; half as many are held in draws at a time.
-_LISTED, _ENTRIES = 2000, 2**22
-#: Probability, over the seeds, that a correct `sample` is called wrong.
+Elements: TypeAlias = NDArray[Any]
+Points: TypeAlias = NDArray[np.float64]
+
+#: Every element is checked if there are at most this many of them.
+_MOST_LISTED = 2000
+#: Every element is checked if the images of one point have at most this many entries in all; half
+#: as many entries are drawn at a time.
+_MOST_ENTRIES = 2**22
+#: Probability, over the seeds, that a correct `sample` is reported as faulty.
 _FALSE_ALARM = 1e-6
-#: Random elements tried for each property that is not checked on all of them.
+#: Number of random elements tried for each property that is not checked on all of them.
 _TRIALS = 10
-#: Least number of draws from a set that is listed; half of those from one that is not.
+#: Least number of draws from a set that is listed; half the number of draws from a larger one.
 _DRAWS = 1000
 
 
@@ -31,14 +36,14 @@ def check_group(group: Transformations, *, random_state: Any = 0, tolerance: flo
     """Check axioms, action, unitarity, order and measure.
 
     A set of at most 2,000 elements is checked on every one of them, and a group on the products of
-    each with the generators; a larger set on random elements. How often each listed element is
-    drawn is compared with `weights`; of a larger group half of 2,000 draws must differ. A correct
-    `sample` fails with probability at most 1e-6. Points are normal vectors.
+    each with the generators; a larger set on random elements. The number of times that each listed
+    element is drawn is compared with `weights`; of 2,000 draws from a larger group, half must
+    differ. A correct `sample` fails with probability at most 1e-6. Points are normal vectors.
 
     Parameters
     ----------
     group : Transformations
-        A `Group` is held to the axioms; any other set only to its shape and its claims.
+        A `Group` must satisfy the axioms; any other set only its shape and its claims.
     tolerance : float
         Largest difference, relative to the points' norm, that counts as rounding.
 
@@ -54,169 +59,282 @@ def check_group(group: Transformations, *, random_state: Any = 0, tolerance: flo
     check.action()
     if isinstance(group, Group):
         check.axioms()
-    if check.whole:
+    if check.is_listed:
         check.frequencies()
-    elif isinstance(group, Group) and group.symmetric and getattr(group, "density", None) is None:
+        return
+    has_density = getattr(group, "density", None) is not None
+    if isinstance(group, Group) and group.symmetric and not has_density:
         check.differ()
 
 
 class _Check:
-    """One set of transformations under examination, on the elements ``tried``.
+    """Examination of one set of transformations, on the elements ``trials``.
 
-    These are all elements where the set is listed ``whole``. Elements are told apart by what they
-    do to a point, by three random coordinates of gx: ``alike`` numbers the first that acts so.
+    These are all elements if ``is_listed``. Two elements count as equal if they act alike on a
+    point, judged by three random coordinates of gx: ``first_alike`` holds the index of the first
+    element that acts in the same way.
     """
 
     def __init__(self, group: Any, rng: np.random.RandomState, tolerance: float):
-        self.group, self.rng, self.tolerance = group, rng, tolerance
-        # 60 entries are rows of points of up to six coordinates, where any length will do.
-        self.X = rng.standard_normal((3, group.n_features or 60))
+        self.group = group
+        self.rng = rng
+        self.tolerance = tolerance
+        # If vectors of any length are accepted, 60 entries suit rows of points with up to six
+        # coordinates.
+        n_features = group.n_features or 60
+        self.X = rng.standard_normal((3, n_features))
         self.scale = np.linalg.norm(self.X, axis=1).max()
-        self.whole = group.order <= min(_LISTED, _ENTRIES // self.X.shape[1])
-        self.tried = self.elements()
-        width = self.images(self.tried[:1], self.X).shape[2]
+        self.is_listed = group.order <= min(_MOST_LISTED, _MOST_ENTRIES // n_features)
+        self.n_generated = 0
+        self.trials = self.elements()
+        width = self.images(self.trials[:1], self.X).shape[2]
         self.directions = rng.standard_normal((width, 3)) / np.sqrt(width)
-        self.tree = cKDTree(self.images(self.tried, self.X[:1])[:, 0] @ self.directions)
-        self.alike = self.find(self.tried)
+        self.tree = cKDTree(self.signatures(self.trials))
+        self.first_alike = self.find(self.trials)
 
-    def fail(self, what: str, *elements: Any) -> NoReturn:
-        named = ", ".join(np.array2string(np.asarray(g)) for g in elements)
-        raise AssertionError(f"{self.group!r}: {what}" + (f" for {named}" if named else ""))
+    @property
+    def has_generators(self) -> bool:
+        """Whether the elements are listed and come from generators."""
+        return self.is_listed and isinstance(self.group, FiniteGroup)
 
-    def agree(self, what: str, left: Any, right: Any, *batches: NDArray[Any]) -> None:
-        """Fail where images differ, with the elements; a batch of one belongs to every image."""
+    def fail(self, message: str, *elements: Any) -> NoReturn:
+        names = ", ".join(np.array2string(np.asarray(element)) for element in elements)
+        if names:
+            message = f"{message} for {names}"
+        raise AssertionError(f"{self.group!r}: {message}")
+
+    def agree(self, message: str, left: Any, right: Any, *batches: Elements) -> None:
+        """Fail if images differ, with the elements; a batch of one belongs to every image."""
         gaps = np.abs(left - right).max(axis=(1, 2)) / self.scale
         worst = int(np.argmax(gaps))
-        if not gaps[worst] <= self.tolerance:
-            self.fail(f"{what} by {gaps[worst]:.2g}", *(b[worst % len(b)] for b in batches))
+        worst_gap = gaps[worst]
+        # Written so that NaN fails.
+        if not worst_gap <= self.tolerance:
+            culprits = [batch[worst % len(batch)] for batch in batches]
+            self.fail(f"{message} by {worst_gap:.2g}", *culprits)
 
-    def elements(self) -> NDArray[Any]:
-        """All of them, as many as order says, or some draws, the same ones for the same seed."""
-        group, order = self.group, self.group.order
-        if self.whole and isinstance(group, FiniteGroup):
-            letters, name = group.generators(), type(group).__name__
-            try:  # where compose does not reduce, listing would hardly end
-                made = closure(group.identity(), letters, group.compose, name, int(order))
-            except ValueError as error:
-                self.fail(f"order says {order}, but {error} (each in one way of writing?)")
-            self.given = len(made)
-        tried = group.elements() if self.whole else group.sample(_TRIALS, self.rng)
-        if self.whole and len(tried) != order:
-            self.fail(f"order says {order}, but elements() lists {len(tried)}")
-        if not np.array_equal(group.sample(4, 7), group.sample(4, 7)):
+    def elements(self) -> Elements:
+        """All elements if they are listed, otherwise a few draws."""
+        if self.has_generators:
+            self.n_generated = self.generated_order()
+        if self.is_listed:
+            trials = self.group.elements()
+            if len(trials) != self.group.order:
+                self.fail(f"order says {self.group.order}, but elements() lists {len(trials)}")
+        else:
+            trials = self.group.sample(_TRIALS, self.rng)
+        if not np.array_equal(self.group.sample(4, 7), self.group.sample(4, 7)):
             self.fail("sample(4, 7) differs between calls with the same seed")
-        return np.asarray(tried)
+        return np.asarray(trials)
 
-    def images(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        """Transformed points, of the due shape and finite."""
-        group, due = self.group, (len(elements), *X.shape)
-        moved = group.act(elements, X)
-        # Sets such as `LinearMaps` return other coordinates than they take.
-        same_points = group.keeps_shape or group.unitary or isinstance(group, Group)
-        if moved.shape != due and (same_points or moved.ndim != 3 or moved.shape[:2] != due[:2]):
-            self.fail(f"act returned shape {moved.shape}, expected {due}")
-        finite = np.isfinite(moved).all(axis=(1, 2))
-        if not finite.all():
-            self.fail("act returned nan or infinite values", elements[np.argmin(finite)])
-        return np.asarray(moved)
+    def generated_order(self) -> int:
+        """Number of products of generators, which must not exceed the order."""
+        group = self.group
+        order = int(group.order)
+        name = type(group).__name__
+        # The limit ends a listing that would go on if `compose` did not reduce its results.
+        try:
+            products = closure(group.identity(), group.generators(), group.compose, name, order)
+        except ValueError as error:
+            self.fail(f"order says {order}, but {error} (each in one way of writing?)")
+        return len(products)
 
-    def each(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def images(self, elements: Elements, X: Points) -> Points:
+        """Transformed points; they must be finite and have the right shape."""
+        group = self.group
+        images = group.act(elements, X)
+        expected = (len(elements), *X.shape)
+        if images.shape != expected:
+            # Sets such as `LinearMaps` return other coordinates than they take.
+            keeps_points = group.keeps_shape or group.unitary or isinstance(group, Group)
+            if keeps_points or images.ndim != 3 or images.shape[:2] != expected[:2]:
+                self.fail(f"act returned shape {images.shape}, expected {expected}")
+        is_finite = np.isfinite(images).all(axis=(1, 2))
+        if not is_finite.all():
+            self.fail("act returned nan or infinite values", elements[np.argmin(is_finite)])
+        return np.asarray(images)
+
+    def each(self, elements: Elements, X: Points) -> Points:
         """g_i x_i, shape (r, 1, d)."""
-        pairs = zip(elements[:, None], X, strict=True)
-        return np.array([self.images(g, x)[0] for g, x in pairs])
+        images = []
+        for element, points in zip(elements, X, strict=True):
+            image = self.images(element[None], points)
+            images.append(image[0])
+        return np.array(images)
 
-    def find(self, elements: NDArray[Any], missing: str = "", *others: Any) -> NDArray[Any]:
-        """The first of the tried elements that acts alike; -1 or a failure where none does."""
-        signatures = self.images(elements, self.X[:1])[:, 0] @ self.directions
-        near = self.tree.query_ball_point(signatures, self.tolerance * self.scale)
-        found = np.array([min(indices, default=-1) for indices in near], dtype=np.intp)
-        if missing and found.min() < 0:
-            self.fail(missing, *others, elements[found.argmin()])
-        return found
+    def signatures(self, elements: Elements) -> Points:
+        """Three random coordinates of gx for each element, shape (r, 3)."""
+        images = self.images(elements, self.X[:1])
+        return np.asarray(images[:, 0] @ self.directions)
+
+    def find(self, elements: Elements, message: str = "", *factors: Any) -> NDArray[np.intp]:
+        """Index of the first of the trials that acts alike; -1 (or a failure) if no trial does."""
+        signatures = self.signatures(elements)
+        neighbours = self.tree.query_ball_point(signatures, self.tolerance * self.scale)
+        first_indices = [min(indices, default=-1) for indices in neighbours]
+        result = np.array(first_indices, dtype=np.intp)
+        if message and result.min() < 0:
+            self.fail(message, *factors, elements[result.argmin()])
+        return result
 
     def action(self) -> None:
-        """Linear, as the action of a group is and any unitary one; unitary where claimed."""
-        X, g, unitary = self.X, self.tried, self.group.unitary
-        moved = self.images(g, X)
-        if unitary or isinstance(self.group, Group):
-            mixed = 2 * moved[:, :1] - 3 * moved[:, 1:2]
-            direct = self.images(g, 2 * X[:1] - 3 * X[1:2])
-            self.agree("linearity of the action fails", direct, mixed, g)
-        if unitary:
-            inner, due = moved @ moved.swapaxes(1, 2) / self.scale, X @ X.T / self.scale
-            self.agree("unitary is claimed, but <gx, gz> differs from <x, z>", inner, due, g)
+        """Check linearity, which groups and unitary actions have, and unitarity if claimed."""
+        X = self.X
+        trials = self.trials
+        is_unitary = self.group.unitary
+        images = self.images(trials, X)
+        if is_unitary or isinstance(self.group, Group):
+            combined_after = 2 * images[:, :1] - 3 * images[:, 1:2]
+            combined_before = self.images(trials, 2 * X[:1] - 3 * X[1:2])
+            self.agree("linearity of the action fails", combined_before, combined_after, trials)
+        if is_unitary:
+            gram = X @ X.T / self.scale
+            image_grams = images @ images.swapaxes(1, 2) / self.scale
+            message = "unitary is claimed, but <gx, gz> differs from <x, z>"
+            self.agree(message, image_grams, gram, trials)
 
     def axioms(self) -> None:
-        """For each element, and its products with the generators or a few draws."""
-        group, g, x, images = self.group, self.tried, self.X[:1], self.images
-        law, e, n = "action: (gh)x = g(hx) fails", group.identity(), len(self.tried)
-        self.agree("identity: e x = x fails", images(e, x), x, e)
-        moved = images(g, x)
-        undone = self.each(group.inverse(g), moved)
-        self.agree("inverse: g^-1 (g x) = x fails", undone, x, g)
-        generated = self.whole and isinstance(group, FiniteGroup)
-        lacks = "closure: elements() lacks the product gh" if self.whole else ""
-        twins = np.flatnonzero(self.alike != np.arange(n))
-        if generated and len(twins):
-            same = g[self.alike[twins[0]]], g[twins[0]]
-            self.fail(f"order says {n}, but only {n - len(twins)} elements act differently", *same)
-        some = g[self.rng.randint(n, size=3)] if self.whole else group.sample(3, self.rng)
-        for h in (group.generators() if generated else some)[:, None]:
-            nested, hg = images(g, images(h, x)[0]), group.compose(h, g)
-            self.agree(law, images(group.compose(g, h), x), nested, g, h)
-            self.agree(law, images(hg, x), images(h, moved[:, 0]).swapaxes(0, 1), h, g)
-            self.find(hg, lacks)
-        a, b = g[self.rng.randint(n, size=(2, _TRIALS))]
-        self.agree(law, images(group.compose(a, b), x), self.each(a, images(b, x)), a, b)
-        if generated and self.given < n:
-            self.fail(f"order says {n}, but the generators give only {self.given} elements")
+        """Check each element, and its products with the generators or with a few draws."""
+        group = self.group
+        trials = self.trials
+        x = self.X[:1]
+        identity = group.identity()
+        self.agree("identity: e x = x fails", self.images(identity, x), x, identity)
+        images = self.images(trials, x)
+        restored = self.each(group.inverse(trials), images)
+        self.agree("inverse: g^-1 (g x) = x fails", restored, x, trials)
+        if self.has_generators:
+            self.check_twins()
+        for factor in self.factors():
+            self.check_products(factor[None], images)
+        n_trials = len(trials)
+        left, right = trials[self.rng.randint(n_trials, size=(2, _TRIALS))]
+        self.check_action_law(
+            group.compose(left, right), self.each(left, self.images(right, x)), left, right
+        )
+        if self.has_generators and self.n_generated < n_trials:
+            only = f"only {self.n_generated} elements"
+            self.fail(f"order says {n_trials}, but the generators give {only}")
+
+    def check_twins(self) -> None:
+        """Fail if two listed elements act alike."""
+        n_trials = len(self.trials)
+        twins = np.flatnonzero(self.first_alike != np.arange(n_trials))
+        if len(twins) == 0:
+            return
+        twin = twins[0]
+        original = self.first_alike[twin]
+        self.fail(
+            f"order says {n_trials}, but only {n_trials - len(twins)} elements act differently",
+            self.trials[original],
+            self.trials[twin],
+        )
+
+    def factors(self) -> Elements:
+        """Elements by which the trials are multiplied: the generators, or three at random."""
+        if self.is_listed:
+            random_elements = self.trials[self.rng.randint(len(self.trials), size=3)]
+        else:
+            random_elements = self.group.sample(3, self.rng)
+        if self.has_generators:
+            return np.asarray(self.group.generators())
+        return np.asarray(random_elements)
+
+    def check_products(self, factor: Elements, images: Points) -> None:
+        """Multiply all trials, with these images of a point, by an element from either side."""
+        trials = self.trials
+        x = self.X[:1]
+        right_products = self.group.compose(trials, factor)
+        right_images = self.images(trials, self.images(factor, x)[0])
+        self.check_action_law(right_products, right_images, trials, factor)
+        left_products = self.group.compose(factor, trials)
+        left_images = self.images(factor, images[:, 0]).swapaxes(0, 1)
+        self.check_action_law(left_products, left_images, factor, trials)
+        message = "closure: elements() lacks the product gh" if self.is_listed else ""
+        self.find(left_products, message)
+
+    def check_action_law(
+        self, products: Elements, nested_images: Points, left: Elements, right: Elements
+    ) -> None:
+        """Compare (gh)x with g(hx)."""
+        images = self.images(products, self.X[:1])
+        self.agree("action: (gh)x = g(hx) fails", images, nested_images, left, right)
 
     def frequencies(self) -> None:
-        """Elements are drawn as often as their weights say, by binomial tests; inverses alike."""
-        group, listed, n = self.group, self.tried, len(self.tried)
-        weights = group.weights()
-        weights = np.full(n, 1 / n) if weights is None else weights
-        words = f"weights() must return None or an array of {n} probabilities"
-        if not isinstance(weights, np.ndarray) or weights.shape != (n,):
-            self.fail(f"{words}; got {getattr(weights, 'shape', weights)!r:.80}")
-        if not (np.all(weights >= 0) and abs(weights.sum() - 1) <= 1e-6):
-            self.fail(f"{words}; the least is {weights.min()}, their sum {weights.sum():.6g}")
+        """Compare draws with the weights by binomial tests, and weights with those of inverses."""
+        n = len(self.trials)
         # Elements that act alike count together.
-        due = np.minimum(np.bincount(self.alike, weights, n), 1)
-        # Where 30 draws an element are due, one that never comes is unlikely enough to be found.
+        probabilities = np.minimum(np.bincount(self.first_alike, self.weights(), n), 1)
+        # With 30 expected draws per element, an element that never comes is detected.
         n_draws = max(_DRAWS, 30 * n)
+        counts = self.count_draws(n_draws)
+        lower_tails = binom.cdf(counts, n_draws, probabilities)
+        upper_tails = binom.sf(counts - 1, n_draws, probabilities)
+        p_values = 2 * n * np.minimum(lower_tails, upper_tails)
+        worst = int(p_values.argmin())
+        if p_values[worst] < _FALSE_ALARM:
+            expected = n_draws * probabilities[worst]
+            numbers = f"of {n_draws} draws {counts[worst]:.0f} instead of {expected:.4g}"
+            message = f"sample does not follow the weights: {numbers} or so"
+            self.fail(message, self.trials[worst])
+        if isinstance(self.group, Group) and self.group.symmetric:
+            self.check_symmetry(probabilities)
+
+    def weights(self) -> NDArray[np.float64]:
+        """Probabilities of the listed elements; they must be valid."""
+        n = len(self.trials)
+        weights = self.group.weights()
+        if weights is None:
+            return np.full(n, 1 / n)
+        message = f"weights() must return None or an array of {n} probabilities"
+        if not isinstance(weights, np.ndarray) or weights.shape != (n,):
+            shape = getattr(weights, "shape", weights)
+            self.fail(f"{message}; got {shape!r:.80}")
+        total = weights.sum()
+        if not (np.all(weights >= 0) and abs(total - 1) <= 1e-6):
+            self.fail(f"{message}; the least is {weights.min()}, their sum {total:.6g}")
+        return weights
+
+    def count_draws(self, n_draws: int) -> NDArray[np.float64]:
+        """Number of draws of each listed element; elements that act alike count together."""
         counts: Counter[bytes] = Counter()
-        size = max(1, _ENTRIES // 2 // listed[0].size)
-        for start in range(0, n_draws, size):
-            drawn = group.sample(min(size, n_draws - start), self.rng)
-            counts.update(g.tobytes() for g in drawn)
-        different = np.frombuffer(b"".join(counts), drawn.dtype).reshape(-1, *drawn.shape[1:])
-        cells = self.find(different, "sample draws what elements() does not list")
-        drawn = np.bincount(cells, list(counts.values()), n)
-        tails = binom.cdf(drawn, n_draws, due), binom.sf(drawn - 1, n_draws, due)
-        chances = 2 * n * np.minimum(*tails)
-        worst = int(chances.argmin())
-        if chances[worst] < _FALSE_ALARM:
-            found = f"of {n_draws} draws {drawn[worst]:.0f} instead of {n_draws * due[worst]:.4g}"
-            self.fail(f"sample does not follow the weights: {found} or so", listed[worst])
-        if isinstance(group, Group) and group.symmetric:
-            back = due[self.find(group.inverse(listed), "closure: elements() lacks the inverse")]
-            unlike = int(np.isclose(due[self.alike], back).argmin())
-            mine = due[self.alike[unlike]]
-            if not np.isclose(mine, back[unlike]):
-                words = f"the weights {mine:.4g} and, of the inverse, {back[unlike]:.4g} differ"
-                self.fail(f"symmetric is claimed, but {words}", listed[unlike])
+        block_size = max(1, _MOST_ENTRIES // 2 // self.trials[0].size)
+        for start in range(0, n_draws, block_size):
+            draws = self.group.sample(min(block_size, n_draws - start), self.rng)
+            counts.update(element.tobytes() for element in draws)
+        flat_elements = np.frombuffer(b"".join(counts), draws.dtype)
+        distinct = flat_elements.reshape(-1, *draws.shape[1:])
+        indices = self.find(distinct, "sample draws what elements() does not list")
+        return np.bincount(indices, list(counts.values()), len(self.trials))
+
+    def check_symmetry(self, probabilities: NDArray[np.float64]) -> None:
+        """Fail if an element and its inverse have different weights."""
+        inverses = self.group.inverse(self.trials)
+        inverse_indices = self.find(inverses, "closure: elements() lacks the inverse")
+        weights = probabilities[self.first_alike]
+        inverse_weights = probabilities[inverse_indices]
+        is_close = np.isclose(weights, inverse_weights)
+        if is_close.all():
+            return
+        index = int(is_close.argmin())
+        pair = f"{weights[index]:.4g} and, of the inverse, {inverse_weights[index]:.4g}"
+        message = f"symmetric is claimed, but the weights {pair} differ"
+        self.fail(message, self.trials[index])
 
     def differ(self) -> None:
-        """Draws from a large group are hardly ever the same.
+        """Check that draws from a large group are rarely equal.
 
-        Of more than 2,000 equally likely elements 1,264 or more of 2,000 draws differ on average.
-        One draw changes that by one at most: below 1,000 with probability 1e-30.
+        Of 2,000 draws from more than 2,000 equally likely elements, at least 1,264 differ on
+        average. One draw changes that number by at most one, so that it falls below 1,000 with
+        probability 1e-30.
         """
-        drawn = self.group.sample(2 * _DRAWS, self.rng)
-        if (different := len({g.tobytes() for g in drawn})) < _DRAWS:
-            found = f"of {len(drawn)} draws of sample only {different} differ"
-            self.fail(f"{found}, where {self.group.order} elements are equally likely", drawn[0])
+        draws = self.group.sample(2 * _DRAWS, self.rng)
+        n_different = len({element.tobytes() for element in draws})
+        if n_different >= _DRAWS:
+            return
+        message = f"of {len(draws)} draws of sample only {n_different} differ"
+        order = self.group.order
+        self.fail(f"{message}, where {order} elements are equally likely", draws[0])
 
 
 @arguments(group=GROUP, X=kinds.Array(), n_samples=kinds.Whole(1), random_state=kinds.Seed())
@@ -231,7 +349,7 @@ def departure_from_unitary(
     -------
     dict
         "norm": \| \|gx\| / \|x\| - 1 \|; "inner_product": \|<gx, gz> - <x, z>\| / (\|x\| \|z\|)
-        over all pairs. Each as the largest value over elements and points and, with "_rms", as a
+        over all pairs. Each is the largest value over elements and points and, with "_rms", the
         root mean square.
 
     >>> from invariance.groups import Rotations, Translations
@@ -244,16 +362,27 @@ def departure_from_unitary(
     points = np.asarray(X, dtype=float)
     if points.ndim < 2:
         raise ParameterError(f"departure_from_unitary needs X of shape (n, d), got {short(X)}")
-    flat = points.reshape(len(points), -1)
-    norms = np.linalg.norm(flat, axis=1)
+    rows = points.reshape(len(points), -1)
+    norms = np.linalg.norm(rows, axis=1)
     if not np.all(norms > 0):
         raise ParameterError(f"X: point {int(norms.argmin())} is zero: its departure is undefined")
-    check_memory("departure_from_unitary", 8 * n_samples * flat.size, n_samples=n_samples)
+    check_memory("departure_from_unitary", 8 * n_samples * rows.size, n_samples=n_samples)
     elements = group.sample(n_samples, random_state)
-    moved = group.act(elements, points).reshape(len(elements), *flat.shape)
-    gaps = {
-        "norm": np.linalg.norm(moved, axis=2) / norms - 1,
-        "inner_product": (moved @ moved.swapaxes(1, 2) - flat @ flat.T) / np.outer(norms, norms),
+    images = group.act(elements, points).reshape(len(elements), *rows.shape)
+    norm_gaps = np.linalg.norm(images, axis=2) / norms - 1
+    gram_gaps = images @ images.swapaxes(1, 2) - rows @ rows.T
+    inner_product_gaps = gram_gaps / np.outer(norms, norms)
+    return {
+        "norm": _largest(norm_gaps),
+        "inner_product": _largest(inner_product_gaps),
+        "norm_rms": _root_mean_square(norm_gaps),
+        "inner_product_rms": _root_mean_square(inner_product_gaps),
     }
-    found = {name: float(np.abs(gap).max()) for name, gap in gaps.items()}
-    return found | {f"{name}_rms": float(np.sqrt(np.mean(gap**2))) for name, gap in gaps.items()}
+
+
+def _largest(values: NDArray[np.float64]) -> float:
+    return float(np.abs(values).max())
+
+
+def _root_mean_square(values: NDArray[np.float64]) -> float:
+    return float(np.sqrt(np.mean(values**2)))

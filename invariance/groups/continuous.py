@@ -1,4 +1,4 @@
-"""Rotations of the plane and of space; on a circle's Fourier coefficients or on points."""
+"""Rotations whose elements are angles; `CircleAction` turns Fourier coefficients of a circle."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
 from .base import Group
-from .densities import DENSITY, Density, Uniform, nodes_for, normalised, wrapped
+from .densities import DENSITY, Density, Uniform, nodes_for, normalize_weights, wrapped
 
 Floats: TypeAlias = NDArray[Any]
 
 
 def equal_turns(n: int) -> Floats:
+    """Equally spaced angles in [0, 2 pi), shape (n,)."""
     return np.asarray(2 * np.pi * np.arange(n) / n)
 
 
@@ -40,24 +41,24 @@ class Angles(Group):
 
 @stores_parameters
 class CircleAction(Angles):
-    r"""The circle acting on vectors by plane rotations, one angular frequency a pair of entries.
+    r"""The circle acting on vectors by plane rotations, one angular frequency per pair of entries.
 
     Two neighbouring entries (c, s) of frequency m > 0 are the coefficients of cos and sin; the
     rotation by theta turns them by m theta. An entry of frequency 0 stays as it is. The action is
-    exactly unitary, unlike the rotation of a pixel image by interpolation: `AngularBasis` takes
-    images to such vectors and knows their frequencies.
+    exactly unitary, unlike the rotation of a pixel image by interpolation: `AngularBasis` turns
+    images into such vectors and gives their frequencies.
 
-    With ``n_nodes`` the circle is replaced by the cyclic group of that order and the density by
-    its values there, normalised: the trapezoidal rule.
+    If ``n_nodes`` is set, the circle is replaced by the cyclic group of that order and the density
+    by its normalized values there: the trapezoidal rule.
 
     Parameters
     ----------
     frequencies : array-like of int, shape (d,)
         Zeros stand alone, positive ones in neighbouring pairs.
     density : Density or None
-        On the angle in radians; None is uniform.
+        Density of the angle in radians; None is uniform.
     n_nodes : int or None
-        Order of the cyclic group; None keeps the whole circle, which can be sampled only.
+        Order of the cyclic group; None keeps the whole circle, which can only be sampled.
 
     Examples
     --------
@@ -74,11 +75,15 @@ class CircleAction(Angles):
 
     def _check_together(self) -> None:
         frequencies = np.asarray(self.frequencies)
-        places = np.flatnonzero(frequencies)
-        pairs, given = places[: len(places) // 2 * 2].reshape(-1, 2), short(self.frequencies)
-        beside = len(places) % 2 == 0 and np.all(np.diff(pairs) == 1)
-        if not beside or np.any(np.diff(frequencies[pairs])):
-            raise ParameterError(f"frequencies must be positive in pairs, or zero, got {given}")
+        positions = np.flatnonzero(frequencies)
+        n_pairs = len(positions) // 2
+        pairs = positions[: 2 * n_pairs].reshape(-1, 2)
+        all_paired = len(positions) == 2 * n_pairs
+        are_neighbours = np.all(np.diff(pairs) == 1)
+        are_equal = np.all(np.diff(frequencies[pairs]) == 0)
+        if not (all_paired and are_neighbours and are_equal):
+            values = short(self.frequencies)
+            raise ParameterError(f"frequencies must be positive in pairs, or zero, got {values}")
 
     def as_circle(self) -> Floats:
         """The frequencies, an array of int."""
@@ -107,38 +112,48 @@ class CircleAction(Angles):
         return equal_turns(self.n_nodes)
 
     def weights(self) -> Floats | None:
-        """The density at the nodes, normalised to sum to one; None when uniform."""
+        """The density at the nodes, normalized to sum to one; None if it is uniform."""
         self._check()
         if self.density is None or self.n_nodes is None:
             return None
-        # Densities on the line (a normal, say) see the angle of least size.
-        values = self.density.pdf(wrapped(equal_turns(self.n_nodes)))
-        return normalised(values, self.density, n_nodes=self.n_nodes)
+        # Densities on the line, such as a normal, are evaluated at the smallest equivalent angle.
+        angles = wrapped(equal_turns(self.n_nodes))
+        values = self.density.pdf(angles)
+        return normalize_weights(values, self.density, n_nodes=self.n_nodes)
 
     def refined(self, factor: int) -> CircleAction:
-        """The given nodes or four a period of the highest frequency, ``factor`` times as many."""
-        n = self.n_nodes
-        if n is None:
-            n = nodes_for(self.density, 4 * int(self.as_circle().max(initial=0)) + 1)
-        return type(self)(self.frequencies, self.density, n_nodes=factor * n)
+        """The rule with ``factor`` times as many nodes.
+
+        The whole circle starts from four nodes per period of the highest frequency.
+        """
+        n_nodes = self.n_nodes
+        if n_nodes is None:
+            highest = int(self.as_circle().max(initial=0))
+            n_nodes = nodes_for(self.density, 4 * highest + 1)
+        return type(self)(self.frequencies, self.density, n_nodes=factor * n_nodes)
 
     def moving(self, size: int) -> Floats:
         """The frequencies, and their roots, which the average of a Gaussian kernel depends on."""
         frequencies = self.as_circle().astype(float)
-        return np.stack([frequencies, np.sqrt(frequencies)])[: 1 + (frequencies.max(initial=0) > 1)]
+        if frequencies.max(initial=0) <= 1:
+            return frequencies[None]
+        return np.stack([frequencies, np.sqrt(frequencies)])
 
     def as_turn(self, A: Floats, B: Floats) -> tuple[Floats, Floats] | None:
-        """The whole circle, turned by one frequency alone, with a uniform angle."""
+        """Inner products as turns, for the whole circle, one frequency and a uniform angle."""
         frequencies = self.as_circle()
-        turned = np.flatnonzero(frequencies)
-        one_frequency = len(turned) and np.ptp(frequencies[turned]) == 0
-        if self.n_nodes is not None or self.density is not None or not one_frequency:
+        if self.n_nodes is not None or self.density is not None:
+            return None
+        turning = np.flatnonzero(frequencies)
+        if len(turning) == 0 or np.ptp(frequencies[turning]) > 0:
             return None
         fixed = np.flatnonzero(frequencies == 0)
-        return A[:, fixed] @ B[:, fixed].T, complex_inner(A[:, turned], B[:, turned])
+        fixed_products = A[:, fixed] @ B[:, fixed].T
+        return fixed_products, complex_inner(A[:, turning], B[:, turning])
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        return (self.density or Uniform()).sample(n_samples, rng)
+        density = self.density or Uniform()
+        return density.sample(n_samples, rng)
 
     @property
     def one_sided(self) -> bool:
@@ -146,29 +161,34 @@ class CircleAction(Angles):
 
     def relative_rule(self) -> tuple[Floats, Floats]:
         """The nodes, with the circular autocorrelation of the density's values at them."""
-        nodes, q = self.quadrature()
-        w = np.fft.irfft(np.abs(np.fft.rfft(q)) ** 2, len(q))
-        # Exactly even in the angle, so that a Gram matrix is exactly symmetric in theory.
-        return nodes, (w + np.roll(w[::-1], 1)) / 2
+        nodes, weights = self.quadrature()
+        power_spectrum = np.abs(np.fft.rfft(weights)) ** 2
+        autocorrelation = np.fft.irfft(power_spectrum, len(weights))
+        # Averaged with its mirror image: an exactly even function of the angle makes Gram matrices
+        # exactly symmetric.
+        reflected = np.roll(autocorrelation[::-1], 1)
+        return nodes, (autocorrelation + reflected) / 2
 
     def _act(self, elements: Floats, X: Floats) -> Floats:
         frequencies = self.as_circle()
-        moved = np.repeat(X[None], len(elements), axis=0)
-        cosines = np.flatnonzero(frequencies)[::2]
-        turns = np.asarray(elements, dtype=float).reshape(-1, 1) * frequencies[cosines]
-        c = np.cos(turns)[:, None].astype(X.dtype)
-        s = np.sin(turns)[:, None].astype(X.dtype)
-        even, odd = X[:, cosines], X[:, cosines + 1]
-        moved[..., cosines] = even * c - odd * s
-        moved[..., cosines + 1] = even * s + odd * c
-        return moved
+        cosine_columns = np.flatnonzero(frequencies)[::2]
+        sine_columns = cosine_columns + 1
+        angles = np.asarray(elements, dtype=float).reshape(-1, 1) * frequencies[cosine_columns]
+        cosines = np.cos(angles)[:, None].astype(X.dtype)
+        sines = np.sin(angles)[:, None].astype(X.dtype)
+        cosine_parts = X[:, cosine_columns]
+        sine_parts = X[:, sine_columns]
+        images = np.repeat(X[None], len(elements), axis=0)
+        images[..., cosine_columns] = cosine_parts * cosines - sine_parts * sines
+        images[..., sine_columns] = cosine_parts * sines + sine_parts * cosines
+        return images
 
 
 def complex_inner(A: Floats, B: Floats) -> Floats:
-    """Complex inner products of rows of plane points, each read as a complex number.
+    """Complex inner products of rows of plane points, each point read as a complex number.
 
-    Turning the points of b by an angle t, <a, b> becomes the real part of this times exp(i t).
+    If the points of b turn by an angle t, <a, b> becomes the real part of this times exp(i t).
     """
-    one = A[:, ::2] + 1j * A[:, 1::2]
-    two = B[:, ::2] + 1j * B[:, 1::2]
-    return np.asarray(one.conj() @ two.T)
+    complex_a = A[:, ::2] + 1j * A[:, 1::2]
+    complex_b = B[:, ::2] + 1j * B[:, 1::2]
+    return np.asarray(complex_a.conj() @ complex_b.T)

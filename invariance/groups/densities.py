@@ -23,15 +23,18 @@ DENSITY = kinds.Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetri
 class Density(BaseEstimator, ABC):
     """A probability density on the real line or the circle.
 
-    It is ``symmetric`` where g and g^-1 are equally likely: q(-x) = q(x) for angles and shifts,
-    and q of log-scale symmetric about zero for scales.
+    It is ``symmetric`` if g and g^-1 are equally likely: q(-x) = q(x) for angles and shifts; for
+    scales, the density of the logarithm is symmetric about zero.
     """
 
-    #: The parameter, and its value, at which g and g^-1 are equally likely.
+    #: A parameter, and the value of it that makes g and g^-1 equally likely.
     _centre: tuple[str, float] = ("loc", 0.0)
 
     def __dir__(self) -> list[str]:
-        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        """All names, listed without computing any property.
+
+        The default of scikit-learn computes every attribute to find out whether it exists.
+        """
         return list(object.__dir__(self))
 
     @abstractmethod
@@ -41,7 +44,8 @@ class Density(BaseEstimator, ABC):
     @property
     def symmetric(self) -> bool:
         check_parameters(self)
-        return bool(getattr(self, self._centre[0]) == self._centre[1])
+        name, central_value = self._centre
+        return bool(getattr(self, name) == central_value)
 
     @kinds.arguments(
         size=kinds.Whole(0) | kinds.Array(1, whole=True, least=0), random_state=kinds.Seed()
@@ -49,11 +53,11 @@ class Density(BaseEstimator, ABC):
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
         """Independent draws, float64, of the given shape."""
         check_parameters(self)
-        kinds.check_memory(
-            f"{type(self).__name__}.sample", 8 * prod(np.ravel(size).tolist()), size=size
-        )
+        n_draws = prod(np.ravel(size).tolist())
+        kinds.check_memory(f"{type(self).__name__}.sample", 8 * n_draws, size=size)
         rng = check_random_state(random_state)
-        return np.asarray(self._distribution().rvs(size=size, random_state=rng))
+        draws = self._distribution().rvs(size=size, random_state=rng)
+        return np.asarray(draws)
 
     @kinds.arguments(x=kinds.Array(empty=True))
     def pdf(self, x: ArrayLike) -> NDArray[Any]:
@@ -63,8 +67,9 @@ class Density(BaseEstimator, ABC):
 
 
 def wrapped(angles: ArrayLike) -> NDArray[Any]:
-    """Angles in radians as they lie in [-pi, pi)."""
-    return (np.asarray(angles, dtype=float) + np.pi) % (2 * np.pi) - np.pi
+    """Angles in radians, moved to [-pi, pi) by whole turns."""
+    shifted = np.asarray(angles, dtype=float) + np.pi
+    return shifted % (2 * np.pi) - np.pi
 
 
 @stores_parameters
@@ -136,7 +141,7 @@ class LogNormal(Density):
     """
 
     _centre = "median", 1.0
-    # Draws beyond sigma = 50 leave the range of floating-point numbers.
+    # With sigma above 50, draws leave the range of floating-point numbers.
     sigma: Annotated[float, kinds.Number(above=0, most=50)] = 1.0
     median: Annotated[float, kinds.Positive()] = 1.0
 
@@ -144,32 +149,47 @@ class LogNormal(Density):
         return stats.lognorm(self.sigma, scale=self.median)
 
 
-def normalised(weights: NDArray[Any], density: Density, **listed: Any) -> NDArray[Any]:
-    """Weights of listed elements that add up to one."""
-    if not weights.sum() > 0:
-        given = ", ".join(f"{name}={short(value)}" for name, value in listed.items())
-        raise ParameterError(f"density {density!r} gives no element a positive weight: {given}")
-    return np.asarray(weights / weights.sum())
+def normalize_weights(values: NDArray[Any], density: Density, **listed: Any) -> NDArray[Any]:
+    """Weights of listed elements, scaled to add up to one.
+
+    ``listed`` is the parameter that lists the elements, for the error message.
+    """
+    total = values.sum()
+    if not total > 0:
+        settings = ", ".join(f"{name}={short(value)}" for name, value in listed.items())
+        raise ParameterError(f"density {density!r} gives no element a positive weight: {settings}")
+    return np.asarray(values / total)
 
 
 def nodes_for(density: Density | None, n_nodes: int) -> int:
-    """How many nodes on the circle resolve a density: `n_nodes`, doubled as often as is needed.
+    """Number of nodes on the circle that resolve a density: `n_nodes`, doubled until it suffices.
 
-    A warning tells where it is narrower than the spacing of 16,384 nodes.
+    A warning appears if the density is narrower than the spacing of 16,384 nodes.
 
     >>> nodes_for(VonMises(1.0), 9), nodes_for(VonMises(1000.0), 9)
     (9, 144)
     """
     if density is None:
         return n_nodes
-
-    def mass(n: int) -> float:
-        return float(np.mean(density.pdf(wrapped(2 * np.pi * np.arange(n) / n))))
-
-    while not abs(mass(n_nodes) / (mass(2 * n_nodes) or np.nan) - 1) <= 1e-3:
+    while not _is_resolved(density, n_nodes):
         if n_nodes >= 2**14:
-            says = f"{density!r} is too narrow for {n_nodes} nodes; draw elements with n_transforms"
-            warnings.warn(says, stacklevel=2)
+            message = f"{density!r} is too narrow for {n_nodes} nodes"
+            warnings.warn(f"{message}; draw elements with n_transforms", stacklevel=2)
             break
         n_nodes *= 2
     return n_nodes
+
+
+def _is_resolved(density: Density, n_nodes: int) -> bool:
+    """Whether twice as many nodes give the same mean density, up to one in a thousand."""
+    coarse_mean = _mean_on_circle(density, n_nodes)
+    fine_mean = _mean_on_circle(density, 2 * n_nodes)
+    if fine_mean == 0:
+        return False
+    return abs(coarse_mean / fine_mean - 1) <= 1e-3
+
+
+def _mean_on_circle(density: Density, n_nodes: int) -> float:
+    """Mean of a density over equally spaced angles."""
+    angles = wrapped(2 * np.pi * np.arange(n_nodes) / n_nodes)
+    return float(np.mean(density.pdf(angles)))

@@ -1,13 +1,13 @@
-"""Images turned, scaled and moved by affine maps about the centre of their frame, interpolated.
+"""Rotations and other affine maps of images about the centre of their frame, by interpolation.
 
-What leaves the frame is lost and zeros come in, so that none of these maps is a group's.
+Pixels that leave the frame are lost and zeros come in, so that these maps do not form a group.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import KW_ONLY
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,14 +16,16 @@ from scipy import special
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, arguments, short, stores_parameters
 from .base import Transformations
-from .densities import DENSITY, Density, Uniform, nodes_for, normalised
+from .densities import DENSITY, Density, Uniform, nodes_for, normalize_weights
 from .interpolation import ORDERS, resample
 from .translations import IMAGE_SHAPE
+
+Floats: TypeAlias = NDArray[Any]
 
 
 @stores_parameters
 class _Interpolated(Transformations):
-    """Images moved by affine maps of the plane about the centre of the frame, zero outside."""
+    """Base of affine maps of images about the centre of the frame, zero outside."""
 
     unitary = False
     linear = True
@@ -35,23 +37,26 @@ class _Interpolated(Transformations):
     jacobian = False
 
     @abstractmethod
-    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | float]:
+    def _maps(self, elements: Floats) -> tuple[Floats, Floats | float]:
         """Inverse matrices (r, 2, 2) and shifts (r, 2) of x -> A x + b in (row, column)."""
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        shape = tuple(self.shape)
+    def _act(self, elements: Floats, X: Floats) -> Floats:
+        height, width, *channels = map(int, self.shape)
+        n_channels = channels[0] if channels else 1
         inverses, shifts = self._maps(elements)
-        centre = (np.array(shape[:2]) - 1) / 2
-        # Position A^-1 (y - centre - b) + centre of the image is seen at y.
-        seen = np.broadcast_to(centre + shifts, (len(elements), 2))
-        offsets = centre - np.einsum("rij,rj->ri", inverses, seen)
-        n_channels = shape[2] if len(shape) == 3 else 1
-        planes = np.moveaxis(X.reshape(len(X), *shape[:2], n_channels), 3, 1)
-        planes = np.ascontiguousarray(planes).reshape(-1, *shape[:2])
-        factors = np.sqrt(np.abs(np.linalg.det(inverses))) if self.jacobian else None
-        moved = resample(inverses, offsets, factors, planes, self.interpolation)
-        moved = moved.reshape(len(elements), len(X), n_channels, *shape[:2])
-        return np.moveaxis(moved, 2, 4).reshape(len(elements), *X.shape)
+        centre = (np.array([height, width]) - 1) / 2
+        # The result at y is the image at A^-1 (y - centre - b) + centre.
+        new_centres = np.broadcast_to(centre + shifts, (len(elements), 2))
+        offsets = centre - np.einsum("rij,rj->ri", inverses, new_centres)
+        factors = None
+        if self.jacobian:
+            factors = np.sqrt(np.abs(np.linalg.det(inverses)))
+        # Channels are interpolated as images of their own.
+        channels_first = np.moveaxis(X.reshape(len(X), height, width, n_channels), 3, 1)
+        planes = np.ascontiguousarray(channels_first).reshape(-1, height, width)
+        images = resample(inverses, offsets, factors, planes, self.interpolation)
+        images = images.reshape(len(elements), len(X), n_channels, height, width)
+        return np.moveaxis(images, 2, 4).reshape(len(elements), *X.shape)
 
 
 @stores_parameters
@@ -59,19 +64,19 @@ class Rotations(_Interpolated):
     """Rotations of an image about its centre, by interpolation, in a fixed frame with zero fill.
 
     An element is an angle in radians, counter-clockwise as displayed (row 0 on top). The result is
-    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``: but for
-    quarter turns of a square neither unitary nor closed under composition.
+    that of ``scipy.ndimage.rotate(image, degrees, reshape=False, order=interpolation)``. Except
+    for quarter turns of a square, it is neither unitary nor closed under composition.
 
     Parameters
     ----------
     shape : tuple
         (height, width) or (height, width, channels).
     degrees : sequence of float or None
-        A finite set of angles, in degrees; angles a whole turn apart are one. None takes all
+        A finite set of angles, in degrees; angles a whole turn apart count once. None takes all
         angles.
     density : Density or None
-        On the angle in radians. With ``degrees`` it weighs them; without, angles are drawn from
-        it. None is uniform.
+        Density of the angle in radians. It gives the weights of ``degrees``; if ``degrees`` is
+        None, angles are drawn from it. None is uniform.
     interpolation : {1, 3}
         Order of the spline: bilinear or cubic.
 
@@ -92,91 +97,118 @@ class Rotations(_Interpolated):
     _: KW_ONLY
     density: Annotated[Density | None, DENSITY] = None
 
-    def _angles(self) -> NDArray[Any] | None:
-        """The angles in degrees as given, those a whole turn apart once; None for all angles."""
+    def _angles(self) -> Floats | None:
+        """The angles in degrees without repetitions of a whole turn; None for all angles."""
         self._check()
         if self.degrees is None:
             return None
         degrees = np.asarray(self.degrees, dtype=float)
-        return degrees[np.sort(np.unique(_turned(degrees), return_index=True)[1])]
+        _, first_indices = np.unique(_within_one_turn(degrees), return_index=True)
+        return degrees[np.sort(first_indices)]
 
     @property
     def unitary(self) -> bool:  # type: ignore[override]
-        """Only for a finite set of quarter turns of a square image (half turns of any)."""
-        degrees, (height, width) = self._angles(), self.shape[:2]
-        return degrees is not None and not np.any(degrees % (90 if height == width else 180))
+        """True only for finitely many quarter turns of a square image, or half turns of any."""
+        degrees = self._angles()
+        if degrees is None:
+            return False
+        is_square = self.shape[0] == self.shape[1]
+        step = 90 if is_square else 180
+        return not np.any(degrees % step)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
         degrees = self._angles()
         if self.density is not None and not self.density.symmetric:
             return False
-        return degrees is None or set(_turned(degrees)) == set(_turned(-degrees))
+        if degrees is None:
+            return True
+        return set(_within_one_turn(degrees)) == set(_within_one_turn(-degrees))
 
-    def _listed(self) -> NDArray[Any] | None:
+    def _listed(self) -> Floats | None:
         """The angles in radians, shape (r,), in the order of ``degrees``."""
         degrees = self._angles()
-        return None if degrees is None else np.deg2rad(degrees)
+        if degrees is None:
+            return None
+        return np.deg2rad(degrees)
 
-    def weights(self) -> NDArray[Any] | None:
+    def weights(self) -> Floats | None:
         degrees = self._angles()
         if degrees is None or self.density is None:
             return None
         # Densities on the circle are written on (-pi, pi].
-        values = self.density.pdf(np.deg2rad(-((180 - degrees) % 360 - 180)))
-        return normalised(values, self.density, degrees=self.degrees)
+        principal_degrees = -((180 - degrees) % 360 - 180)
+        values = self.density.pdf(np.deg2rad(principal_degrees))
+        return normalize_weights(values, self.density, degrees=self.degrees)
 
     def refined(self, factor: int) -> Rotations | None:
-        """Of all angles, four a pixel of the longer side, and ``factor`` times as many.
+        """The finite rule with ``4 * factor * max(height, width)`` equally spaced angles.
 
-        An image of n pixels a side holds angular frequencies up to pi n / 2, and a product of two
-        up to twice that.
+        An image with n pixels per side holds angular frequencies up to pi n / 2, and a product of
+        two images up to twice that. A narrow density takes more angles.
         """
         if self.degrees is not None:
             return None
-        n = factor * nodes_for(self.density, 4 * max(self.shape[:2]))
-        nodes = np.arange(n) * 360 / n
-        return Rotations(self.shape, nodes, density=self.density, interpolation=self.interpolation)
+        n_angles = factor * nodes_for(self.density, 4 * max(self.shape[:2]))
+        degrees = np.arange(n_angles) * 360 / n_angles
+        return Rotations(
+            self.shape, degrees, density=self.density, interpolation=self.interpolation
+        )
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return (self.density or Uniform()).sample(n_samples, rng)
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
+        density = self.density or Uniform()
+        return density.sample(n_samples, rng)
 
     def as_turns(self) -> Rotations | None:
-        """The rotations in [0, 90) degrees, if these followed by quarter turns are all.
+        """The rotations in [0, 90) degrees, if quarter turns complete them to the whole set.
 
         >>> Rotations((4, 4), degrees=range(-180, 180, 30)).as_turns().degrees
         [0.0, 30.0, 60.0]
         >>> Rotations((4, 4), degrees=range(-90, 90, 30)).as_turns() is None
         True
         """
-        listed = self._angles()
-        if listed is None or self.shape[0] != self.shape[1]:
+        angles = self._angles()
+        if angles is None or self.shape[0] != self.shape[1]:
             return None
-        degrees = np.unique(_turned(listed))
-        first = degrees[degrees < 90]
-        every = np.sort((first + 90 * np.arange(4)[:, None]).ravel())
-        if len(every) != len(degrees) or not np.allclose(every, degrees, atol=1e-6):
+        degrees = np.unique(_within_one_turn(angles))
+        first_quarter = degrees[degrees < 90]
+        quarter_turns = 90 * np.arange(4)
+        completed = np.sort((first_quarter + quarter_turns[:, None]).ravel())
+        if len(completed) != len(degrees) or not np.allclose(completed, degrees, atol=1e-6):
             return None
-        return Rotations(self.shape, first.tolist(), interpolation=self.interpolation)
+        return Rotations(self.shape, first_quarter.tolist(), interpolation=self.interpolation)
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        """Opposite angles; undone up to interpolation and lost corners."""
+    def inverse(self, elements: ArrayLike) -> Floats:
+        """Opposite angles; they undo the rotations up to interpolation and lost corners."""
         return -np.asarray(elements)
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _check_elements(self, elements: Floats) -> Floats:
         return self._batch(elements, "angles in radians")
 
-    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    def _maps(self, elements: Floats) -> tuple[Floats, float]:
         degrees = np.rad2deg(np.asarray(elements, dtype=float))
-        near = np.round(degrees)  # whole degrees exactly so, and hence quarter turns
-        degrees = np.where(np.abs(degrees - near) <= 1e-15 * np.abs(degrees), near, degrees)
-        c, s = special.cosdg(degrees), special.sindg(degrees)
-        return np.stack([np.stack([c, s], -1), np.stack([-s, c], -1)], axis=1), 0.0
+        # Whole degrees are restored exactly, so that quarter turns are exact.
+        nearest = np.round(degrees)
+        is_whole = np.abs(degrees - nearest) <= 1e-15 * np.abs(degrees)
+        degrees = np.where(is_whole, nearest, degrees)
+        return _rotation_matrices(degrees).swapaxes(1, 2), 0.0
 
 
-def _turned(degrees: NDArray[Any]) -> NDArray[Any]:
-    """Angles in [0, 360), the same where they are a whole turn apart."""
+def _within_one_turn(degrees: Floats) -> Floats:
+    """Angles in [0, 360), equal if they are a whole turn apart."""
     return np.round(degrees % 360, 9) % 360
+
+
+def _rotation_matrices(degrees: Floats) -> Floats:
+    """Counter-clockwise rotations in (row, column), shape (r, 2, 2)."""
+    cosines = special.cosdg(degrees)
+    sines = special.sindg(degrees)
+    matrices = np.empty((len(degrees), 2, 2))
+    matrices[:, 0, 0] = cosines
+    matrices[:, 0, 1] = -sines
+    matrices[:, 1, 0] = sines
+    matrices[:, 1, 1] = cosines
+    return matrices
 
 
 @arguments(**dict.fromkeys(("degrees", "factor", "shear", "shift"), kinds.Array(empty=True)))
@@ -186,51 +218,54 @@ def affine_maps(
     *,
     shear: ArrayLike = 0.0,
     shift: ArrayLike = (0.0, 0.0),
-) -> NDArray[Any]:
+) -> Floats:
     """Elements of `Affine`: scale, then shear, then rotate about the centre, then shift.
 
-    Angles in degrees (counter-clockwise), isotropic factors, shears in columns moved right per row
-    up and shifts of shape (..., 2), pixels (down, right), broadcast against each other. The result
-    has shape (r, 2, 3), rows [A | b] of x -> A x + b in (row, column) about the centre.
+    The arguments are broadcast against each other: angles in degrees (counter-clockwise),
+    isotropic factors, shears (columns moved right per row up) and shifts of shape (..., 2), in
+    pixels (down, right). The result has shape (r, 2, 3): rows [A | b] of x -> A x + b in
+    (row, column) about the centre.
 
     >>> affine_maps(degrees=[0, 90], shift=(1, 0)).shape
     (2, 2, 3)
     """
     try:
-        pairs = np.moveaxis(np.asarray(shift, dtype=float), -1, 0)
-        parts = np.broadcast_arrays(degrees, factor, shear, *pairs)
-        angles, factors, shears, down, right = (np.ravel(p).astype(float) for p in parts)
-    except ValueError as error:  # also of an axis that is not there, or not of length two
-        given = short((degrees, factor, shear, shift))
-        due = "degrees, factor, shear and shift (..., 2) must broadcast"
-        raise ParameterError(f"{due}, got {given}") from error
-    c, s = special.cosdg(angles), special.sindg(angles)
-    turn = np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)
-    lean = np.broadcast_to(np.eye(2), turn.shape).copy()
-    lean[:, 1, 0] = -shears
-    linear = turn @ lean * factors[:, None, None]
-    return np.concatenate([linear, np.stack([down, right], -1)[..., None]], axis=2)
+        # This also fails if the shifts have no last axis of length two.
+        downs, rights = np.moveaxis(np.asarray(shift, dtype=float), -1, 0)
+        arrays = np.broadcast_arrays(degrees, factor, shear, downs, rights)
+        columns = [np.ravel(array).astype(float) for array in arrays]
+    except ValueError as error:
+        values = short((degrees, factor, shear, shift))
+        rule = "degrees, factor, shear and shift (..., 2) must broadcast"
+        raise ParameterError(f"{rule}, got {values}") from error
+    angles, factors, shears, downs, rights = columns
+    rotations = _rotation_matrices(angles)
+    shear_matrices = np.broadcast_to(np.eye(2), rotations.shape).copy()
+    shear_matrices[:, 1, 0] = -shears
+    linear_parts = rotations @ shear_matrices * factors[:, None, None]
+    shifts = np.stack([downs, rights], axis=1)
+    return np.concatenate([linear_parts, shifts[:, :, None]], axis=2)
 
 
 @stores_parameters
 class Affine(_Interpolated):
     r"""Affine maps of an image about its centre: :math:`T_g I = |J_g|^{-1/2} I(g^{-1} x)`.
 
-    Raj et al. 2017, lemma 2.1: with the factor the action is unitary on functions of the plane;
-    on pixels it is so up to interpolation and what leaves the frame (`departure_from_unitary`). An
-    element is a matrix [A | b] of shape (2, 3), in (row, column) about the centre; `affine_maps`
-    writes them.
+    Raj et al. 2017, lemma 2.1: with the factor, the action is unitary on functions of the plane;
+    on pixels it is unitary up to interpolation and losses at the frame's edge
+    (`departure_from_unitary`). An element is a matrix [A | b] of shape (2, 3), in (row, column)
+    about the centre; `affine_maps` builds them.
 
     Parameters
     ----------
     shape, interpolation
-        As in `Rotations`.
+        The same as in `Rotations`.
     rotation : Density or None
-        Of the angle in radians; None does not rotate.
+        Density of the angle in radians; None does not rotate.
     scaling : Density or None
-        Of the isotropic factor; None does not scale.
+        Density of the isotropic factor; None does not scale.
     translation : Density or None
-        Of the shift along each axis, in pixels.
+        Density of the shift along each axis, in pixels; None does not shift.
     maps : array of shape (r, 2, 3) or None
         A finite set of elements instead of the densities.
     jacobian : bool
@@ -257,49 +292,75 @@ class Affine(_Interpolated):
             self._check_elements(np.asarray(self.maps, dtype=float), "maps")
 
     def _densities(self) -> dict[str, Density]:
+        """The densities that are set, by the name of their parameter."""
         self._check()
-        names = ("rotation", "scaling", "translation")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        densities = {}
+        for name in ("rotation", "scaling", "translation"):
+            density = getattr(self, name)
+            if density is not None:
+                densities[name] = density
+        return densities
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        """Whether q(g) = q(g^-1): one symmetric density alone, or rotation and scaling together."""
-        used = self._densities()
+        """Whether q(g) = q(g^-1).
+
+        This holds for one symmetric density alone, for symmetric rotation and scaling together,
+        and for finitely many maps with all their inverses.
+        """
+        densities = self._densities()
         if self.maps is not None:
-            mine, opposite = self.elements(), self.inverse(self.elements())
-            return all(bool(np.isclose(mine, g).all(axis=(1, 2)).any()) for g in opposite)
+            maps = self.elements()
+            return all(_contains(maps, inverse) for inverse in self.inverse(maps))
         # Rotations and isotropic scalings commute; any other pair does not, so that the inverse
-        # runs through the parts in the other order.
-        commute = len(used) <= 1 or set(used) == {"rotation", "scaling"}
-        return commute and all(density.symmetric for density in used.values())
+        # runs through the parts in the opposite order.
+        commutes = len(densities) <= 1 or set(densities) == {"rotation", "scaling"}
+        return commutes and all(density.symmetric for density in densities.values())
 
-    def _listed(self) -> NDArray[Any] | None:
-        return None if self.maps is None else np.asarray(self.maps, dtype=float)
+    def _listed(self) -> Floats | None:
+        if self.maps is None:
+            return None
+        return np.asarray(self.maps, dtype=float)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        used = self._densities()
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
+        densities = self._densities()
+        angles = np.zeros(n_samples)
+        factors = np.ones(n_samples)
+        shifts = np.zeros((n_samples, 2))
+        if "rotation" in densities:
+            angles = densities["rotation"].sample(n_samples, rng)
+        if "scaling" in densities:
+            factors = densities["scaling"].sample(n_samples, rng)
+        if "translation" in densities:
+            shifts = densities["translation"].sample((n_samples, 2), rng)
+        return affine_maps(np.rad2deg(angles), factors, shift=shifts)
 
-        def draw(name: str, default: float, *more: int) -> NDArray[Any]:
-            size = (n_samples, *more)
-            return used[name].sample(size, rng) if name in used else np.full(size, default)
-
-        degrees, factors = np.rad2deg(draw("rotation", 0.0)), draw("scaling", 1.0)
-        return affine_maps(degrees, factors, shift=draw("translation", 0.0, 2))
-
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        """Inverse maps; undone up to interpolation and what left the frame."""
+    def inverse(self, elements: ArrayLike) -> Floats:
+        """Inverse maps; they undo the maps up to interpolation and losses at the frame's edge."""
         maps = self._check_elements(np.asarray(elements, dtype=float))
-        linear = np.linalg.inv(maps[:, :, :2])
-        return np.concatenate([linear, -linear @ maps[:, :, 2:]], axis=2)
+        linear_parts = np.linalg.inv(maps[:, :, :2])
+        shifts = -linear_parts @ maps[:, :, 2:]
+        return np.concatenate([linear_parts, shifts], axis=2)
 
-    def _check_elements(self, elements: NDArray[Any], name: str = "elements") -> NDArray[Any]:
-        right = elements.shape[1:] == (2, 3) and np.isfinite(elements).all()
-        if not right or not np.all(np.abs(np.linalg.det(elements[:, :, :2])) > 1e-12):
+    def _check_elements(self, elements: Floats, name: str = "elements") -> Floats:
+        is_valid = elements.shape[1:] == (2, 3) and bool(np.isfinite(elements).all())
+        if is_valid:
+            determinants = np.linalg.det(elements[:, :, :2])
+            is_valid = bool(np.all(np.abs(determinants) > 1e-12))
+        if not is_valid:
             raise ParameterError(
-                f"affine {name} must be of shape (r, 2, 3), as affine_maps writes them, finite and "
-                f"none with no inverse; got {short(elements)}"
+                f"affine {name} must be finite, of shape (r, 2, 3), as affine_maps writes them; a "
+                f"map with no inverse is not accepted; got {short(elements)}"
             )
         return elements.astype(float, copy=False)
 
-    def _maps(self, elements: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        return np.linalg.inv(elements[:, :, :2]), elements[:, :, 2]
+    def _maps(self, elements: Floats) -> tuple[Floats, Floats]:
+        inverses = np.linalg.inv(elements[:, :, :2])
+        shifts = elements[:, :, 2]
+        return inverses, shifts
+
+
+def _contains(maps: Floats, candidate: Floats) -> bool:
+    """Whether one of the maps equals the candidate, up to rounding."""
+    is_equal = np.isclose(maps, candidate).all(axis=(1, 2))
+    return bool(is_equal.any())

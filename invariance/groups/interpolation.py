@@ -1,8 +1,8 @@
-"""Interpolation of many images at the same points, as one sparse matrix a transformation.
+"""Interpolation of many images at the same points, with one sparse matrix per transformation.
 
-Weights are worked out once for a batch of images; coefficients of cubic splines depend on the image
+Weights are computed once for a batch of images; coefficients of cubic splines depend on the image
 alone. Weights, boundary treatment and hence results are those of `scipy.ndimage.affine_transform`
-with ``mode="constant", cval=0``, to rounding.
+with ``mode="constant", cval=0``, up to rounding.
 """
 
 from __future__ import annotations
@@ -13,52 +13,70 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage, sparse
 
+#: Orders of the splines that are available.
 ORDERS = (1, 3)
 
-#: Images handled at a time, and bytes of operator and result made at a time.
-_COLUMNS, _BLOCK_BYTES = 512, 32 * 2**20
+#: Number of images that are sampled at a time.
+_COLUMNS = 512
+#: Number of bytes of operators and results that are computed at a time.
+_BLOCK_BYTES = 32 * 2**20
 
 
 def _weights(fraction: NDArray[Any], order: int) -> NDArray[Any]:
     """B-spline weights of the order + 1 nearest samples, last axis; ``fraction`` in [0, 1)."""
-    t, u = fraction, 1 - fraction
+    t = fraction
+    u = 1 - fraction
     if order == 1:
         return np.stack([u, t], axis=-1)
-    return np.stack([u**3, 4 - 6 * t**2 + 3 * t**3, 4 - 6 * u**2 + 3 * u**3, t**3], axis=-1) / 6
+    before = 4 - 6 * t**2 + 3 * t**3
+    after = 4 - 6 * u**2 + 3 * u**3
+    return np.stack([u**3, before, after, t**3], axis=-1) / 6
 
 
 def sampling_matrix(
     matrices: NDArray[Any], offsets: NDArray[Any], shape: tuple[int, int], order: int
 ) -> sparse.csr_array:
-    """The operators that sample an image at ``matrix @ (row, column) + offset``, stacked.
+    """Stacked operators that sample an image at ``matrix @ (row, column) + offset``.
 
     matrices (r, 2, 2) and offsets (r, 2), in pixels, map positions in the result to positions in
     the image; order 1 is bilinear on the pixels, 3 cubic on the B-spline coefficients. The result
     has shape (r h w, h w); a row whose position lies outside the image is zero.
     """
     height, width = shape
+    n_pixels = height * width
+    n_taps = order + 1
     rows, columns = np.indices(shape, dtype=float).reshape(2, -1)
-    taps = order + 1
-    inside = np.ones((len(matrices), height * width), dtype=bool)
-    index, weight = [], []
+    is_inside = np.ones((len(matrices), n_pixels), dtype=bool)
+    axis_indices = []
+    axis_weights = []
     for axis, length in enumerate(shape):
         # The order of the additions is SciPy's: it decides which points fall outside the frame.
-        down, right = matrices[:, axis, 0, None] * rows, matrices[:, axis, 1, None] * columns
-        position = (offsets[:, axis, None] + down) + right
-        inside &= (position >= 0) & (position <= length - 1)
-        below = np.floor(position)
-        weight.append(_weights(position - below, order))
-        tap = below.astype(np.intp)[..., None] - order // 2 + np.arange(taps)
-        # Splines continue by reflection about the outermost pixels.
-        period = max(2 * (length - 1), 1)
-        tap = np.abs(tap) % period
-        index.append(np.minimum(tap, period - tap) if length > 1 else np.zeros_like(tap))
-    data = weight[0][..., :, None] * weight[1][..., None, :]
-    data *= inside[..., None, None]
-    indices = index[0][..., :, None] * width + index[1][..., None, :]
-    ends = np.arange(len(matrices) * height * width + 1) * taps**2
-    parts = data.ravel(), indices.ravel(), ends
-    return sparse.csr_array(parts, shape=(len(ends) - 1, height * width))
+        row_terms = matrices[:, axis, 0, None] * rows
+        column_terms = matrices[:, axis, 1, None] * columns
+        positions = (offsets[:, axis, None] + row_terms) + column_terms
+        is_inside &= positions >= 0
+        is_inside &= positions <= length - 1
+        below = np.floor(positions)
+        axis_weights.append(_weights(positions - below, order))
+        first_taps = below.astype(np.intp) - order // 2
+        taps = first_taps[..., None] + np.arange(n_taps)
+        axis_indices.append(_reflected(taps, length))
+    data = axis_weights[0][..., :, None] * axis_weights[1][..., None, :]
+    data *= is_inside[..., None, None]
+    indices = axis_indices[0][..., :, None] * width + axis_indices[1][..., None, :]
+    n_rows = len(matrices) * n_pixels
+    row_ends = np.arange(n_rows + 1) * n_taps**2
+    parts = (data.ravel(), indices.ravel(), row_ends)
+    return sparse.csr_array(parts, shape=(n_rows, n_pixels))
+
+
+def _reflected(indices: NDArray[np.intp], length: int) -> NDArray[np.intp]:
+    """Indices of pixels after reflection about the outermost ones, as splines continue."""
+    if length == 1:
+        return np.zeros_like(indices)
+    period = 2 * (length - 1)
+    remainders = np.abs(indices) % period
+    return np.minimum(remainders, period - remainders)
 
 
 def resample(
@@ -68,28 +86,40 @@ def resample(
     images: NDArray[Any],
     order: int,
 ) -> NDArray[Any]:
-    """Images (n, height, width) by r affine maps (see `sampling_matrix`), zero outside the frame.
+    """Transform images (n, height, width) by r affine maps (see `sampling_matrix`).
 
-    ``factors`` (r,) multiply the results, of shape (r, n, height, width) and the images' type.
+    Outside the frame, images are zero. ``factors`` (r,) multiply the results, which have shape
+    (r, n, height, width) and the images' type.
     """
-    n, *shape = images.shape
-    size = shape[0] * shape[1]
-    moved = np.empty((len(matrices), n, size), dtype=images.dtype)
-    row_bytes = size * max((order + 1) ** 2 * 16, _COLUMNS * images.itemsize)
-    block = max(1, _BLOCK_BYTES // row_bytes)
+    n_images, height, width = images.shape
+    n_maps = len(matrices)
+    n_pixels = height * width
+    n_weights = (order + 1) ** 2
+    operator_bytes = n_pixels * n_weights * 16
+    result_bytes = n_pixels * _COLUMNS * images.itemsize
+    block_size = max(1, _BLOCK_BYTES // max(operator_bytes, result_bytes))
+    columns = _coefficient_columns(images, order)
+    results = np.empty((n_maps, n_images, n_pixels), dtype=images.dtype)
+    for start in range(0, n_maps, block_size):
+        maps = slice(start, start + block_size)
+        operator = sampling_matrix(matrices[maps], offsets[maps], (height, width), order)
+        if factors is not None:
+            operator.data *= np.repeat(factors[maps], n_pixels * n_weights)
+        operator = operator.astype(images.dtype)
+        for first_image in range(0, n_images, _COLUMNS):
+            batch = slice(first_image, first_image + _COLUMNS)
+            samples = operator @ np.ascontiguousarray(columns[:, batch])
+            samples = samples.reshape(-1, n_pixels, samples.shape[1])
+            results[maps, batch] = samples.swapaxes(1, 2)
+    return results.reshape(n_maps, n_images, height, width)
+
+
+def _coefficient_columns(images: NDArray[Any], order: int) -> NDArray[Any]:
+    """Spline coefficients of each image in a column, shape (pixels, n), in the images' type."""
     coefficients = images
     if order == 3:
         for axis in (1, 2):
             coefficients = ndimage.spline_filter1d(coefficients, 3, axis, mode="mirror")
-    columns = np.ascontiguousarray(coefficients.reshape(n, size).T, dtype=images.dtype)
-    for start in range(0, len(matrices), block):
-        which = slice(start, start + block)
-        operator = sampling_matrix(matrices[which], offsets[which], tuple(shape), order)
-        if factors is not None:
-            operator.data *= np.repeat(factors[which], size * (order + 1) ** 2)
-        operator = operator.astype(images.dtype)
-        for first in range(0, n, _COLUMNS):
-            some = np.ascontiguousarray(columns[:, first : first + _COLUMNS])
-            result = (operator @ some).reshape(-1, size, some.shape[1])
-            moved[which, first : first + _COLUMNS] = result.swapaxes(1, 2)
-    return moved.reshape(len(matrices), n, *shape)
+    n_images, height, width = images.shape
+    columns = coefficients.reshape(n_images, height * width).T
+    return np.ascontiguousarray(columns, dtype=images.dtype)

@@ -1,26 +1,23 @@
-"""Means over all permutations or signs, of powers of <a, g b> and of exponentials, unlisted."""
+"""Means over all permutations or signs, of powers of <a, g b> and of exponentials.
+
+They are computed in closed form: the elements of the group are never listed.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from itertools import accumulate
 from math import comb, factorial, perm, prod
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-#: Numbers that stay in a core's cache.
+Floats: TypeAlias = NDArray[Any]
+
+#: Number of entries that fit in the cache of a core.
 _CACHED = 2**16
-
-
-def row_slices(shape: tuple[int, ...]) -> Iterator[slice]:
-    """Rows of a large array, as many at a time as stay in a core's cache."""
-    step = max(1, _CACHED // max(shape[1], 1))
-    yield from (slice(a, min(a + step, shape[0])) for a in range(0, shape[0], step))
-
 
 #: Degree up to which sums of even powers give the moments; beyond, their differences lose digits.
 _BY_SUMS = 6
@@ -28,7 +25,15 @@ _BY_SUMS = 6
 _LOG_COSH = (1 / 2, -1 / 12, 1 / 45)
 
 
-def sign_powers(A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
+def row_slices(shape: tuple[int, ...]) -> Iterator[slice]:
+    """Blocks of rows of a large array, each small enough for the cache of a core."""
+    n_rows = shape[0]
+    block_size = max(1, _CACHED // max(shape[1], 1))
+    for start in range(0, n_rows, block_size):
+        yield slice(start, min(start + block_size, n_rows))
+
+
+def sign_powers(A: Floats, B: Floats, degree: int) -> list[Floats]:
     r"""E (sum_i s_i a_i b_i)^k over independent signs, k = 0, ..., degree.
 
     The generating function is :math:`\prod_i \cosh(t a_i b_i)`, whose logarithm holds the sums
@@ -37,49 +42,70 @@ def sign_powers(A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[A
     >>> [m.tolist() for m in sign_powers(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), 2)]
     [[[1.0]], [[0.0]], [[13.0]]]
     """
-    moments = [np.zeros((len(A), len(B)), np.result_type(A, B)) for _ in range(degree + 1)]
+    dtype = np.result_type(A, B)
+    moments = [np.zeros((len(A), len(B)), dtype) for _ in range(degree + 1)]
     moments[0] += 1
-    if degree > _BY_SUMS:  # one coordinate after the other: nothing cancels
-        for a, b in zip(A.T, B.T, strict=True):
-            squares = np.multiply.outer(a, b) ** 2
-            for k in range(degree - degree % 2, 0, -2):
-                power = np.ones_like(squares)
-                for j in range(2, k + 1, 2):
-                    power *= squares
-                    moments[k] += comb(k, j) * power * moments[k - j]
-        return moments
-    powers = [(A ** (2 * j), (B ** (2 * j)).T) for j in range(1, degree // 2 + 1)]
-    for rows in row_slices(moments[0].shape):
-        sums = [one[rows] @ two for one, two in powers]
-        for k in range(2, degree + 1, 2):
-            for j in range(1, k // 2 + 1):
-                # From M' = (log M)' M: k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
-                factor = 2 * j * _LOG_COSH[j - 1] * factorial(k - 1) / factorial(k - 2 * j)
-                moments[k][rows] += factor * sums[j - 1] * moments[k - 2 * j][rows]
+    if degree <= _BY_SUMS:
+        _add_moments_by_sums(moments, A, B)
+    else:
+        _add_moments_by_coordinates(moments, A, B)
     return moments
 
 
-def sign_laplacian(A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+def _add_moments_by_coordinates(moments: list[Floats], A: Floats, B: Floats) -> None:
+    """Update the moments with one coordinate after the other, so that nothing cancels."""
+    degree = len(moments) - 1
+    highest_even = degree - degree % 2
+    for a, b in zip(A.T, B.T, strict=True):
+        squares = np.multiply.outer(a, b) ** 2
+        # Moments are updated in place, from the highest degree down.
+        for k in range(highest_even, 0, -2):
+            power = np.ones_like(squares)
+            for j in range(2, k + 1, 2):
+                power *= squares
+                moments[k] += comb(k, j) * power * moments[k - j]
+
+
+def _add_moments_by_sums(moments: list[Floats], A: Floats, B: Floats) -> None:
+    """Compute the moments from the sums p_2j, in blocks of rows."""
+    degree = len(moments) - 1
+    even_degrees = range(2, degree + 1, 2)
+    powers_of_a = [A**size for size in even_degrees]
+    powers_of_b = [(B**size).T for size in even_degrees]
+    for rows in row_slices(moments[0].shape):
+        sums = [a[rows] @ b for a, b in zip(powers_of_a, powers_of_b, strict=True)]
+        for k in even_degrees:
+            for j in range(1, k // 2 + 1):
+                # From M' = (log M)' M: k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
+                falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
+                factor = 2 * j * _LOG_COSH[j - 1] * falling_factorial
+                moments[k][rows] += factor * sums[j - 1] * moments[k - 2 * j][rows]
+
+
+def sign_laplacian(A: Floats, B: Floats) -> Floats:
     """log E exp -sum_i |a_i - s_i b_i| over independent signs.
 
     A coordinate gives -| |a| - |b| | + log(1 + exp(-2 min(|a|, |b|))) - log 2, and the second term
     is the larger one of two that depend on a or on b alone.
     """
-    alike = np.result_type(A, B)
-    A, B = np.abs(A), np.abs(B)
-    total = -cdist(A, B, "cityblock").astype(alike, copy=False) - A.shape[1] * float(np.log(2))
-    one, two = (np.log1p(np.exp(-2 * M)) for M in (A, B))
-    columns = np.ascontiguousarray(two.T)
+    dtype = np.result_type(A, B)
+    A = np.abs(A)
+    B = np.abs(B)
+    total = -cdist(A, B, "cityblock").astype(dtype, copy=False)
+    total = total - A.shape[1] * float(np.log(2))
+    terms_of_a = np.log1p(np.exp(-2 * A))
+    terms_of_b = np.log1p(np.exp(-2 * B))
+    columns_of_b = np.ascontiguousarray(terms_of_b.T)
     for rows in row_slices(total.shape):
-        part, larger = total[rows], np.empty_like(total[rows])
-        for values, column in zip(one[rows].T, columns, strict=True):
-            part += np.maximum(values[:, None], column, out=larger)
+        block = total[rows]
+        larger = np.empty_like(block)
+        for a, b in zip(terms_of_a[rows].T, columns_of_b, strict=True):
+            np.maximum(a[:, None], b, out=larger)
+            block += larger
     return np.asarray(total)
 
 
-def permutation_powers(
-    A: NDArray[Any], B: NDArray[Any], degree: int, even: bool = False
-) -> list[NDArray[Any]]:
+def permutation_powers(A: Floats, B: Floats, degree: int, even: bool = False) -> list[Floats]:
     r"""E <a, g b>^k over all permutations g of n coordinates, k = 0, ..., degree.
 
     :math:`\langle a, g b \rangle^k` is a sum over k-tuples of places. Tuples whose equal places
@@ -91,33 +117,62 @@ def permutation_powers(
 
     ``even`` averages over signs as well, which leaves parts of even size.
     """
-    n, tables = A.shape[1], list[dict[tuple[int, ...], NDArray[Any]]]()
-    for M in (np.asarray(A, dtype=float), np.asarray(B, dtype=float)):
-        powers = accumulate([M] * degree, np.multiply)
-        tables.append({(k,): power.sum(axis=1) for k, power in enumerate(powers, start=1)})
-
-    def sums(known: dict[tuple[int, ...], NDArray[Any]], parts: tuple[int, ...]) -> NDArray[Any]:
-        """All places for the last part, less those of the others."""
-        if parts not in known:
-            *others, last = parts
-            total = sums(known, tuple(others)) * known[last,]
-            for a, size in enumerate(others):
-                total = total - sums(known, (*others[:a], size + last, *others[a + 1 :]))
-            known[parts] = total
-        return known[parts]
-
-    found = [np.ones((len(A), len(B)))]
+    n_coordinates = A.shape[1]
+    sums_of_a = _DistinctSums(A, degree)
+    sums_of_b = _DistinctSums(B, degree)
+    moments = [np.ones((len(A), len(B)))]
     for k in range(1, degree + 1):
-        shapes = [parts for parts in _partitions(k) if len(parts) <= n]
-        shapes = [parts for parts in shapes if not (even and any(p % 2 for p in parts))]
-        counts = np.array([_set_partitions(parts) / perm(n, len(parts)) for parts in shapes])
-        one, two = (np.array([sums(known, parts) for parts in shapes]) for known in tables)
-        found.append((one.T * counts) @ two if shapes else np.zeros_like(found[0]))
-    return found
+        partitions = _contributing_partitions(k, n_coordinates, even)
+        if not partitions:
+            moments.append(np.zeros_like(moments[0]))
+            continue
+        coefficients = [
+            _set_partitions(parts) / perm(n_coordinates, len(parts)) for parts in partitions
+        ]
+        values_of_a = np.array([sums_of_a.at(parts) for parts in partitions])
+        values_of_b = np.array([sums_of_b.at(parts) for parts in partitions])
+        moments.append((values_of_a.T * np.array(coefficients)) @ values_of_b)
+    return moments
+
+
+class _DistinctSums:
+    """The sums T_lambda over distinct coordinates of each row; they are remembered."""
+
+    def __init__(self, X: Floats, degree: int):
+        self._sums: dict[tuple[int, ...], Floats] = {}
+        X = np.asarray(X, dtype=float)
+        power = X
+        for k in range(1, degree + 1):
+            self._sums[k,] = power.sum(axis=1)
+            power = power * X
+
+    def at(self, parts: tuple[int, ...]) -> Floats:
+        """All places for the last part, minus the places that an earlier part takes."""
+        if parts in self._sums:
+            return self._sums[parts]
+        *earlier, last = parts
+        total = self.at(tuple(earlier)) * self._sums[last,]
+        for i, size in enumerate(earlier):
+            merged = (*earlier[:i], size + last, *earlier[i + 1 :])
+            total = total - self.at(merged)
+        self._sums[parts] = total
+        return total
+
+
+def _contributing_partitions(k: int, n_coordinates: int, even: bool) -> list[tuple[int, ...]]:
+    """Partitions of k in at most as many parts as there are coordinates, all even if asked."""
+    partitions = []
+    for parts in _partitions(k):
+        if len(parts) > n_coordinates:
+            continue
+        if even and any(size % 2 for size in parts):
+            continue
+        partitions.append(parts)
+    return partitions
 
 
 def _partitions(k: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
-    """Whole numbers that sum to k, in falling order."""
+    """Tuples of positive whole numbers that sum to k, in falling order."""
     if k == 0:
         yield ()
     for first in range(min(k, largest or k), 0, -1):
@@ -126,6 +181,7 @@ def _partitions(k: int, largest: int | None = None) -> Iterator[tuple[int, ...]]
 
 
 def _set_partitions(parts: tuple[int, ...]) -> int:
-    """How many partitions of a set have parts of these sizes."""
-    equal = prod(factorial(count) for count in Counter(parts).values())
-    return factorial(sum(parts)) // (prod(map(factorial, parts)) * equal)
+    """Number of partitions of a set into parts with these sizes."""
+    orders_of_equal_parts = prod(factorial(count) for count in Counter(parts).values())
+    orders_within_parts = prod(factorial(size) for size in parts)
+    return factorial(sum(parts)) // (orders_within_parts * orders_of_equal_parts)

@@ -274,11 +274,15 @@ def remarks(paths: Paths) -> list[str]:
     These are published pictures that their notebook would now draw differently (the results beside
     them stand until the next full run), and registrations that cannot be checked in this copy.
     """
-    remedy = "'invariance run --profile full' draws it again"
-    sentences = []
+    figures_by_notebook: dict[str, list[str]] = {}
     for figure in older_pictures(paths):
-        problem = "the published picture is older than the code that draws it"
-        sentences.append(f"{figure}: {problem}; {remedy}")
+        notebook, _, name = figure.partition(": ")
+        figures_by_notebook.setdefault(notebook, []).append(name)
+    sentences = []
+    for notebook, names in figures_by_notebook.items():
+        problem = "published pictures are older than the code that draws them"
+        remedy = f"'invariance run --profile full {notebook}' draws them again"
+        sentences.append(f"{notebook}: {problem}: {', '.join(names)}; {remedy}")
     with suppress(CompanionError):  # `problems` has reported it.
         sentences += _missing_history(paths)
     return sentences

@@ -103,9 +103,15 @@ def test_check_names_them_and_refuses_them_if_asked(published):
     edit(published, "axes.plot(", "axes.semilogy(")
     done = CliRunner().invoke(main, ["check"])
     assert done.exit_code == 0, done.output
-    assert "demo/a: line: the published picture is older" in done.output
+    assert (
+        "demo/a: published pictures are older than the code that draws them: line;" in done.output
+    )
     done = CliRunner().invoke(main, ["check", "--strict"])
-    assert done.exit_code == 1 and "demo/a: line: the published picture is older" in done.output
+    assert (
+        done.exit_code == 1
+        and "demo/a: published pictures are older than the code that draws them: line;"
+        in done.output
+    )
 
 
 def test_a_function_beside_the_notebook_counts():

@@ -189,7 +189,7 @@ class OrthogonalMatrices(FiniteGroup):
 
 def _compose_lines(line: NDArray[np.intp], lines: NDArray[np.intp]) -> NDArray[np.intp]:
     """Products of one permutation, a batch of one, with others."""
-    return line[0][lines]
+    return np.asarray(line[0][lines])
 
 
 def _power_conditions(elements: Floats) -> list[Floats]:

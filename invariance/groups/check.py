@@ -295,7 +295,7 @@ class _Check:
             self.fail(f"{message}; the least is {weights.min()}, their sum {total:.6g}")
         return weights
 
-    def count_draws(self, n_draws: int) -> NDArray[np.float64]:
+    def count_draws(self, n_draws: int) -> NDArray[np.intp]:
         """Number of draws of each listed element; elements that act alike count together."""
         counts: Counter[bytes] = Counter()
         block_size = max(1, _MOST_ENTRIES // 2 // self.trials[0].size)

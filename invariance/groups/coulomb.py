@@ -1,15 +1,15 @@
 """Atom permutations of Coulomb matrices, and the sorted-noise density on them.
 
 A Coulomb matrix C of shape (a, a) describes a molecule with at most a atoms, padded with zeros.
-Numbering the atoms otherwise conjugates it, C -> P C P^T. Matrices are handled flattened,
-(n, a^2), or as (n, a, a).
+Another numbering of the atoms conjugates it, C -> P C P^T. Arrays of matrices have shape (n, a, a)
+or, flattened, (n, a^2).
 """
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from math import isqrt
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,80 +18,106 @@ from ..core.parameters import Flag, Number, ParameterError, Whole, short, stores
 from .base import Transformations, numbers
 from .permutations import SymmetricGroup
 
+Floats: TypeAlias = NDArray[Any]
 
-def check_coulomb(matrices: ArrayLike) -> NDArray[Any]:
+
+def check_coulomb(matrices: ArrayLike) -> Floats:
     """Coulomb matrices as a floating array of shape (n, a, a).
 
-    ``matrices`` are of shape (n, a, a) or (n, a^2). A ParameterError names the first that is not
-    square, not finite or not symmetric.
+    ``matrices`` have shape (n, a, a) or (n, a^2). A ParameterError names the first matrix that is
+    not square, not finite or not symmetric.
 
     >>> check_coulomb([[1.0, 2.0, 2.0, 3.0]]).shape
     (1, 2, 2)
     """
-    given = numbers("check_coulomb", "matrices", matrices)
-    given = given if given.dtype.kind == "f" else given.astype(np.float64)
-    atoms = isqrt(given.shape[1]) if given.ndim == 2 else 0
-    if atoms and atoms**2 == given.shape[1]:
-        given = given.reshape(-1, atoms, atoms)
-    if given.ndim != 3 or given.shape[1] != given.shape[2] or not given.shape[1]:
+    array = numbers("check_coulomb", "matrices", matrices)
+    if array.dtype.kind != "f":
+        array = array.astype(np.float64)
+    if array.ndim == 2:
+        array = _unflattened(array)
+    if array.ndim != 3 or array.shape[1] != array.shape[2] or array.shape[1] == 0:
         raise ParameterError(
-            f"matrices must be square, of shape (n, a, a) or (n, a^2), got {given.shape}: "
+            f"matrices must be square, of shape (n, a, a) or (n, a^2), got {array.shape}: "
             f"{short(matrices)}; a single one is C[None]"
         )
     with np.errstate(invalid="ignore"):
-        gaps = np.abs(given - given.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
-    fine = gaps <= 1e-5 * np.abs(given).max(axis=(1, 2), initial=0)  # not where NaN
-    if not fine.all():
-        which = f"matrix {fine.argmin()} of {len(given)}"
-        due = f"must be finite and symmetric, got {short(matrices)}"
-        raise ParameterError(f"matrices: Coulomb {which} {due}; (C + C.T) / 2 mends rounding")
-    return given
+        gaps = np.abs(array - array.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
+    sizes = np.abs(array).max(axis=(1, 2), initial=0)
+    # Comparisons with NaN are false, so that matrices that are not finite fail as well.
+    is_symmetric = gaps <= 1e-5 * sizes
+    if not is_symmetric.all():
+        index = is_symmetric.argmin()
+        rule = f"must be finite and symmetric, got {short(matrices)}"
+        raise ParameterError(
+            f"matrices: Coulomb matrix {index} of {len(array)} {rule}; (C + C.T) / 2 mends rounding"
+        )
+    return array
 
 
-def sort_coulomb(matrices: ArrayLike) -> NDArray[Any]:
-    """Atoms in the order of falling Euclidean row norm, shape (n, a, a).
+def _unflattened(rows: Floats) -> Floats:
+    """Rows (n, a^2) as matrices (n, a, a); unchanged if their length is no square number."""
+    length = rows.shape[1]
+    n_atoms = isqrt(length)
+    if length == 0 or n_atoms**2 != length:
+        return rows
+    return rows.reshape(-1, n_atoms, n_atoms)
 
-    The same for every numbering of the atoms up to tied norms, but not continuous in the molecule.
+
+def sort_coulomb(matrices: ArrayLike) -> Floats:
+    """Matrices with atoms in the order of falling Euclidean row norm, shape (n, a, a).
+
+    The result does not depend on the numbering of the atoms, up to tied norms, but is not a
+    continuous function of the molecule.
 
     >>> sort_coulomb([[[1.0, 2.0], [2.0, 5.0]]])
     array([[[5., 2.],
             [2., 1.]]])
     """
     checked = check_coulomb(matrices)
-    order = np.argsort(-np.linalg.norm(checked, axis=2), axis=1, kind="stable")
-    return checked[np.arange(len(order))[:, None, None], order[:, :, None], order[:, None, :]]
+    row_norms = np.linalg.norm(checked, axis=2)
+    order = np.argsort(-row_norms, axis=1, kind="stable")
+    molecules = np.arange(len(order))[:, None, None]
+    rows = order[:, :, None]
+    columns = order[:, None, :]
+    return checked[molecules, rows, columns]
 
 
-def coulomb_eigenvalues(matrices: ArrayLike) -> NDArray[Any]:
+def coulomb_eigenvalues(matrices: ArrayLike) -> Floats:
     """Eigenvalues by falling absolute value, shape (n, a): invariant, but not injective.
 
     >>> coulomb_eigenvalues([[[1.0, 0.0], [0.0, -3.0]]])
     array([[-3.,  1.]])
     """
     values = np.linalg.eigvalsh(check_coulomb(matrices))
-    return np.take_along_axis(values, np.argsort(-np.abs(values), axis=1), axis=1)
+    order = np.argsort(-np.abs(values), axis=1)
+    return np.take_along_axis(values, order, axis=1)
 
 
-def coulomb_triangle(matrices: ArrayLike) -> NDArray[Any]:
+def coulomb_triangle(matrices: ArrayLike) -> Floats:
     """Upper triangles, shape (n, a (a + 1) / 2), with the inner products of the full matrices.
 
-    Entries off the diagonal are scaled by sqrt(2): half the work of every product, the same
-    distances.
+    Entries off the diagonal are scaled by sqrt(2). Distances stay the same, and products take half
+    the work.
 
     >>> coulomb_triangle([[[1.0, 2.0], [2.0, 5.0]]]).round(4)
     array([[1.    , 2.8284, 5.    ]])
     """
     checked = check_coulomb(matrices)
     rows, columns = np.triu_indices(checked.shape[1])
-    scale = np.where(rows == columns, 1, np.sqrt(2)).astype(checked.dtype)
-    return np.asarray(checked[:, rows, columns] * scale)
+    factors = _triangle_factors(rows, columns).astype(checked.dtype)
+    return np.asarray(checked[:, rows, columns] * factors)
+
+
+def _triangle_factors(rows: NDArray[np.intp], columns: NDArray[np.intp]) -> Floats:
+    """Factors of the entries of a triangle that keep the inner products of full matrices."""
+    return np.where(rows == columns, 1, np.sqrt(2))
 
 
 @stores_parameters
 class AtomPermutations(SymmetricGroup):
     """All renumberings of ``n_atoms`` atoms, conjugating flattened Coulomb matrices (S_a).
 
-    The action is linear and takes any a x a matrices: these need not be symmetric.
+    The action is linear and takes any a x a matrices; they need not be symmetric.
 
     >>> group = AtomPermutations(2)
     >>> group.act(group.generators(), [[1.0, 2.0, 2.0, 5.0]])[0]
@@ -110,12 +136,14 @@ class AtomPermutations(SymmetricGroup):
     def shape(self) -> tuple[int, ...]:
         return (self._degree(), self._degree())
 
-    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Elements on the a^2 entries: entry (i, j) comes from entry (p_i, p_j)."""
+    def as_signed_permutations(self, elements: ArrayLike) -> tuple[Floats, Floats]:
+        """Permutations of the a^2 entries: entry (i, j) comes from entry (p_i, p_j)."""
         order = np.abs(np.atleast_2d(elements)) - 1
-        n = self._degree()
-        perm = (order[:, :, None] * n + order[:, None, :]).reshape(len(order), -1)
-        return perm, np.ones(perm.shape, dtype=np.int8)
+        first_entries = order * self._degree()
+        perm = first_entries[:, :, None] + order[:, None, :]
+        perm = perm.reshape(len(order), -1)
+        signs = np.ones(perm.shape, dtype=np.int8)
+        return perm, signs
 
 
 @stores_parameters
@@ -123,8 +151,8 @@ class SortedNoise(Transformations):
     r"""Random atom orders near the sorted one: sort by row norms with noise added.
 
     Montavon et al. 2012 draw ``epsilon ~ N(0, noise^2 I)`` and put the atoms in the order of
-    falling :math:`\lVert C_i \rVert + \epsilon_i`. An element is one draw of epsilon. It does not
-    act linearly, so that points must be transformed and never templates (`unitary` is False).
+    falling :math:`\lVert C_i \rVert + \epsilon_i`. An element is one draw of epsilon. The action is
+    not linear, so that points must be transformed and never templates (`unitary` is False).
 
     Parameters
     ----------
@@ -159,27 +187,35 @@ class SortedNoise(Transformations):
     def order(self) -> float:
         return np.inf
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return np.asarray(self.noise * rng.standard_normal((n_samples, self.shape[0])))
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _check_elements(self, elements: Floats) -> Floats:
         return self._batch(elements, "noise on the row norms", int(self.n_atoms))
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        n = int(self.n_atoms)
-        # Sorting first makes the noise meet the same atom in every numbering of the molecule.
+    def _act(self, elements: Floats, X: Floats) -> Floats:
+        # The matrices are sorted first, so that the noise meets the same atom in every numbering of
+        # the molecule.
         try:
             matrices = sort_coulomb(X)
-        except ValueError as error:  # kernels and features hand over some points at a time
+        except ValueError as error:
+            # Kernels and features pass a few points at a time, so that the number in the message
+            # need not be the user's.
             raise ParameterError(f"X: {error}; check_coulomb(X) counts through all of X") from None
+        n_atoms = int(self.n_atoms)
+        entries = matrices.reshape(len(X), n_atoms * n_atoms)
         norms = np.linalg.norm(matrices, axis=2)
-        # Of a triangle only that is gathered: half the memory traffic.
-        row, column = np.triu_indices(n) if self.triangle else np.indices((n, n)).reshape(2, -1)
-        scale = np.where(row == column, 1, np.sqrt(2)) if self.triangle else 1.0
-        moved = np.empty((len(elements), len(X), len(row)), dtype=X.dtype)
-        for noise, result in zip(elements, moved, strict=True):
+        factors: float | Floats = 1.0
+        if self.triangle:
+            # Only the triangle is gathered, which halves the memory traffic.
+            rows, columns = np.triu_indices(n_atoms)
+            factors = _triangle_factors(rows, columns)
+        else:
+            rows, columns = np.indices((n_atoms, n_atoms)).reshape(2, -1)
+        results = np.empty((len(elements), len(X), len(rows)), dtype=X.dtype)
+        for noise, result in zip(elements, results, strict=True):
             order = np.argsort(-(norms + noise), axis=1, kind="stable")
-            places = order[:, row] * n + order[:, column]
-            picked = np.take_along_axis(matrices.reshape(len(X), n * n), places, axis=1)
-            np.multiply(picked, scale, out=result, casting="unsafe")
-        return moved
+            positions = order[:, rows] * n_atoms + order[:, columns]
+            reordered = np.take_along_axis(entries, positions, axis=1)
+            np.multiply(reordered, factors, out=result, casting="unsafe")
+        return results

@@ -76,7 +76,7 @@ def _reflected(indices: NDArray[np.intp], length: int) -> NDArray[np.intp]:
         return np.zeros_like(indices)
     period = 2 * (length - 1)
     remainders = np.abs(indices) % period
-    return np.minimum(remainders, period - remainders)
+    return np.asarray(np.minimum(remainders, period - remainders))
 
 
 def resample(

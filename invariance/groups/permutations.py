@@ -1,25 +1,28 @@
 """Groups of signed permutations of coordinates: g x = signs * x[perm].
 
-Every group here is a subgroup of the hyperoctahedral group, so one base class holds the algebra
-and each group only says which signed permutations it contains.
+All groups in this module, except `Negation`, are subgroups of the hyperoctahedral group: one base
+class holds the algebra, and each group only defines which signed permutations it contains.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 from math import factorial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..core import parameters as kinds
 from ..core.arrays import on_cpu
 from ..core.extras import need
-from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
+from ..core.parameters import ParameterError, Whole, short, stores_parameters
 from .base import FiniteGroup, Grid
 from .moments import permutation_powers, row_slices, sign_laplacian, sign_powers
 
-#: Coordinates whose permutations are counted; a factorial has to be computed for it.
+Array: TypeAlias = NDArray[Any]
+
+#: Largest number of coordinates of a group of all permutations: its order is a factorial.
 _MOST = 100_000
 
 
@@ -48,56 +51,61 @@ class SignedPermutationGroup(FiniteGroup):
     def shape(self) -> tuple[int, ...]:
         return (self._degree() * int(self.block),)
 
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         return np.arange(1, self._degree() + 1)[None]
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
-        picked = np.take_along_axis(second, np.abs(first) - 1, axis=1)
-        return np.asarray(np.sign(first) * picked)
+        sources = np.abs(first) - 1
+        return np.asarray(np.sign(first) * np.take_along_axis(second, sources, axis=1))
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         elements = np.atleast_2d(elements)
+        sources = np.abs(elements) - 1
+        signed_targets = np.sign(elements) * np.arange(1, elements.shape[1] + 1)
         result = np.empty_like(elements)
-        target = np.sign(elements) * np.arange(1, elements.shape[1] + 1)
-        np.put_along_axis(result, np.abs(elements) - 1, target, axis=1)
+        np.put_along_axis(result, sources, signed_targets, axis=1)
         return result
 
-    def as_signed_permutations(self, elements: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-        """perm (intp) and signs (int8), (r, d): ``(g x)[i] = signs[i] * x[perm[i]]``."""
+    def as_signed_permutations(self, elements: ArrayLike) -> tuple[Array, Array]:
+        """Arrays perm (intp) and signs (int8), (r, d): ``(g x)[i] = signs[i] * x[perm[i]]``."""
         elements = np.atleast_2d(elements)
         block = int(self.block)
-        lines = np.abs(elements).astype(np.intp, copy=False) - 1
-        perm = lines[:, :, None] * block + np.arange(block)
+        block_order = np.abs(elements).astype(np.intp, copy=False) - 1
+        block_starts = block_order * block
+        perm = block_starts[:, :, None] + np.arange(block)
         signs = np.repeat(np.sign(elements).astype(np.int8), block, axis=1)
         return perm.reshape(signs.shape), signs
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        n, due = self._degree(), "rows of 1 .. n in some order, with signs"
-        elements = self._batch(elements, due, n, whole=True)
+    def _check_elements(self, elements: Array) -> Array:
+        n = self._degree()
+        notation = "rows of 1 .. n in some order, with signs"
+        elements = self._batch(elements, notation, n, whole=True)
         if len(elements) and not self._belong(elements, n):
-            self._refuse(elements, f"elements of {self!r}, {due}")
+            self._refuse(elements, f"elements of {self!r}, {notation}")
         return elements
 
-    def _belong(self, elements: NDArray[Any], n: int) -> bool:
-        """Whether rows of n whole numbers, at least one row, are this group's elements."""
+    def _belong(self, elements: Array, n: int) -> bool:
+        """Whether rows of n whole numbers (at least one row) are elements of this group."""
         lines = np.abs(elements) if self._signed else elements
         if lines.min() < 1 or lines.max() > n:
             return False
-        seen = np.zeros(lines.size, dtype=bool)
-        seen[lines + np.arange(-1, lines.size - 1, n)[:, None]] = True
-        return bool(seen.all())
+        # A row is a permutation if every number occurs in it.
+        row_offsets = np.arange(-1, lines.size - 1, n)
+        occurs = np.zeros(lines.size, dtype=bool)
+        occurs[lines + row_offsets[:, None]] = True
+        return bool(occurs.all())
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         perm, signs = self.as_signed_permutations(elements)
-        moved = np.take(X, perm, axis=1).swapaxes(0, 1)
+        images = np.take(X, perm, axis=1).swapaxes(0, 1)
         if np.any(signs < 0):
-            moved = moved * signs[:, None, :].astype(X.dtype)
-        return moved
+            images = images * signs[:, None, :].astype(X.dtype)
+        return images
 
 
 class SymmetricGroup(SignedPermutationGroup):
-    """Base of the groups of all permutations, whatever these do to the data (S_n)."""
+    """Base of the groups of all permutations (S_n), for any action on the data."""
 
     _signed = False
 
@@ -105,15 +113,20 @@ class SymmetricGroup(SignedPermutationGroup):
     def order(self) -> int:
         return factorial(self._degree())
 
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         """The transposition (1 2) and the cycle (1 2 ... n)."""
-        n, line = self._degree(), self.identity()[0]
-        swap = line.copy()
-        swap[:2] = line[:2][::-1]
-        return np.stack([swap, np.roll(line, -1)])[: min(n - 1, 2)].reshape(-1, n)
+        n = self._degree()
+        identity = self.identity()[0]
+        transposition = identity.copy()
+        transposition[:2] = identity[:2][::-1]
+        cycle = np.roll(identity, -1)
+        # One coordinate has no generator, and for two coordinates both are the same.
+        n_generators = min(n - 1, 2)
+        return np.stack([transposition, cycle])[:n_generators]
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        return np.argsort(rng.random_sample((n_samples, self._degree())), axis=1) + 1
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
+        scores = rng.random_sample((n_samples, self._degree()))
+        return np.argsort(scores, axis=1) + 1
 
 
 @stores_parameters
@@ -130,14 +143,18 @@ class Permutations(SymmetricGroup):
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted rows; None for blocks of several coordinates."""
-        return xp.sort(X, axis=1) if self.block == 1 else None
+        if self.block != 1:
+            return None
+        return xp.sort(X, axis=1)
 
     def as_assignment(self) -> int:
         return int(self.block)
 
-    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
-        """By power sums; None for blocks of several coordinates."""
-        return permutation_powers(A, B, degree) if self.block == 1 else None
+    def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
+        """Moments from power sums; None for blocks of several coordinates."""
+        if self.block != 1:
+            return None
+        return permutation_powers(A, B, degree)
 
 
 @stores_parameters
@@ -156,31 +173,37 @@ class CyclicShifts(SignedPermutationGroup):
     def order(self) -> int:
         return self._degree()
 
-    def generators(self) -> NDArray[Any]:
-        return np.roll(self.identity(), 1, axis=1)[: self._degree() - 1]
+    def generators(self) -> Array:
+        if self._degree() == 1:
+            return self.identity()[:0]
+        return np.roll(self.identity(), 1, axis=1)
 
-    def elements(self) -> NDArray[Any]:
-        i = np.arange(self._degree())
-        return np.asarray((i[None, :] - i[:, None]) % self._degree() + 1)
+    def elements(self) -> Array:
+        n = self._degree()
+        positions = np.arange(n)
+        shifts = np.arange(n)[:, None]
+        return np.asarray((positions - shifts) % n + 1)
 
-    def _belong(self, elements: NDArray[Any], n: int) -> bool:
-        first = elements[:, 0]
-        if first.min() < 1 or first.max() > n:
+    def _belong(self, elements: Array, n: int) -> bool:
+        first_entries = elements[:, 0]
+        if first_entries.min() < 1 or first_entries.max() > n:
             return False
-        twice = np.arange(2 * n) % n + 1
-        shifted = np.lib.stride_tricks.as_strided(twice, (n, n), twice.strides * 2)
-        return bool((shifted[first - 1] == elements).all())
+        # Row j is the shift that starts with j + 1: a view, without memory of its own.
+        two_periods = np.arange(2 * n) % n + 1
+        all_shifts = np.lib.stride_tricks.as_strided(two_periods, (n, n), two_periods.strides * 2)
+        return bool((all_shifts[first_entries - 1] == elements).all())
 
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:
         self._check()
         return 1, int(self.n), int(self.block)
 
-    def as_shifts(self, elements: NDArray[Any]) -> Grid:
-        """Shifts to the right of a row of blocks."""
+    def as_shifts(self, elements: Array) -> Grid:
+        """The elements as shifts of a row of blocks to the right."""
         n = self._degree()
-        right = (1 - np.asarray(elements)[:, 0]) % n
-        return Grid((1, n, self.block), np.stack([np.zeros_like(right), right], axis=1))
+        rights = (1 - np.asarray(elements)[:, 0]) % n
+        downs = np.zeros_like(rights)
+        return Grid((1, n, self.block), np.stack([downs, rights], axis=1))
 
 
 @stores_parameters
@@ -197,20 +220,26 @@ class SignFlips(SignedPermutationGroup):
     def order(self) -> int:
         return 1 << self._degree()
 
-    def generators(self) -> NDArray[Any]:
-        return np.asarray(self.identity() * (1 - 2 * np.eye(self._degree(), dtype=int)))
+    def generators(self) -> Array:
+        return self._with_signs(np.eye(self._degree(), dtype=int))
 
-    def elements(self) -> NDArray[Any]:
+    def _with_signs(self, bits: Array) -> Array:
+        """Elements that flip the coordinates with bit 1."""
+        return np.asarray(self.identity() * (1 - 2 * bits))
+
+    def elements(self) -> Array:
         self._check_listable()
-        bits = (np.arange(self.order)[:, None] >> np.arange(self._degree())) & 1
-        return np.asarray(self.identity() * (1 - 2 * bits))
+        numbers = np.arange(self.order)[:, None]
+        bits = (numbers >> np.arange(self._degree())) & 1
+        return self._with_signs(bits)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         bits = rng.randint(2, size=(n_samples, self._degree()))
-        return np.asarray(self.identity() * (1 - 2 * bits))
+        return self._with_signs(bits)
 
-    def _belong(self, elements: NDArray[Any], n: int) -> bool:
-        return bool((np.abs(elements) == np.arange(1, n + 1)).all())
+    def _belong(self, elements: Array, n: int) -> bool:
+        in_place = np.abs(elements) == np.arange(1, n + 1)
+        return bool(in_place.all())
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Absolute values."""
@@ -218,21 +247,28 @@ class SignFlips(SignedPermutationGroup):
 
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
-        a, b = xp.abs(A), xp.abs(B)
-        total, doubled = a @ b.T, -2 * b.T
-        total -= A.shape[1] * float(np.log(2))
-        for rows in row_slices(total.shape) if xp is np or on_cpu(total) else [slice(None)]:
-            for start in range(0, A.shape[1], 100):
-                factors = xp.ones_like(total[rows, :])  # each at most 2
-                for i in range(start, min(start + 100, A.shape[1])):
-                    factors *= xp.exp(a[rows, i : i + 1] * doubled[i : i + 1, :]) + 1
-                total[rows, :] += xp.log(factors)
+        abs_a = xp.abs(A)
+        abs_b = xp.abs(B)
+        minus_2b = -2 * abs_b.T
+        n_coordinates = A.shape[1]
+        total = abs_a @ abs_b.T
+        total -= n_coordinates * float(np.log(2))
+        blocks = [slice(None)]
+        if xp is np or on_cpu(total):
+            blocks = list(row_slices(total.shape))
+        for rows in blocks:
+            # The logarithm is taken of products of 100 factors, each between 1 and 2.
+            for start in range(0, n_coordinates, 100):
+                product = xp.ones_like(total[rows, :])
+                for i in range(start, min(start + 100, n_coordinates)):
+                    product *= xp.exp(abs_a[rows, i : i + 1] * minus_2b[i : i + 1, :]) + 1
+                total[rows, :] += xp.log(product)
         return total
 
-    def log_mean_laplacian(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
+    def log_mean_laplacian(self, A: Array, B: Array) -> Array:
         return sign_laplacian(A, B)
 
-    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> list[NDArray[Any]]:
+    def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array]:
         return sign_powers(A, B, degree)
 
 
@@ -250,21 +286,23 @@ class SignedPermutations(SignedPermutationGroup):
     def order(self) -> int:
         return factorial(self._degree()) << self._degree()
 
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         flip = self.identity()
         flip[0, 0] = -1
         return np.concatenate([Permutations(self._degree()).generators(), flip])
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
-        lines = Permutations(self._degree()).sample(n_samples, rng)
-        return np.asarray(lines * np.sign(SignFlips(self._degree()).sample(n_samples, rng)))
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
+        n = self._degree()
+        lines = Permutations(n).sample(n_samples, rng)
+        signs = np.sign(SignFlips(n).sample(n_samples, rng))
+        return np.asarray(lines * signs)
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted absolute values."""
         return xp.sort(xp.abs(X), axis=1)
 
-    def mean_powers(self, A: NDArray[Any], B: NDArray[Any], degree: int) -> Any:
-        """As for permutations, of even powers of the coordinates alone."""
+    def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
+        """The moments of permutations, with even powers of the coordinates only."""
         return permutation_powers(A, B, degree, even=True)
 
 
@@ -272,8 +310,8 @@ class SignedPermutations(SignedPermutationGroup):
 class GeneratedPermutations(SignedPermutationGroup):
     """The permutation group generated by given permutations, in zero-based one-line notation.
 
-    The order comes from SymPy's Schreier-Sims algorithm (the extra ``permutations``), and so do
-    uniform samples: the group is never listed for either.
+    The order and uniform samples come from SymPy's Schreier-Sims algorithm (the extra
+    ``permutations``), without listing the group.
 
     Parameters
     ----------
@@ -287,16 +325,19 @@ class GeneratedPermutations(SignedPermutationGroup):
     """
 
     _signed = False
-    permutations: Annotated[ArrayLike, Array(whole=True, least=0)]
+    permutations: Annotated[ArrayLike, kinds.Array(whole=True, least=0)]
     block: Annotated[int, Whole(1)] = 1
 
     def _check_together(self) -> None:
         lines = np.atleast_2d(np.asarray(self.permutations))
-        if lines.ndim != 2 or np.any(np.sort(lines, axis=1) != np.arange(lines.shape[1])):
-            given = short(self.permutations)
-            raise ParameterError(f"permutations must be permutations of 0 .. n-1, got {given}")
+        if lines.ndim == 2:
+            is_permutation = np.sort(lines, axis=1) == np.arange(lines.shape[1])
+            if is_permutation.all():
+                return
+        values = short(self.permutations)
+        raise ParameterError(f"permutations must be permutations of 0 .. n-1, got {values}")
 
-    def _lines(self) -> NDArray[Any]:
+    def _lines(self) -> Array:
         self._check()
         return np.atleast_2d(np.asarray(self.permutations))
 
@@ -307,43 +348,50 @@ class GeneratedPermutations(SignedPermutationGroup):
     def order(self) -> int:
         return order_of(permutation_group(self._lines()))
 
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         return self._lines() + 1
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         return sample_permutations(permutation_group(self._lines()), n_samples, rng) + 1
 
 
 @lru_cache(maxsize=64)
 def _generated(lines: tuple[tuple[int, ...], ...]) -> Any:
+    """SymPy's group of zero-based lines, remembered for some recent sets of lines."""
     combinatorics = need("sympy.combinatorics", "permutations")
-    return combinatorics.PermutationGroup([combinatorics.Permutation(list(line)) for line in lines])
+    generators = [combinatorics.Permutation(list(line)) for line in lines]
+    return combinatorics.PermutationGroup(generators)
 
 
-def permutation_group(lines: NDArray[Any]) -> Any:
-    """SymPy's group of zero-based lines (k, n); kept, as its stabiliser chain can cost seconds."""
-    return _generated(tuple(map(tuple, np.asarray(lines).tolist())))
+def permutation_group(lines: Array) -> Any:
+    """SymPy's group of zero-based lines (k, n).
+
+    Recent groups are remembered, as a group's stabilizer chain can take seconds to compute.
+    """
+    rows = np.asarray(lines).tolist()
+    return _generated(tuple(tuple(row) for row in rows))
 
 
 def order_of(group: Any) -> int:
     """The order of one of SymPy's groups."""
-    # A few random elements tell all (even) permutations of many points from other groups; SymPy
-    # then needs no stabiliser chain, which takes seconds for sixty points.
     if group.degree >= 8:
+        # A few random elements distinguish the group of all (even) permutations from others. SymPy
+        # remembers the answer and then needs no stabilizer chain, which takes seconds for sixty
+        # points.
         _ = group.is_symmetric
     return int(group.order())
 
 
-def sample_permutations(group: Any, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+def sample_permutations(group: Any, n_samples: int, rng: np.random.RandomState) -> Array:
     """Uniform draws, shape (n_samples, degree): products of random transversal elements.
 
-    SymPy's transversals hold right cosets, so the deeper stabiliser's element comes first.
+    SymPy's transversals hold right cosets, so the deeper stabilizer's element comes first.
     """
     lines = np.tile(np.arange(group.degree), (n_samples, 1))
-    for level in group.basic_transversals:
-        options = np.array([p.array_form for p in level.values()])
-        drawn = options[rng.randint(len(options), size=n_samples)]
-        lines = np.take_along_axis(lines, drawn, axis=1)
+    for transversal in group.basic_transversals:
+        options = np.array([permutation.array_form for permutation in transversal.values()])
+        draws = options[rng.randint(len(options), size=n_samples)]
+        lines = np.take_along_axis(lines, draws, axis=1)
     return lines
 
 
@@ -359,22 +407,24 @@ class Negation(FiniteGroup):
     preserves_l1 = True
     order = 2
 
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         return np.array([-1])
 
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         return np.array([1])
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         return np.asarray(np.asarray(first) * np.asarray(second))
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         return np.asarray(elements)
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
-        if not (np.abs(self._batch(elements, "a row of 1 and -1").astype(float)) == 1).all():
+    def _check_elements(self, elements: Array) -> Array:
+        signs = self._batch(elements, "a row of 1 and -1").astype(float)
+        if not np.all(np.abs(signs) == 1):
             self._refuse(elements, "a row of 1 and -1")
         return elements
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(elements.astype(X.dtype)[:, None, None] * X)
+    def _act(self, elements: Array, X: Array) -> Array:
+        signs = elements.astype(X.dtype)
+        return np.asarray(signs[:, None, None] * X)

@@ -1,7 +1,7 @@
-"""Made of other transformations: side by side, one after the other, on each point of a set.
+"""Transformations that are made of others.
 
-`DirectProduct` acts on stretches of coordinates, `Composition` applies two sets in turn, and
-`OnPoints` moves all points of a set alike.
+`DirectProduct` acts on consecutive blocks of coordinates, `Composition` applies two sets of
+transformations in turn, and `OnPoints` transforms all points of a set in the same way.
 """
 
 from __future__ import annotations
@@ -10,74 +10,98 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from itertools import pairwise
 from math import inf, prod
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from ..core.parameters import Array, Each, Has, ParameterError, Whole, stores_parameters
+from ..core.parameters import Array as ArrayKind
+from ..core.parameters import Each, Has, ParameterError, Whole, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations
 
-#: Numbers that may be computed to find out whether two groups commute.
+Array: TypeAlias = NDArray[Any]
+
+#: Largest number of values that are computed to find out whether two groups commute.
 _TRIAL = 10**6
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
 
 
-def _rows(elements: NDArray[Any]) -> NDArray[Any]:
+def _rows(elements: Array) -> Array:
+    """Elements, each flattened to a row."""
     return elements.reshape(len(elements), prod(elements.shape[1:]))
 
 
-def matched(first: ArrayLike, second: ArrayLike) -> tuple[NDArray[Any], ...]:
+def matched(first: ArrayLike, second: ArrayLike) -> tuple[Array, ...]:
+    """Two batches of elements, broadcast against each other."""
     return np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
 
 
-def side_by_side(batches: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def side_by_side(batches: Sequence[Array]) -> Array:
+    """Elements made of one element of each batch, flattened and concatenated."""
     return np.concatenate([_rows(batch) for batch in batches], axis=1)
 
 
-def pairs(one: NDArray[Any], two: NDArray[Any]) -> NDArray[Any]:
-    """Every element of the one beside every element of the other, which varies fastest."""
-    return side_by_side(
-        [np.repeat(_rows(one), len(two), axis=0), np.tile(_rows(two), (len(one), 1))]
-    )
+def pairs(first: Array, second: Array) -> Array:
+    """All pairs of elements of two batches, the second varying fastest."""
+    repeated_first = np.repeat(_rows(first), len(second), axis=0)
+    repeated_second = np.tile(_rows(second), (len(first), 1))
+    return side_by_side([repeated_first, repeated_second])
 
 
-def _spanning(part: Any) -> NDArray[Any]:
-    """Generators, or where there are none such as of rotations, elements drawn at random."""
-    found: NDArray[Any] = part.generators() if hasattr(part, "generators") else part.sample(6, 0)
-    return found
+def _spanning(part: Any) -> Array:
+    """Generators of a part, or random elements of a set without generators, such as rotations."""
+    if hasattr(part, "generators"):
+        return np.asarray(part.generators())
+    return np.asarray(part.sample(6, 0))
 
 
 def _if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
-    """A decorator: the method is there if a condition on the object holds."""
+    """Decorator of methods that exist only if a condition on the object holds."""
     decorate: Callable[[_Method], _Method] = available_if(condition)
     return decorate
 
 
-def _parts_have(*names: str) -> Callable[[Any], bool]:
-    """Whether the parts of a composition all have these methods."""
-    return lambda self: all(hasattr(part, name) for part in self._parts() for name in names)
+def _parts_have(name: str) -> Callable[[Any], bool]:
+    """Condition that all parts of a composition have a method."""
 
+    def condition(composition: Any) -> bool:
+        return all(hasattr(part, name) for part in composition._parts())
 
-def _group_has(name: str) -> Callable[[Any], bool]:
-    """Whether the group of points has a method."""
-    return lambda self: hasattr(self._inner(), name)
+    return condition
 
 
 def _parts_commute(name: str) -> Callable[[Any], bool]:
-    """Whether the parts of a composition have a method, and make a group."""
-    return lambda self: _parts_have(name, "identity")(self) and self.is_group
+    """Condition that all parts of a composition have a method, and together form a group."""
+
+    def condition(composition: Any) -> bool:
+        has_methods = _parts_have(name)(composition) and _parts_have("identity")(composition)
+        return has_methods and composition.is_group
+
+    return condition
+
+
+def _group_has(name: str) -> Callable[[Any], bool]:
+    """Condition that the group that acts on points has a method."""
+
+    def condition(on_points: Any) -> bool:
+        return hasattr(on_points._inner(), name)
+
+    return condition
 
 
 def _of_all(name: str) -> Any:
-    """What holds where it holds for all parts."""
+    """A property that is true if it is true of every part."""
     return property(lambda self: all(getattr(part, name) for part in self._parts()))
 
 
 class _Parts(Transformations):
-    """An element is one of each part, flattened, side by side; drawn independently."""
+    """Base of sets made of several parts.
+
+    An element is one element of each part, flattened and side by side. The parts are drawn
+    independently.
+    """
 
     unitary = _of_all("unitary")
     linear = _of_all("linear")
@@ -88,48 +112,57 @@ class _Parts(Transformations):
 
     @property
     def order(self) -> int | float:
-        found: int | float = prod(part.order for part in self._parts())
-        return found
+        order: int | float = prod(part.order for part in self._parts())
+        return order
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         return side_by_side([part.sample(n_samples, rng) for part in self._parts()])
 
-    def split(self, elements: ArrayLike) -> list[NDArray[Any]]:
-        """The parts' own batches, in their own shapes and types."""
-        elements, parts = np.atleast_2d(elements), self._parts()
-        like = [p.identity() if hasattr(p, "identity") else p.sample(1, 0) for p in parts]
-        edges = np.cumsum([0] + [unit[0].size for unit in like]).tolist()
+    def split(self, elements: ArrayLike) -> list[Array]:
+        """Batches of elements of the parts, in the parts' shapes and types."""
+        elements = np.atleast_2d(elements)
+        examples = [_example(part) for part in self._parts()]
+        edges = np.cumsum([0] + [example[0].size for example in examples]).tolist()
         elements = self._batch(elements, "one element of each part side by side", edges[-1])
-        found = []
-        for (a, b), unit in zip(pairwise(edges), like, strict=True):
-            whole = unit.dtype.kind in "iu"
-            rows = self._batch(elements[:, a:b], "rows", b - a, whole=whole)
-            found.append(rows.reshape(len(rows), *unit.shape[1:]).astype(unit.dtype))
-        return found
+        batches = []
+        for (start, stop), example in zip(pairwise(edges), examples, strict=True):
+            is_whole = example.dtype.kind in "iu"
+            rows = self._batch(elements[:, start:stop], "rows", stop - start, whole=is_whole)
+            batch = rows.reshape(len(rows), *example.shape[1:])
+            batches.append(batch.astype(example.dtype))
+        return batches
+
+
+def _example(part: Any) -> Array:
+    """One element of a part, a batch that shows the shape and type of elements."""
+    if hasattr(part, "identity"):
+        return np.asarray(part.identity())
+    return np.asarray(part.sample(1, 0))
 
 
 class Factors(_Parts, FiniteGroup):
-    """Parts that are finite groups: one element generates, the others are the identity."""
+    """Base of products of finite groups."""
 
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         return side_by_side([factor.identity() for factor in self._parts()])
 
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         """Each factor's generators, with the identity in the other factors."""
-        factors, found = self._parts(), []
+        factors = self._parts()
+        batches = []
         for i, factor in enumerate(factors):
-            moved = factor.generators()
-            row = [np.repeat(f.identity(), len(moved), axis=0) for f in factors]
-            row[i] = moved
-            found.append(side_by_side(row))
-        return np.concatenate(found)
+            generators = factor.generators()
+            parts = [np.repeat(f.identity(), len(generators), axis=0) for f in factors]
+            parts[i] = generators
+            batches.append(side_by_side(parts))
+        return np.concatenate(batches)
 
 
 @stores_parameters
 class DirectProduct(Factors):
-    """The direct product of finite groups, each acting on its own stretch of coordinates.
+    """The direct product of finite groups, each acting on its own block of coordinates.
 
-    An element is the concatenation of one element a factor, flattened.
+    An element is the concatenation of one element per factor, flattened.
 
     >>> from invariance.groups import Permutations, SignFlips
     >>> group = DirectProduct([Permutations(3), SignFlips(2)])
@@ -146,41 +179,51 @@ class DirectProduct(Factors):
     def _sizes(self) -> list[int]:
         sizes = [factor.n_features for factor in self._parts()]
         if None in sizes:
-            free = self.factors[sizes.index(None)]
-            raise ParameterError(f"factors: {free!r} has no fixed number of coordinates")
+            factor = self.factors[sizes.index(None)]
+            raise ParameterError(f"factors: {factor!r} has no fixed number of coordinates")
         return sizes
+
+    def _blocks(self) -> list[slice]:
+        """The columns on which each factor acts."""
+        edges = np.cumsum([0, *self._sizes()]).tolist()
+        return [slice(start, stop) for start, stop in pairwise(edges)]
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (sum(self._sizes()),)
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        parts = zip(self.factors, *map(self.split, matched(first, second)), strict=True)
-        return side_by_side([f.compose(a, b) for f, a, b in parts])
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
+        first, second = matched(first, second)
+        parts = zip(self.factors, self.split(first), self.split(second), strict=True)
+        return side_by_side([factor.compose(a, b) for factor, a, b in parts])
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         parts = zip(self.factors, self.split(elements), strict=True)
-        return side_by_side([f.inverse(e) for f, e in parts])
+        return side_by_side([factor.inverse(batch) for factor, batch in parts])
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        edges = np.cumsum([0, *self._sizes()])
-        pieces = zip(self.factors, self.split(elements), pairwise(edges), strict=True)
-        return np.concatenate([f.act(e, X[:, a:b]) for f, e, (a, b) in pieces], axis=2)
+    def _act(self, elements: Array, X: Array) -> Array:
+        parts = zip(self.factors, self.split(elements), self._blocks(), strict=True)
+        images = [factor.act(batch, X[:, block]) for factor, batch, block in parts]
+        return np.concatenate(images, axis=2)
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
-        """Side by side, where every factor aligns its stretch."""
-        pieces = zip(self.factors, pairwise(np.cumsum([0, *self._sizes()]).tolist()), strict=True)
-        found = [f.aligned(X[:, a:b], xp) for f, (a, b) in pieces]
-        if any(part is None for part in found):
-            return None
-        return np.concatenate(found, axis=1) if xp is np else xp.concat(found, axis=1)
+        """Aligned blocks side by side; None if a factor cannot align its block."""
+        aligned_blocks = []
+        for factor, block in zip(self.factors, self._blocks(), strict=True):
+            aligned_block = factor.aligned(X[:, block], xp)
+            if aligned_block is None:
+                return None
+            aligned_blocks.append(aligned_block)
+        if xp is np:
+            return np.concatenate(aligned_blocks, axis=1)
+        return xp.concat(aligned_blocks, axis=1)
 
 
 @stores_parameters
 class Composition(_Parts):
     """Transformations ``first``, then ``second``: every pair, with the product measure.
 
-    A group where both parts are and their generators commute on random points.
+    It is a group if both parts are groups and their generators commute on random points.
 
     >>> from invariance.groups import CyclicShifts, Negation, SignFlips
     >>> both = CyclicShifts(4).then(SignFlips(4))
@@ -194,14 +237,19 @@ class Composition(_Parts):
     keeps_shape = _of_all("keeps_shape")
 
     def _check_together(self) -> None:
-        if not self.first.keeps_shape:
-            return  # what comes out of it, the second part checks
-        one, two = self.first, self.second
-        if None in (one.n_features, two.n_features) or one.n_features == two.n_features:
+        first_part = self.first
+        second_part = self.second
+        if not first_part.keeps_shape:
+            # The second part checks the points that it receives.
             return
+        first_size = first_part.n_features
+        second_size = second_part.n_features
+        if first_size is None or second_size is None or first_size == second_size:
+            return
+        shapes = f"{first_part.shape} and {second_part.shape}"
         raise ParameterError(
-            f"first={one!r} and second={two!r} have shapes {one.shape} and {two.shape}: both must "
-            "act on the same points; .on_each(n_points) and .on_columns(columns) act on longer ones"
+            f"first={first_part!r} and second={second_part!r} have shapes {shapes}: both must act "
+            "on the same points; .on_each(n_points) and .on_columns(columns) act on longer ones"
         )
 
     def _parts(self) -> Sequence[Any]:
@@ -211,42 +259,54 @@ class Composition(_Parts):
     @property
     def is_group(self) -> bool:  # type: ignore[override]
         """Whether both parts are groups of linear maps that commute."""
-        if not all(p.is_group and (p.linear or p.unitary) for p in self._parts()):
-            return False
-        found = self._commuting()
-        return found is not None and bool(found.all())
+        for part in self._parts():
+            if not part.is_group or not (part.linear or part.unitary):
+                return False
+        commutes = self._commuting()
+        return commutes is not None and bool(commutes.all())
 
-    def _commuting(self) -> NDArray[Any] | None:
-        """Which generators of the one commute with which of the other, or elements drawn.
+    def _commuting(self) -> Array | None:
+        """Which generators (or random elements) of the parts commute, a matrix of booleans.
 
-        Linear maps that agree on a random point are the same, with probability one. None where
-        that would take long.
+        Linear maps that agree on a random point are the same, with probability one. The result is
+        None if the comparison would take long.
         """
-        one, two = (_spanning(part) for part in self._parts())
+        first_elements = _spanning(self.first)
+        second_elements = _spanning(self.second)
         X = np.random.RandomState(0).standard_normal((1, self.n_features or 60))
-        if len(one) * len(two) * X.size > _TRIAL:
+        if len(first_elements) * len(second_elements) * X.size > _TRIAL:
             return None
-        there = self.second.act(two, self.first.act(one, X)[:, 0])
-        back = self.first.act(one, self.second.act(two, X)[:, 0]).swapaxes(0, 1)
-        return np.asarray(np.isclose(there, back, atol=1e-9).all(axis=2).T)
+        first_images = self.first.act(first_elements, X)[:, 0]
+        first_then_second = self.second.act(second_elements, first_images)
+        second_images = self.second.act(second_elements, X)[:, 0]
+        second_then_first = self.first.act(first_elements, second_images).swapaxes(0, 1)
+        is_equal = np.isclose(first_then_second, second_then_first, atol=1e-9).all(axis=2)
+        return np.asarray(is_equal.T)
 
     def as_direct_product(self) -> Composition:
-        """The direct product of the parts, which have to commute; what shifts comes last.
+        """The direct product of the parts, which must commute; a part that shifts comes last.
 
-        What comes before shifts is applied to points once, what comes after to each shift.
+        The part in front is applied to points only once; a part after the shifts would be applied
+        to every shifted point.
         """
-        found, (one, two) = self._commuting(), self._parts()
-        if found is None:
-            raise ParameterError(f"times: {one!r} and {two!r} have too many generators to try")
-        if not found.all():
-            i, j = np.argwhere(~found)[0]
-            g, h = _spanning(one)[i].tolist(), _spanning(two)[j].tolist()
+        first_part, second_part = self._parts()
+        commutes = self._commuting()
+        if commutes is None:
             raise ParameterError(
-                f"times needs groups that commute, but element {g} of {one!r} and {h} of {two!r} "
-                "do not: .then applies one, then the other"
+                f"times: {first_part!r} and {second_part!r} have too many generators to try"
+            )
+        if not commutes.all():
+            i, j = np.argwhere(~commutes)[0]
+            g = _spanning(first_part)[i].tolist()
+            h = _spanning(second_part)[j].tolist()
+            raise ParameterError(
+                f"times needs groups that commute, but element {g} of {first_part!r} and {h} of "
+                f"{second_part!r} do not: .then applies one, then the other"
             )
         if not self.is_group:
-            raise ParameterError(f"times needs two groups of linear maps, got {one!r} and {two!r}")
+            raise ParameterError(
+                f"times needs two groups of linear maps, got {first_part!r} and {second_part!r}"
+            )
         if type(self.first).as_shifts is Transformations.as_shifts:
             return self
         return Composition(self.second, self.first)
@@ -256,127 +316,169 @@ class Composition(_Parts):
         return all(part.symmetric for part in self._parts()) and self.is_group
 
     def refined(self, factor: int) -> Composition | None:
-        """Infinite parts refined; where all parts are finite, those that are rules."""
-        finer = [part.refined(factor) for part in self._parts()]
-        infinite = [
-            rule is not None and part.order == inf
-            for rule, part in zip(finer, self._parts(), strict=True)
-        ]
-        if any(infinite):  # nodes that were given stay
-            finer = [rule if is_one else None for rule, is_one in zip(finer, infinite, strict=True)]
-        one, two = finer
-        if one is None and two is None:
-            return None
-        return Composition(self.first if one is None else one, self.second if two is None else two)
+        """The composition with infinite parts refined; None if no part can be refined.
 
-    def moving(self, size: int) -> NDArray[Any] | None:
-        """What moves by the parts that are refined, together and one by one."""
+        If all parts are finite, rules that stand for an infinite set are refined instead.
+        """
+        first_part, second_part = self._parts()
+        finer_first = first_part.refined(factor)
+        finer_second = second_part.refined(factor)
+        replaces_first = finer_first is not None and first_part.order == inf
+        replaces_second = finer_second is not None and second_part.order == inf
+        if replaces_first or replaces_second:
+            # Finite rules are the user's choice and stay.
+            finer_first = finer_first if replaces_first else None
+            finer_second = finer_second if replaces_second else None
+        if finer_first is None and finer_second is None:
+            return None
+        return Composition(
+            first_part if finer_first is None else finer_first,
+            second_part if finer_second is None else finer_second,
+        )
+
+    def moving(self, size: int) -> Array | None:
+        """Rates of the parts that can be refined, all together and one by one."""
         rates = []
         for part in self._parts():
             if part.refined(1) is None:
                 continue
-            rate = part.moving(size)
-            if rate is None or rate.shape[1] != size:  # after a projection, say
+            part_rates = part.moving(size)
+            # The second part may take other coordinates than the first, after a projection.
+            if part_rates is None or part_rates.shape[1] != size:
                 return None
-            rates.append(rate)
-        if len(rates) < 2:
-            return rates[0] if rates else None
-        together = np.sqrt(sum(np.square(rate[0]) for rate in rates))
-        return np.concatenate([together[None], *rates])
+            rates.append(part_rates)
+        if not rates:
+            return None
+        if len(rates) == 1:
+            return np.asarray(rates[0])
+        joint_rate = np.sqrt(sum(np.square(part_rates[0]) for part_rates in rates))
+        return np.concatenate([joint_rate[None], *rates])
 
-    # A group if its parts commute: elements are then multiplied part by part.
+    # If the parts commute, the composition is a group whose elements multiply part by part.
 
     @_if(_parts_commute("generators"))
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         """Generators of each part, with the identity of the other part."""
-        one, two = self._parts()
-        return np.concatenate(
-            [pairs(one.generators(), two.identity()), pairs(one.identity(), two.generators())]
-        )
+        first_part, second_part = self._parts()
+        first_generators = pairs(first_part.generators(), second_part.identity())
+        second_generators = pairs(first_part.identity(), second_part.generators())
+        return np.concatenate([first_generators, second_generators])
 
     @_if(_parts_have("identity"))
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         """The identity as a batch of one element."""
         return side_by_side([part.identity() for part in self._parts()])
 
     @_if(_parts_commute("compose"))
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         """Elementwise products, part by part."""
-        pairs = zip(self._parts(), *map(self.split, matched(first, second)), strict=True)
-        return side_by_side([part.compose(a, b) for part, a, b in pairs])
+        first, second = matched(first, second)
+        parts = zip(self._parts(), self.split(first), self.split(second), strict=True)
+        return side_by_side([part.compose(a, b) for part, a, b in parts])
 
     @_if(_parts_commute("inverse"))
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         """Elementwise inverses, part by part."""
-        pairs = zip(self._parts(), self.split(elements), strict=True)
-        return side_by_side([part.inverse(element) for part, element in pairs])
+        parts = zip(self._parts(), self.split(elements), strict=True)
+        return side_by_side([part.inverse(batch) for part, batch in parts])
 
     def chain(self) -> list[Transformations]:
-        """The parts of nested compositions, as long as points keep their shape on the way."""
-        return [*self.first.chain(), *self.second.chain()] if self.keeps_shape else [self]
+        """The parts of nested compositions, if points keep their shape in all of them."""
+        if not self.keeps_shape:
+            return [self]
+        return [*self.first.chain(), *self.second.chain()]
 
     @property
     def shape(self) -> tuple[int, ...] | None:
         self._check()
-        one, two = self.first.shape, self.second.shape
-        if not self.first.keeps_shape or two is None or (one is not None and len(one) >= len(two)):
-            return one
-        return two
+        first_shape = self.first.shape
+        second_shape = self.second.shape
+        if not self.first.keeps_shape or second_shape is None:
+            return first_shape
+        if first_shape is None or len(first_shape) < len(second_shape):
+            return second_shape
+        return first_shape
 
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:
-        """The image of points; of rows of numbers, the grid that one of the parts shifts."""
-        grids = (super().grid_shape, *(part.grid_shape for part in self._parts()))
-        return next((grid for grid in grids if grid is not None), None)
+        """Shape of the points if they are images, otherwise of the grid that a part shifts."""
+        grid = super().grid_shape
+        if grid is not None:
+            return grid
+        for part in self._parts():
+            if part.grid_shape is not None:
+                part_grid: tuple[int, int, int] = part.grid_shape
+                return part_grid
+        return None
 
-    def elements(self) -> NDArray[Any]:
+    def elements(self) -> Array:
         """All pairs, the second part varying fastest."""
         self._check_listable()
         return pairs(self.first.elements(), self.second.elements())
 
-    def weights(self) -> NDArray[Any] | None:
+    def weights(self) -> Array | None:
         if self.first.weights() is None and self.second.weights() is None:
             return None
-        (_, one), (_, two) = self.first.quadrature(), self.second.quadrature()
-        return np.outer(one, two).ravel()
+        _, first_weights = self.first.quadrature()
+        _, second_weights = self.second.quadrature()
+        return np.outer(first_weights, second_weights).ravel()
 
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def quadrature(self) -> tuple[Array, Array]:
         """All pairs of the parts' rules, and products of their weights."""
         if self.order < inf:
             return super().quadrature()
-        (one, weights), (two, others) = self.first.quadrature(), self.second.quadrature()
-        return pairs(one, two), np.outer(weights, others).ravel()
+        first_elements, first_weights = self.first.quadrature()
+        second_elements, second_weights = self.second.quadrature()
+        weights = np.outer(first_weights, second_weights).ravel()
+        return pairs(first_elements, second_elements), weights
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        one, two = self.split(elements)
-        # Runs of equal first parts (as `elements` lists them) are transformed once.
-        starts = np.flatnonzero(np.r_[True, np.any(_rows(one)[1:] != _rows(one)[:-1], axis=1)])
-        moved: Any = np.empty((0, *X.shape), dtype=X.dtype)
-        for a, b in pairwise([*starts, len(one)][: len(one) + 1]):  # none of no elements
-            part = self.second.act(two[a:b], self.first.act(one[a : a + 1], X)[0])
-            if not a:
-                moved = np.empty((len(elements), *part.shape[1:]), dtype=X.dtype)
-            moved[a:b] = part
-        return np.asarray(moved)
+    def _act(self, elements: Array, X: Array) -> Array:
+        first_elements, second_elements = self.split(elements)
+        images: Array | None = None
+        for run in _runs_of_equal_rows(_rows(first_elements)):
+            first_element = first_elements[run.start : run.start + 1]
+            first_images = self.first.act(first_element, X)[0]
+            run_images = self.second.act(second_elements[run], first_images)
+            if images is None:
+                images = np.empty((len(elements), *run_images.shape[1:]), dtype=X.dtype)
+            images[run] = run_images
+        if images is None:
+            return np.empty((0, *X.shape), dtype=X.dtype)
+        return images
+
+
+def _runs_of_equal_rows(rows: Array) -> list[slice]:
+    """Runs of equal neighbouring rows.
+
+    `Composition.elements` lists every first part many times in a row: it is applied once per run.
+    """
+    if len(rows) == 0:
+        return []
+    is_new = np.any(rows[1:] != rows[:-1], axis=1)
+    starts = [0, *(np.flatnonzero(is_new) + 1).tolist()]
+    stops = [*starts[1:], len(rows)]
+    return [slice(start, stop) for start, stop in zip(starts, stops, strict=True)]
 
 
 @stores_parameters
 class OnPoints(Transformations):
-    """Any transformations of points, acting on all points of a set alike.
+    """Any transformations of points, acting in the same way on all points of a set.
 
-    A row of m ``n_coordinates`` numbers, or a padded set (m, n_coordinates), is m points. Missing
-    points, NaN, stay missing.
+    A row of ``m * n_coordinates`` numbers, or a padded set (m, n_coordinates), holds m points.
+    Missing points, NaN, stay missing.
 
     Parameters
     ----------
     group : Transformations
-        Of vectors of as many entries as there are ``coordinates``.
+        Transformations of vectors with as many entries as there are ``coordinates``.
     n_coordinates : int or None
-        Numbers that make a point, its label and weight included; None takes a row as one point.
+        Numbers per point, including its label and weight; None takes a row as one point.
     coordinates : sequence of int or None
-        Those that are moved, such as ``(1, 2, 3)`` where the first is a label; None is all.
+        The coordinates that are transformed, such as ``(1, 2, 3)`` if the first is a label; None
+        is all.
     n_points : int or None
-        Points of a row; None takes any number. `on_each` and `on_columns` of a group make these.
+        Points per row; None takes any number. A group's methods `on_each` and `on_columns` create
+        these objects.
 
     >>> import numpy as np
     >>> from invariance.beyond import PlaneRotations
@@ -388,7 +490,7 @@ class OnPoints(Transformations):
     group: Annotated[Transformations, GROUP]
     n_coordinates: Annotated[int | None, Whole(1) | None] = None
     _: KW_ONLY
-    coordinates: Annotated[Sequence[int] | None, Array(1, whole=True, least=0) | None] = None
+    coordinates: Annotated[Sequence[int] | None, ArrayKind(1, whole=True, least=0) | None] = None
     n_points: Annotated[int | None, Whole(1) | None] = None
 
     @property
@@ -397,84 +499,114 @@ class OnPoints(Transformations):
             return None
         return (self.n_points * self.n_coordinates,)
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         return self.group.sample(n_samples, rng)
 
-    def _moved(self, size: int) -> list[int]:
-        """The coordinates that are moved, of points of a size."""
-        return list(range(size)) if self.coordinates is None else [int(c) for c in self.coordinates]
+    def _moving_coordinates(self, n_coordinates: int) -> list[int]:
+        """The coordinates that are transformed, for points with this many coordinates."""
+        if self.coordinates is None:
+            return list(range(n_coordinates))
+        return [int(coordinate) for coordinate in self.coordinates]
+
+    def _least_n_coordinates(self) -> int | None:
+        """Number of coordinates of a point, or the least possible; None if any will do."""
+        if self.n_coordinates is not None:
+            return self.n_coordinates
+        if self.coordinates is not None:
+            return 1 + max(map(int, self.coordinates))
+        return self.group.n_features
 
     def _check_together(self) -> None:
-        size, n = self.n_coordinates, self.group.n_features
-        if size is None:
-            size = n if self.coordinates is None else 1 + max(map(int, self.coordinates))
-        if size is None:
+        n_coordinates = self._least_n_coordinates()
+        if n_coordinates is None:
             return
-        moved = self._moved(size)
-        given = f"n_coordinates={self.n_coordinates}, got coordinates={self.coordinates!r}"
-        if len(set(moved)) < len(moved) or max(moved) >= size:
-            raise ParameterError(f"OnPoints: coordinates must be different ones below {given}")
-        if n not in (None, len(moved)):
-            moves = f"{self.group!r} moves {n} coordinates, but points have {len(moved)}"
-            raise ParameterError(f"OnPoints: {moves}: {given}")
+        moving = self._moving_coordinates(n_coordinates)
+        settings = f"n_coordinates={self.n_coordinates}, got coordinates={self.coordinates!r}"
+        if len(set(moving)) < len(moving) or max(moving) >= n_coordinates:
+            raise ParameterError(f"OnPoints: coordinates must be different ones below {settings}")
+        n_features = self.group.n_features
+        if n_features not in (None, len(moving)):
+            raise ParameterError(
+                f"OnPoints: {self.group!r} moves {n_features} coordinates, but points have "
+                f"{len(moving)}: {settings}"
+            )
 
     def moves_points(self, size: int) -> list[int] | None:
-        return self._moved(size) if size == self.n_coordinates else None
+        if size != self.n_coordinates:
+            return None
+        return self._moving_coordinates(size)
 
-    def _on(self, group: Transformations) -> OnPoints:
-        """Another group on the same coordinates of points."""
-        return OnPoints(**self.get_params(deep=False) | {"group": group})
+    def _with_group(self, group: Transformations) -> OnPoints:
+        """The same object with another group."""
+        return OnPoints(
+            group,
+            self.n_coordinates,
+            coordinates=self.coordinates,
+            n_points=self.n_points,
+        )
 
     def refined(self, factor: int) -> OnPoints | None:
-        finer = self.group.refined(factor)
-        return None if finer is None else self._on(finer)
+        finer_group = self.group.refined(factor)
+        if finer_group is None:
+            return None
+        return self._with_group(finer_group)
 
     def chain(self) -> list[Transformations]:
         """The group's parts, each on the same coordinates of points."""
         parts = self.group.chain()
-        return [self] if len(parts) < 2 else [self._on(part) for part in parts]
+        if len(parts) < 2:
+            return [self]
+        return [self._with_group(part) for part in parts]
 
-    def _columns(self, size: int) -> NDArray[Any]:
+    def _columns(self, size: int) -> Array:
         """The columns of a row of ``size`` numbers that move, shape (points, coordinates)."""
         n_coordinates = int(self.n_coordinates or size)
-        starts = np.arange(0, size, n_coordinates)
-        return np.asarray(starts[:, None] + np.array(self._moved(n_coordinates)))
+        point_starts = np.arange(0, size, n_coordinates)
+        moving = np.array(self._moving_coordinates(n_coordinates))
+        return np.asarray(point_starts[:, None] + moving)
 
-    def moving(self, size: int) -> NDArray[Any] | None:
+    def moving(self, size: int) -> Array | None:
         columns = self._columns(size)
-        inner = self.group.moving(columns.shape[1])
-        if inner is None:
+        group_rates = self.group.moving(columns.shape[1])
+        if group_rates is None:
             return None
-        rates = np.zeros((len(inner), size))
-        rates[:, columns] = inner[:, None]
+        rates = np.zeros((len(group_rates), size))
+        rates[:, columns] = group_rates[:, None]
         return rates
 
-    def _inner_on_points(self, A: NDArray[Any], B: NDArray[Any], inner: Any) -> Any:
-        """What ``inner`` gives for the coordinates that move, and inner products of the others.
+    def _on_moving_columns(self, A: Array, B: Array, ability: Any) -> Any:
+        """Results of an ability for the columns that move, and inner products of all others.
 
-        A group of rows of any length takes all points of a row at once.
+        The result holds one entry per point; a group of rows of any length takes all points of a
+        row at once.
         """
         columns = self._columns(A.shape[1])
         if self.group.n_features is None:
             columns = columns.reshape(1, -1)
+        results = [ability(A[:, point], B[:, point]) for point in columns]
         fixed = np.setdiff1d(np.arange(A.shape[1]), columns)
-        found = [inner(A[:, point], B[:, point]) for point in columns]
-        return found, A[:, fixed] @ B[:, fixed].T
+        fixed_products = A[:, fixed] @ B[:, fixed].T
+        return results, fixed_products
 
-    def as_turn(self, A: NDArray[Any], B: NDArray[Any]) -> tuple[Any, Any] | None:
-        turns, fixed = self._inner_on_points(A, B, self.group.as_turn)
+    def as_turn(self, A: Array, B: Array) -> tuple[Any, Any] | None:
+        turns, fixed_products = self._on_moving_columns(A, B, self.group.as_turn)
         if any(turn is None for turn in turns):
             return None
-        return fixed + sum(c for c, _ in turns), sum(z for _, z in turns)
+        constant = fixed_products + sum(c for c, _ in turns)
+        turning = sum(z for _, z in turns)
+        return constant, turning
 
-    def largest_inner(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[Any] | None:
-        """The group's, of the coordinates that move; None if it takes points one by one."""
-        largest, fixed = self._inner_on_points(A, B, self.group.largest_inner)
-        if len(largest) != 1 or largest[0] is None:
+    def largest_inner(self, A: Array, B: Array) -> Array | None:
+        """The group's largest inner products, plus those of the coordinates that do not move.
+
+        The result is None if the group takes points one by one.
+        """
+        results, fixed_products = self._on_moving_columns(A, B, self.group.largest_inner)
+        if len(results) != 1 or results[0] is None:
             return None
-        return np.asarray(largest[0] + fixed)
+        return np.asarray(results[0] + fixed_products)
 
-    # Elements, measure and properties are the group's.
+    # The elements, the measure and the properties below are those of the group.
 
     @property
     def unitary(self) -> bool:  # type: ignore[override]
@@ -506,64 +638,69 @@ class OnPoints(Transformations):
         return order
 
     def _inner(self) -> Any:
-        """The group, once the parameters are known to be right."""
+        """The group, after a check of the parameters."""
         self._check()
         return self.group
 
     @_if(_group_has("generators"))
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         """The group's generators."""
         return np.asarray(self._inner().generators())
 
     @_if(_group_has("identity"))
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         """The group's identity, a batch of one element."""
         return np.asarray(self._inner().identity())
 
     @_if(_group_has("compose"))
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         """Elementwise products, as the group composes them."""
         return np.asarray(self._inner().compose(first, second))
 
     @_if(_group_has("inverse"))
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
+    def inverse(self, elements: ArrayLike) -> Array:
         """Elementwise inverses, as the group inverts them."""
         return np.asarray(self._inner().inverse(elements))
 
-    def elements(self) -> NDArray[Any]:
+    def elements(self) -> Array:
         """All elements of the group."""
         return np.asarray(self._inner().elements())
 
-    def weights(self) -> NDArray[Any] | None:
+    def weights(self) -> Array | None:
         """Probabilities of the group's elements, or ``None`` for equal ones."""
-        weights: NDArray[Any] | None = self._inner().weights()
+        weights: Array | None = self._inner().weights()
         return weights
 
-    def quadrature(self) -> tuple[NDArray[Any], NDArray[Any]]:
+    def quadrature(self) -> tuple[Array, Array]:
         """Elements and weights of the group's rule."""
-        rule: tuple[NDArray[Any], NDArray[Any]] = self._inner().quadrature()
+        rule: tuple[Array, Array] = self._inner().quadrature()
         return rule
 
-    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        rule: tuple[NDArray[Any], NDArray[Any]] | None = self._inner().relative_rule()
+    def relative_rule(self) -> tuple[Array, Array] | None:
+        rule: tuple[Array, Array] | None = self._inner().relative_rule()
         return rule
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _check_elements(self, elements: Array) -> Array:
         return np.asarray(self._inner()._check_elements(elements))
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        n_coordinates = int(self.n_coordinates or X.shape[1])
-        moved = self._moved(n_coordinates)
-        if X.shape[1] % n_coordinates or max(moved) >= n_coordinates:
-            due = self.n_coordinates or f"at least {1 + max(moved)}"
-            acts = f"{self!r} acts on rows of points of {due} coordinates"
-            raise ParameterError(f"{acts}; the rows have {X.shape[1]}")
+    def _act(self, elements: Array, X: Array) -> Array:
+        n_columns = X.shape[1]
+        n_coordinates = int(self.n_coordinates or n_columns)
+        moving = self._moving_coordinates(n_coordinates)
+        if n_columns % n_coordinates or max(moving) >= n_coordinates:
+            expected = self.n_coordinates or f"at least {1 + max(moving)}"
+            raise ParameterError(
+                f"{self!r} acts on rows of points of {expected} coordinates; the rows have "
+                f"{n_columns}"
+            )
         points = X.reshape(-1, n_coordinates)
-        there = ~np.isnan(points).any(axis=1)
-        result = np.repeat(points[None], len(elements), axis=0)
-        places = np.ix_(np.arange(len(elements)), np.flatnonzero(there), np.array(moved))
-        result[places] = self.group.act(elements, points[there][:, moved])
-        return result.reshape(len(elements), *X.shape)
+        present = np.flatnonzero(~np.isnan(points).any(axis=1))
+        present_points = points[present]
+        images = np.repeat(points[None], len(elements), axis=0)
+        all_elements = np.arange(len(elements))
+        positions = np.ix_(all_elements, present, np.array(moving))
+        images[positions] = self.group.act(elements, present_points[:, moving])
+        return images.reshape(len(elements), *X.shape)
 
 
 Transformations._composition = Composition

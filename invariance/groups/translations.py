@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY
 from math import prod
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,9 @@ from ..core import parameters as kinds
 from ..core.parameters import ParameterError, short, stores_parameters
 from .base import FiniteGroup, Grid, Transformations
 
-#: What may be given for the shape of an image.
+Array: TypeAlias = NDArray[Any]
+
+#: Values that are accepted as the shape of an image.
 IMAGE_SHAPE = kinds.Kind(
     "(height, width) or (height, width, channels), whole numbers >= 1", kinds.Shape(2, 3).accepts
 )
@@ -24,31 +26,34 @@ class CyclicProduct(FiniteGroup):
     """Base of the groups Z_k1 x ... x Z_kd; an element is a row of d integers, added mod k."""
 
     @abstractmethod
-    def _periods(self) -> NDArray[Any]:
+    def _periods(self) -> Array:
         """The orders k1, ..., kd of the factors."""
 
     @property
     def order(self) -> int:
-        return prod(int(k) for k in self._periods())
+        return prod(int(period) for period in self._periods())
 
-    def generators(self) -> NDArray[Any]:
+    def generators(self) -> Array:
         periods = self._periods()
-        return np.eye(len(periods), dtype=np.intp)[periods > 1]
+        unit_steps = np.eye(len(periods), dtype=np.intp)
+        return unit_steps[periods > 1]
 
-    def identity(self) -> NDArray[Any]:
+    def identity(self) -> Array:
         return np.zeros((1, len(self._periods())), dtype=np.intp)
 
-    def compose(self, first: ArrayLike, second: ArrayLike) -> NDArray[Any]:
-        return np.asarray((np.atleast_2d(first) + np.atleast_2d(second)) % self._periods())
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
+        steps = np.atleast_2d(first) + np.atleast_2d(second)
+        return np.asarray(steps % self._periods())
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        return np.asarray(-np.atleast_2d(elements) % self._periods())
+    def inverse(self, elements: ArrayLike) -> Array:
+        steps = -np.atleast_2d(elements)
+        return np.asarray(steps % self._periods())
 
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> NDArray[Any]:
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         periods = self._periods()
         return rng.randint(periods, size=(n_samples, len(periods)))
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _check_elements(self, elements: Array) -> Array:
         return self._batch(elements, "rows of steps", len(self._periods()), whole=True)
 
 
@@ -78,22 +83,24 @@ class CyclicTranslations(CyclicProduct):
         if len(set(axes)) < len(axes) or not set(axes) <= {0, 1}:
             raise ParameterError(f"axes must be (0,), (1,) or (0, 1), got {short(self.axes)}")
 
-    def _periods(self) -> NDArray[Any]:
+    def _periods(self) -> Array:
         self._check()
-        return np.array([int(self.shape[a]) for a in np.atleast_1d(self.axes)])
+        axes = np.atleast_1d(self.axes)
+        return np.array([int(self.shape[axis]) for axis in axes])
 
-    def elements(self) -> NDArray[Any]:
+    def elements(self) -> Array:
         periods = self._periods()
         self._check_listable()
-        return np.indices(tuple(periods)).reshape(len(periods), -1).T.astype(np.intp)
+        steps = np.indices(tuple(periods)).reshape(len(periods), -1)
+        return steps.T.astype(np.intp)
 
-    def as_shifts(self, elements: NDArray[Any]) -> Grid:
-        """Shifts along the axes."""
+    def as_shifts(self, elements: Array) -> Grid:
+        """The elements as shifts of a grid; axes that are not in ``axes`` do not move."""
         pairs = np.zeros((len(elements), 2), dtype=np.intp)
         pairs[:, np.atleast_1d(self.axes)] = np.atleast_2d(elements)
         return Grid(self.grid_shape, pairs)  # type: ignore[arg-type]
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         return _rolled(self.as_shifts(elements).pairs, X, self.shape)
 
 
@@ -107,14 +114,16 @@ class Translations(Transformations):
     Parameters
     ----------
     shape : tuple or int
-        (height, width) or (height, width, channels). A length is a signal, (1, length); a signal
-        of several channels has shape (1, length, channels), channels varying fastest.
+        (height, width) or (height, width, channels). A single number is the length of a signal,
+        stored as (1, length); a signal with several channels has shape (1, length, channels),
+        channels varying fastest.
     max_shift : int
-        All shifts of at most this size in each direction; none along a side of length one.
+        All shifts of at most this size in each direction; a side of length one is not shifted.
     shifts : sequence of int, array of shape (r, 2) or None
         Instead of ``max_shift``: one sequence for both axes (all pairs are taken), or the pairs.
     boundary : {"cyclic", "zero"}
-        What leaves the frame comes back on the other side (unitary), or is lost (not unitary).
+        Pixels that leave the frame come back on the other side (unitary), or are lost (not
+        unitary).
 
     >>> shifts = Translations((28, 28), max_shift=3)
     >>> shifts.order, shifts.unitary, shifts.symmetric, shifts.is_group
@@ -132,39 +141,50 @@ class Translations(Transformations):
     boundary: Annotated[str, kinds.OneOf("cyclic", "zero")] = "cyclic"
 
     def __setattr__(self, name: str, value: Any) -> None:
-        signal = name == "shape" and kinds.Whole(1).accepts(value)
-        super().__setattr__(name, (1, int(value)) if signal else value)
+        if name == "shape" and kinds.Whole(1).accepts(value):
+            value = (1, int(value))
+        super().__setattr__(name, value)
 
     def _check_together(self) -> None:
-        shape = np.shape(() if self.shifts is None else self.shifts)
+        if self.shifts is None:
+            return
+        shape = np.shape(self.shifts)
         if len(shape) != 1 and shape[1:] != (2,):
             raise ParameterError(f"shifts must be a sequence or (r, 2), got {short(self.shifts)}")
 
-    def _pairs(self) -> NDArray[Any]:
-        """The shifts asked for."""
-        if self.shifts is not None:
-            sides = [np.array(self.shifts, dtype=np.intp)] * 2
-        else:  # one shift beyond the image is refused; more of them are not listed
-            reach = [min(int(self.max_shift), n) if n > 1 else 0 for n in self.shape[:2]]
-            sides = [np.arange(-n, n + 1) for n in reach]
-        if sides[0].ndim == 2:
-            return sides[0]
-        return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, 2)
-
-    def _listed(self) -> NDArray[Any]:
-        """All shifts, shape (r, 2), the horizontal one varying fastest."""
-        pairs, sizes = self._pairs(), np.array(self.shape[:2])
-        if self.boundary == "cyclic":
-            fit, wrong = (
-                len(np.unique(pairs % sizes @ (sizes[1], 1))) == len(pairs),
-                "are the same on",
-            )
+    def _pairs(self) -> Array:
+        """The shifts of ``shifts`` or ``max_shift`` as pairs, shape (r, 2); not yet checked."""
+        if self.shifts is None:
+            # One shift beyond the image is enough for the check to fail; further ones would only
+            # take memory.
+            limits = [min(int(self.max_shift), n) if n > 1 else 0 for n in self.shape[:2]]
+            downs, rights = (np.arange(-limit, limit + 1) for limit in limits)
         else:
-            fit, wrong = bool((np.abs(pairs) < sizes).all()), "move all out of"
-        if not fit:
-            given = short(self.max_shift if self.shifts is None else self.shifts)
-            image = f"a {sizes[0]} x {sizes[1]} image"
-            raise ParameterError(f"some shifts {wrong} {image}: take fewer or smaller, got {given}")
+            shifts = np.array(self.shifts, dtype=np.intp)
+            if shifts.ndim == 2:
+                return shifts
+            downs = shifts
+            rights = shifts
+        grid = np.meshgrid(downs, rights, indexing="ij")
+        return np.stack(grid, axis=-1).reshape(-1, 2)
+
+    def _listed(self) -> Array:
+        """All shifts, shape (r, 2), the horizontal one varying fastest."""
+        pairs = self._pairs()
+        height, width = self.shape[:2]
+        if self.boundary == "cyclic":
+            target_pixels = pairs[:, 0] % height * width + pairs[:, 1] % width
+            is_valid = len(np.unique(target_pixels)) == len(pairs)
+            problem = "are the same on"
+        else:
+            is_valid = bool(np.all(np.abs(pairs) < (height, width)))
+            problem = "move all out of"
+        if not is_valid:
+            values = short(self.max_shift if self.shifts is None else self.shifts)
+            image = f"a {height} x {width} image"
+            raise ParameterError(
+                f"some shifts {problem} {image}: take fewer or smaller, got {values}"
+            )
         return pairs
 
     def _cyclic(self) -> bool:
@@ -185,66 +205,81 @@ class Translations(Transformations):
         if not self._cyclic():
             return False
         pairs = self.elements()
-        return self._lists((pairs[:, None] + pairs).reshape(-1, 2))
+        sums = pairs[:, None] + pairs
+        return self._contains(sums.reshape(-1, 2))
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override]
-        return self._lists(-self.elements())
+        return self._contains(-self.elements())
 
-    def _lists(self, pairs: NDArray[Any]) -> bool:
+    def _contains(self, pairs: Array) -> bool:
         """Whether all these shifts are among the elements."""
-        period = np.array(self.shape[:2] if self._cyclic() else (2**40, 2**40))
-        mine = {tuple(p) for p in self.elements() % period}
-        return all(tuple(p) in mine for p in pairs % period)
+        elements = self.elements()
+        if self._cyclic():
+            periods = np.array(self.shape[:2])
+            elements = elements % periods
+            pairs = pairs % periods
+        element_set = {tuple(pair) for pair in elements}
+        return all(tuple(pair) in element_set for pair in pairs)
 
-    def as_shifts(self, elements: NDArray[Any]) -> Grid:
-        """The shifts themselves."""
-        return Grid(self.grid_shape, np.atleast_2d(elements), self._cyclic())  # type: ignore[arg-type]
+    def as_shifts(self, elements: Array) -> Grid:
+        """The elements as shifts of a grid, which they are."""
+        pairs = np.atleast_2d(elements)
+        return Grid(self.grid_shape, pairs, self._cyclic())  # type: ignore[arg-type]
 
-    def relative_rule(self) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Distinct differences of cyclic shifts, by how many pairs differ so."""
+    def relative_rule(self) -> tuple[Array, Array] | None:
+        """Distinct differences of cyclic shifts, weighted by the number of pairs with each."""
         if not self._cyclic():
             return None
         pairs = self.elements()
-        every = (pairs[None] - pairs[:, None]).reshape(-1, 2) % np.array(self.shape[:2])
-        found, pairs_of = np.unique(every, axis=0, return_counts=True)
-        return found, pairs_of / len(every)
+        differences = (pairs[None] - pairs[:, None]).reshape(-1, 2) % np.array(self.shape[:2])
+        distinct, counts = np.unique(differences, axis=0, return_counts=True)
+        return distinct, counts / len(differences)
 
-    def inverse(self, elements: ArrayLike) -> NDArray[Any]:
-        """Opposite shifts; with zero fill they bring back only what stayed in the frame."""
+    def inverse(self, elements: ArrayLike) -> Array:
+        """Opposite shifts; with zero fill they restore only the pixels that stayed in the frame."""
         return -np.atleast_2d(elements)
 
-    def _check_elements(self, elements: NDArray[Any]) -> NDArray[Any]:
+    def _check_elements(self, elements: Array) -> Array:
         return self._batch(elements, "shifts (down, right)", 2, whole=True)
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
+    def _act(self, elements: Array, X: Array) -> Array:
         if self._cyclic():
             return _rolled(elements, X, self.shape)
+        height, width = self.shape[:2]
         images = X.reshape(len(X), *self.shape)
-        moved = np.zeros((len(elements), *images.shape), dtype=X.dtype)
-        for pair, result in zip(elements, moved, strict=True):
-            sides = list(zip(map(int, pair), self.shape[:2], strict=True))
-            to = tuple(slice(max(s, 0), n + min(s, 0)) for s, n in sides)
-            of = tuple(slice(max(-s, 0), n - max(s, 0)) for s, n in sides)
-            result[:, *to] = images[:, *of]
-        return moved.reshape(len(elements), *X.shape)
+        results = np.zeros((len(elements), *images.shape), dtype=X.dtype)
+        for (down, right), result in zip(elements.tolist(), results, strict=True):
+            source_rows, target_rows = _overlap(down, height)
+            source_columns, target_columns = _overlap(right, width)
+            result[:, target_rows, target_columns] = images[:, source_rows, source_columns]
+        return results.reshape(len(elements), *X.shape)
 
 
-def _rolled(shifts: NDArray[Any], X: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+def _overlap(shift: int, length: int) -> tuple[slice, slice]:
+    """Positions along an axis that stay in the frame, before and after a shift."""
+    before = slice(max(-shift, 0), length - max(shift, 0))
+    after = slice(max(shift, 0), length + min(shift, 0))
+    return before, after
+
+
+def _rolled(shifts: Array, X: Array, shape: tuple[int, ...]) -> Array:
+    """Images after cyclic shifts (r, 2), shape (r, n, d)."""
     images = X.reshape(len(X), *shape)
-    moved = np.empty((len(shifts), *images.shape), dtype=X.dtype)
-    for shift, result in zip(shifts, moved, strict=True):
-        result[...] = np.roll(images, tuple(int(s) for s in shift), axis=(1, 2))
-    return moved.reshape(len(shifts), *X.shape)
+    results = np.empty((len(shifts), *images.shape), dtype=X.dtype)
+    for (down, right), result in zip(shifts.tolist(), results, strict=True):
+        result[...] = np.roll(images, (down, right), axis=(1, 2))
+    return results.reshape(len(shifts), *X.shape)
 
 
 @stores_parameters
 class TorusTranslations(CyclicProduct):
     """Translations of coordinate i by multiples of ``period / orders[i]``, read modulo ``period``.
 
-    The group is Z_k1 x ... x Z_kd, one order a coordinate, of which 1 leaves it alone. With one
-    order and period 2 pi it is that of rotations of the circle by 2 pi / k, a point being an angle.
-    Isometries of the torus, but no linear maps of its coordinates, hence not `unitary`.
+    The group is Z_k1 x ... x Z_kd, one order per coordinate; order 1 leaves a coordinate fixed.
+    With one order and period 2 pi, points are angles and the elements are the rotations of the
+    circle by multiples of 2 pi / k. The elements are isometries of the torus, but not linear in
+    its coordinates, hence not `unitary`.
 
     >>> group = TorusTranslations([4, 1])
     >>> group.order, group.act(group.generators(), [[0.0, 0.3]])[0]
@@ -255,7 +290,7 @@ class TorusTranslations(CyclicProduct):
     orders: Annotated[ArrayLike, kinds.Array(1, whole=True, least=1, most=2**31)]
     period: Annotated[float, kinds.Number(1e-100, 1e100)] = 2.0
 
-    def _periods(self) -> NDArray[Any]:
+    def _periods(self) -> Array:
         self._check()
         return np.asarray(self.orders, dtype=np.int64)
 
@@ -263,6 +298,6 @@ class TorusTranslations(CyclicProduct):
     def shape(self) -> tuple[int, ...]:
         return (len(self._periods()),)
 
-    def _act(self, elements: NDArray[Any], X: NDArray[Any]) -> NDArray[Any]:
-        shifts = np.asarray(float(self.period) * elements / self._periods(), dtype=X.dtype)
-        return np.asarray(X[None] + shifts[:, None])
+    def _act(self, elements: Array, X: Array) -> Array:
+        shifts = float(self.period) * elements / self._periods()
+        return np.asarray(X[None] + shifts[:, None].astype(X.dtype))

@@ -111,7 +111,7 @@ class Average(OrbitKernel):
         elif is_foreign(X):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         else:
-            way = orbits.ways(self._as_they_meet(orbits, X), _MEAN)[0]
+            way = orbits.ways(self._as_factors(orbits, X), _MEAN)[0]
             n, m = len(X), len(other)
             orbits.announce(len(orbits.elements) * way.operations(n, m), way, n, m)
             gram = _both_sides(orbits, X, same)
@@ -148,7 +148,7 @@ class Average(OrbitKernel):
 
     def _sums(self, X: Any, Y: Any) -> tuple[OrbitProducts, bool]:
         """The orbits to reduce over, of any second points, and whether one sum does."""
-        memory = self._of(X.shape[1])
+        memory = self._cache_for(X.shape[1])
         group = self.group
         if "nodes" not in memory:
             memory["nodes"] = self.n_transforms is None and has_nodes(group)
@@ -223,7 +223,7 @@ class Average(OrbitKernel):
                 f"{rule.error:.1e}, and eigenvalues may be negative by as much, unless "
                 f"side='both'; take {mend}"
             )
-            self.__dict__["_told"] = given and "_in_process" in self.__dict__
+            self.__dict__["_told"] = given and self._in_gaussian_process
         if given:
             memory["norms"], memory["told"] = norms, rule.error > self.tolerance
         return rule.group
@@ -246,7 +246,7 @@ class Average(OrbitKernel):
         times = 1 if one_side else len(orbits.elements)
         return orbits, _MEAN, times, one_side and self.side == "auto"
 
-    def _as_they_meet(self, orbits: OrbitProducts, X: Array) -> Array:
+    def _as_factors(self, orbits: OrbitProducts, X: Array) -> Array:
         if orbits.elements is None or orbits.group.keeps_shape or self.side in ("first", "second"):
             return X
         return np.reshape(orbits.group.act(orbits.elements[:1], X), (len(X), -1))

@@ -134,7 +134,7 @@ class Average(OrbitKernel):
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return self._gram(X, Y)
 
-    def _diag(self, X: Array) -> Array:
+    def _diag(self, X: Array) -> Any:
         if self.normalize:
             return np.ones(len(X), X.dtype)
         return super()._diag(X)

@@ -409,7 +409,7 @@ def root_of_diagonal(owner: str, values: Any, rounding: Any = 0.0) -> Any:
     invalid = ~(values > rounding)
     if bool(xp.any(invalid)):
         # Libraries other than NumPy take no argmax and no sum of booleans.
-        flags = invalid if xp is np else xp.astype(invalid, xp.int64)
+        flags = invalid if xp is np else xp.astype(invalid, xp.int32)
         first = int(xp.argmax(flags))
         count = int(xp.sum(flags))
         raise ParameterError(

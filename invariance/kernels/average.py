@@ -108,9 +108,11 @@ class Average(OrbitKernel):
 
     def _gram(self, X: Any, Y: Any) -> Any:
         gram = self._mean(X, Y)
-        if self.normalize:
-            return self._normalized(gram, X, X if Y is None else Y)
-        return gram
+        if not self.normalize:
+            return gram
+        if Y is None:
+            return self._normalized(gram, X, X)
+        return self._normalized(gram, X, Y)
 
     def _mean(self, X: Any, Y: Any) -> Any:
         """Return the matrix of means, before it is normalized."""
@@ -277,21 +279,22 @@ class Average(OrbitKernel):
 
     def _is_exact(self, X: Any, Y: Any) -> bool:
         """Whether the mean over the infinite group can be computed without nodes."""
-        if self.side == "both":
+        side = self.side
+        if side == "both":
             return False
-        if self.side == "auto":
+        if side == "auto":
             if not preserved(self.base, self.group) or not self.group.one_sided:
                 return False
-        side = "first" if self.side == "first" else "second"
+            side = "second"  # One sum over the orbits of the second argument is enough.
         return self._orbits(side=side).at(Y).is_exact(X, _MEAN)
 
     # -- plans and derivatives -------------------------------------------------------------------
 
     def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
         orbits, one_sided = self._sums(X, Y)
-        n_reductions = 1 if one_sided else len(orbits.elements)
-        symmetric = one_sided and self.side == "auto"
-        return orbits, _MEAN, n_reductions, symmetric
+        if not one_sided:  # One reduction for each element that transforms the first argument.
+            return orbits, _MEAN, len(orbits.elements), False
+        return orbits, _MEAN, 1, self.side == "auto"
 
     def _as_factors(self, orbits: OrbitProducts, X: Array) -> Array:
         only_templates_move = orbits.elements is None or self.side in ("first", "second")

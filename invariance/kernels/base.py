@@ -622,7 +622,9 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
     digits, differences of points (`orbits.numerics`).
     """
     if not form.distance:
-        return X @ X.T if Y is None else X @ Y.T
+        if Y is None:
+            return X @ X.T
+        return X @ Y.T
     if xp is not np:
         return _distances_of_arrays(form, X, Y, xp)
     return _distances(form, X, Y)

@@ -66,8 +66,8 @@ class BestFit(OrbitKernel):
 
     Notes
     -----
-    Raises a ParameterError if the set is empty or infinite, or if points, base kernel and group
-    have different shapes.
+    Raises a ParameterError if the set is empty, if it is infinite and the maximum has no closed
+    form, or if points, base kernel and group have different shapes.
 
     Warns if the base kernel is an even power and the power of a negative value exceeds the power of
     the largest value. Maximum and power do not commute then, so the smallest value is tracked too.

@@ -4,8 +4,9 @@ With elements g_i and weights w_i,
 
 .. math:: K(x, z) = \sum_{i, j} w_i w_j \, k_0(g_i x, g_j z).
 
-`Average._gram` takes one of two paths: one sum over the orbits of the second argument
-(`OrbitProducts`), where the transformations preserve the base kernel; or both sums (`_both_sides`).
+`Average` takes one of two paths. If the transformations preserve the base kernel, one sum over the
+orbits of the second argument is enough (`OrbitProducts`). Otherwise both sums are evaluated
+(`_both_sides`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
 from ..orbits.nodes import (
+    Pairs,
+    Rule,
     are_given,
     enough_nodes,
     fastest_pairs,
@@ -37,7 +40,7 @@ from .orbit import OrbitKernel
 Array = NDArray[Any]
 
 _MEAN = WeightedMean()
-#: What a mean of a kernel's values may lose, relative to these.
+#: Rounding error of a mean of kernel values, relative to the largest of them.
 _ROUNDING = 1e-12
 
 
@@ -49,8 +52,8 @@ class Average(OrbitKernel):
 
     .. math:: K(x, z) = \sum_{i, j} w_i w_j \, k_0(g_i x, g_j z),
 
-    which is invariant, K(gx, g'z) = K(x, z), when the g_i run through a whole group. Where the
-    transformations preserve the base kernel the double sum is a single one over relative elements,
+    which is invariant, K(gx, g'z) = K(x, z), when the g_i run through a whole group. If the
+    transformations preserve the base kernel, the double sum is a single sum over relative elements,
     computed by correlation for shifts, in closed form for sign changes, ... (see `explain`).
 
     Parameters
@@ -60,18 +63,18 @@ class Average(OrbitKernel):
         ``ConstantKernel(2.0) * Average(RBF(), group)`` is the faster way to scale one.
     group : Transformations
     n_transforms : int or None
-        How many elements to draw from the group's measure; None takes its quadrature rule: all
+        Number of elements to draw from the group's measure. None takes its quadrature rule: all
         elements of a finite set, and the trapezoidal rule for rotations by any angle.
     side : {"auto", "both", "second", "first"}
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
         Liu et al. 2022, section 2.3); "auto" is "both".
     tolerance : float
-        For an infinite group: nodes are doubled until the kernel of the points of which most moves
-        changes by no more than this, relative to its largest value, or a warning tells the error.
-        Nodes that the group was given are kept, and looked at once. Gaussian kernels over turns of
-        one frequency (`PlaneRotations`, say) need no nodes.
+        For an infinite group: nodes are doubled until the kernel of the points that move farthest
+        changes by no more than this, relative to its largest value, or a warning states the error.
+        If the group has a fixed number of nodes, these are used, and their error is checked once.
+        Gaussian kernels over turns of one frequency (`PlaneRotations`, say) need no nodes.
     normalize : bool
-        Divide by sqrt(K(x, x) K(z, z)): points whose orbits are spread out count as others do.
+        Divide by sqrt(K(x, x) K(z, z)), so that points with spread-out orbits have full weight.
     block_bytes : int or None, bound on temporary arrays; None is the configured one
     n_jobs : int or None, threads; the result does not depend on their number
     verbose : int, 1 shows progress
@@ -80,12 +83,13 @@ class Average(OrbitKernel):
 
     Notes
     -----
-    Raises a ParameterError for an infinite group that has no quadrature rule, without
-    ``n_transforms``; for points, base kernel and group of different shapes.
+    Raises a ParameterError if an infinite group has no quadrature rule and ``n_transforms`` is
+    None, or if points, base kernel and group have different shapes.
 
-    Positive definite where the base kernel is, over a group, and by ``side="both"`` over any
-    elements. A mean over relative elements of a set that is no group, or by a quadrature rule whose
-    density is not uniform, is so up to the rule's error: eigenvalues may be negative by as much.
+    If the base kernel is positive definite, so is its average over a group, and with
+    ``side="both"`` its average over any elements. A mean over relative elements of a set that is
+    not a group, or by a quadrature rule with a density that is not uniform, is positive definite up
+    to the rule's error: eigenvalues may be negative by as much.
 
     Examples
     --------
@@ -102,190 +106,262 @@ class Average(OrbitKernel):
     tolerance: Annotated[float, Positive()] = 1e-4
     normalize: Annotated[bool, Flag()] = False
 
-    def _gram(self, X: Any, Y: Any, plain: bool = False) -> Any:
-        same, other = Y is None or Y is X, X if Y is None else Y
-        orbits, one_side = self._sums(X, other)
-        orbits = orbits.at(other)
-        if one_side:
-            (gram,) = orbits.reduce(X, _MEAN, symmetric=same and self.side == "auto")
-        elif is_foreign(X):
+    def _gram(self, X: Any, Y: Any) -> Any:
+        gram = self._mean(X, Y)
+        if not self.normalize:
+            return gram
+        if Y is None:
+            return self._normalized(gram, X, X)
+        return self._normalized(gram, X, Y)
+
+    def _mean(self, X: Any, Y: Any) -> Any:
+        """Return the matrix of means, before it is normalized."""
+        templates = X if Y is None else Y
+        is_gram = templates is X
+        orbits, one_sided = self._sums(X, templates)
+        orbits = orbits.at(templates)
+        if one_sided:
+            symmetric = is_gram and self.side == "auto"
+            (gram,) = orbits.reduce(X, _MEAN, symmetric=symmetric)
+            return gram
+        if is_foreign(X):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
-        else:
-            way = orbits.ways(self._as_they_meet(orbits, X), _MEAN)[0]
-            n, m = len(X), len(other)
-            orbits.announce(len(orbits.elements) * way.operations(n, m), way, n, m)
-            gram = _both_sides(orbits, X, same)
-        return self._normalized(gram, X, other) if self.normalize > plain else gram
+        n_points = len(X)
+        n_templates = len(templates)
+        cheapest = orbits.ways(self._as_factors(orbits, X), _MEAN)[0]
+        operations = len(orbits.elements) * cheapest.operations(n_points, n_templates)
+        orbits.announce(operations, cheapest, n_points, n_templates)
+        return _both_sides(orbits, X, is_gram)
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return self._gram(X, Y)
 
-    def _diag(self, X: Array) -> Array:
-        return np.ones(len(X), X.dtype) if self.normalize else super()._diag(X)
+    def _diag(self, X: Array) -> Any:
+        if self.normalize:
+            return np.ones(len(X), X.dtype)
+        return super()._diag(X)
 
     def _normalized(self, gram: Any, X: Any, Y: Any) -> Any:
-        """Divided by the roots of the means of each point with itself, by blocks of points."""
+        """Divide each value by the roots of K(x, x) and K(z, z)."""
+        X_norms = self._norms(X)
+        Y_norms = X_norms if Y is X else self._norms(Y)
+        return gram / X_norms[:, None] / Y_norms
+
+    def _norms(self, X: Any) -> Any:
+        """Return the roots of K(x, x), computed in blocks of points."""
         xp = namespace(X)
         diagonal = np.diagonal if xp is np else xp.linalg.diagonal
-
-        def own(A: Any) -> Any:
-            blocks = (A[some, :] for some in row_blocks(A.shape[0], 1, 16))
-            values = joined(xp, [diagonal(self._gram(a, None, plain=True)) for a in blocks])
-            return root_of_diagonal(type(self).__name__, values, self._rounding(A))
-
-        left = own(X)
-        return gram / left[:, None] / (left if Y is X else own(Y))
+        blocks = []
+        for rows in row_blocks(X.shape[0], 1, 16):
+            gram = self._mean(X[rows, :], None)
+            blocks.append(diagonal(gram))
+        values = joined(xp, blocks)
+        return root_of_diagonal(type(self).__name__, values, self._rounding(X))
 
     def _rounding(self, X: Any) -> Any:
-        """What a mean that is zero may come to where values of both signs are summed."""
+        """Return the largest value that rounding may leave of a mean that is zero.
+
+        Rounding matters only if values of both signs cancel, which distances rule out.
+        """
         form = form_of(self.base, (1, X.shape[1], 1))
         if is_foreign(X) or (form is not None and form.distance):
             return 0.0
-        sizes = np.abs(np.asarray(self.base.diag(X), dtype=float))
-        return 16 * float(np.finfo(X.dtype).eps) * sizes
+        magnitudes = np.abs(np.asarray(self.base.diag(X), dtype=float))
+        return 16 * float(np.finfo(X.dtype).eps) * magnitudes
 
     # -- which sums ------------------------------------------------------------------------------
 
     def _sums(self, X: Any, Y: Any) -> tuple[OrbitProducts, bool]:
-        """The orbits to reduce over, of any second points, and whether one sum does."""
-        memory = self._of(X.shape[1])
+        """Return the engine, without points, and whether one sum over the group is enough."""
+        cache = self._cache_for(X.shape[1])
         group = self.group
-        if "nodes" not in memory:
-            memory["nodes"] = self.n_transforms is None and has_nodes(group)
-        if memory["nodes"]:
-            group = self._enough_nodes(X, Y, memory)
+        if "needs nodes" not in cache:
+            cache["needs nodes"] = self.n_transforms is None and has_nodes(group)
+        if cache["needs nodes"]:
+            group = self._enough_nodes(X, Y, cache)
         if group is not self.group:
             return self._sums_over(group)
-        if "sums" not in memory:
-            memory["sums"] = self._sums_over(group)
-        sums: tuple[OrbitProducts, bool] = memory["sums"]
+        if "sums" not in cache:
+            cache["sums"] = self._sums_over(group)
+        sums: tuple[OrbitProducts, bool] = cache["sums"]
         return sums
 
     def _sums_over(self, group: Transformations) -> tuple[OrbitProducts, bool]:
-        elements, weights = self.elements(), None
+        """Return the result of `_sums` for a finite rule of the group, or for the group itself."""
+        elements = self.elements()
         if self.side in ("first", "second"):
             return self._orbits(elements=elements, side=self.side, group=group), True
         if self.side == "auto" and elements is None and preserved(self.base, self.group):
             if group.one_sided:
                 return self._orbits(group=group), True
-            rule = group.relative_rule()
-            if rule is not None:
-                return self._orbits(elements=rule[0], weights=rule[1], group=group), True
-        if elements is None:
-            elements, weights = group.quadrature()
+            relative_rule = group.relative_rule()
+            if relative_rule is not None:
+                elements, weights = relative_rule
+                return self._orbits(elements=elements, weights=weights, group=group), True
+        if elements is not None:
+            return self._orbits(elements=elements, group=group), False
+        elements, weights = group.quadrature()
         return self._orbits(elements=elements, weights=weights, group=group), False
 
-    def _enough_nodes(self, X: Any, Y: Any, memory: dict[str, Any]) -> Transformations:
-        """A finite rule of an infinite group, or the group if its mean needs no nodes.
+    def _enough_nodes(self, X: Any, Y: Any, cache: dict[str, Any]) -> Transformations:
+        """Return a finite rule of an infinite group, or the group if its mean needs no nodes.
 
-        Nodes that were given are kept, and looked at again for points of which more moves than
-        before; a warning tells, once, if they are too coarse.
+        If the user fixed the nodes, they are used as they are. Their error is estimated again only
+        for points that move farther than before, and a warning states it once.
         """
-        group, owner = self.group, type(self).__name__
-        given = are_given(group)
-        if not given and self._is_exact(X, Y):
+        group = self.group
+        owner = type(self).__name__
+        fixed = are_given(group)
+        if not fixed and self._is_exact(X, Y):
             return group
         pairs = fastest_pairs(group, X, Y, owner)
-        one, two = pairs.one, pairs.two
-        norms = np.stack([moving_norms(group, A, owner).max(axis=1) for A in (one, two)])
-        if given and np.all(norms <= memory.get("norms", -1.0)):
-            return group
-
-        def mean(group: Transformations) -> Array:
-            orbits, one_side = self._sums_over(group)
-            orbits = orbits.at(two)
-            return orbits.reduce(one, _MEAN)[0] if one_side else _both_sides(orbits, one, False)
-
-        def most(rule: Transformations) -> float:
-            return most_nodes(one.shape[1], squared=not self._sums_over(rule)[1])
-
-        element = (group if given else group.refined(1)).quadrature()[0][:1]
-        moved = [np.reshape(group.act(element, A), (len(A), -1)) for A in (one, two)]
-        base: Any = getattr(self.base, "_gram", self.base)
-        n_one, n_two = pairs.n_given
-        rounding = _ROUNDING * float(np.abs(base(moved[0][:n_one], moved[1][:n_two])).max())
-        rule = enough_nodes(
-            group,
-            mean,
-            tolerance=self.tolerance,
-            most=most,
-            change=lambda values, exact: pairs.change(values, exact, rounding),
+        norms = np.stack(
+            [
+                moving_norms(group, pairs.one, owner).max(axis=1),
+                moving_norms(group, pairs.two, owner).max(axis=1),
+            ]
         )
-        # once, also while a Gaussian process is tuned
-        told = memory.get("told") or self.__dict__.get("_told")
-        if rule.error > self.tolerance and not (given and told):
-            mend = "a smaller gamma or degree, or a wider density"
-            if given:
-                accepted = f"tolerance={2 * rule.error:.0e}"
-                mend = f"n_nodes=None (degree=None), or accept it by {accepted}"
-            warn(
-                f"{owner}: {rule.group.order} nodes leave a relative error of about "
-                f"{rule.error:.1e}, and eigenvalues may be negative by as much, unless "
-                f"side='both'; take {mend}"
-            )
-            self.__dict__["_told"] = given and "_in_process" in self.__dict__
-        if given:
-            memory["norms"], memory["told"] = norms, rule.error > self.tolerance
+        if fixed and np.all(norms <= cache.get("norms", -1.0)):
+            return group
+        rounding = _ROUNDING * self._largest_value(pairs)
+
+        def mean(rule: Transformations) -> Array:
+            orbits, one_sided = self._sums_over(rule)
+            orbits = orbits.at(pairs.two)
+            if one_sided:
+                values: Array = orbits.reduce(pairs.one, _MEAN)[0]
+                return values
+            return _both_sides(orbits, pairs.one, False)
+
+        def node_limit(rule: Transformations) -> float:
+            _, one_sided = self._sums_over(rule)
+            return most_nodes(pairs.one.shape[1], squared=not one_sided)
+
+        def change(values: Array, exact: Array) -> float:
+            return pairs.change(values, exact, rounding)
+
+        rule = enough_nodes(group, mean, tolerance=self.tolerance, most=node_limit, change=change)
+        too_coarse = rule.error > self.tolerance
+        # A user's own nodes are reported once, also while a Gaussian process is tuned.
+        reported = cache.get("told") or self.__dict__.get("_told")
+        if too_coarse and not (fixed and reported):
+            self._warn_of_nodes(rule, fixed)
+            self.__dict__["_told"] = fixed and self._in_gaussian_process
+        if fixed:
+            cache["norms"] = norms
+            cache["told"] = too_coarse
         return rule.group
 
+    def _largest_value(self, pairs: Pairs) -> float:
+        """Return the largest absolute value of the base kernel between transformed points.
+
+        One element of the group is enough: only the size of the values is needed.
+        """
+        rule = self.group if are_given(self.group) else self.group.refined(1)
+        elements, _ = rule.quadrature()
+        n_one, n_two = pairs.n_given
+        X = _unrolled(self.group, elements[:1], pairs.one)
+        Y = _unrolled(self.group, elements[:1], pairs.two)
+        base: Any = getattr(self.base, "_gram", self.base)
+        return float(np.abs(base(X[:n_one], Y[:n_two])).max())
+
+    def _warn_of_nodes(self, rule: Rule, fixed: bool) -> None:
+        """Warn that the nodes leave an error, and name a remedy."""
+        remedy = "a smaller gamma or degree, or a wider density"
+        if fixed:
+            tolerance = f"tolerance={2 * rule.error:.0e}"
+            remedy = f"n_nodes=None (degree=None), or accept it by {tolerance}"
+        warn(
+            f"{type(self).__name__}: {rule.group.order} nodes leave a relative error of about "
+            f"{rule.error:.1e}, and eigenvalues may be negative by as much, unless "
+            f"side='both'; take {remedy}"
+        )
+
     def _is_exact(self, X: Any, Y: Any) -> bool:
-        """Whether the mean over the infinite group is known without nodes."""
-        if self.side == "both" or not (self.side != "auto" or preserved(self.base, self.group)):
+        """Whether the mean over the infinite group can be computed without nodes."""
+        side = self.side
+        if side == "both":
             return False
-        if self.side == "auto" and not self.group.one_sided:
-            return False
-        return self._orbits(side=self._side()).at(Y).is_exact(X, _MEAN)
+        if side == "auto":
+            if not preserved(self.base, self.group) or not self.group.one_sided:
+                return False
+            side = "second"  # One sum over the orbits of the second argument is enough.
+        return self._orbits(side=side).at(Y).is_exact(X, _MEAN)
 
-    def _side(self) -> str:
-        return "first" if self.side == "first" else "second"
-
-    # -- what else is asked ----------------------------------------------------------------------
+    # -- plans and derivatives -------------------------------------------------------------------
 
     def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
-        orbits, one_side = self._sums(X, Y)
-        times = 1 if one_side else len(orbits.elements)
-        return orbits, _MEAN, times, one_side and self.side == "auto"
+        orbits, one_sided = self._sums(X, Y)
+        if not one_sided:  # One reduction for each element that transforms the first argument.
+            return orbits, _MEAN, len(orbits.elements), False
+        return orbits, _MEAN, 1, self.side == "auto"
 
-    def _as_they_meet(self, orbits: OrbitProducts, X: Array) -> Array:
-        if orbits.elements is None or orbits.group.keeps_shape or self.side in ("first", "second"):
+    def _as_factors(self, orbits: OrbitProducts, X: Array) -> Array:
+        only_templates_move = orbits.elements is None or self.side in ("first", "second")
+        if only_templates_move or orbits.group.keeps_shape:
             return X
-        return np.reshape(orbits.group.act(orbits.elements[:1], X), (len(X), -1))
+        return _unrolled(orbits.group, orbits.elements[:1], X)
 
     def _gradient(self, X: Array) -> Array:
-        orbits, one_side = self._sums(X, X)
-        functions: Any = self._derivatives(X.shape[1])
-        orbits = orbits.at(X)
-        simple = one_side and functions is not None and not self.normalize
-        if not simple or orbits.ways(X, _MEAN)[0].name == "closed form":
+        """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
+        orbits, one_sided = self._sums(X, X)
+        derivatives = self._derivatives(X.shape[1])
+        if derivatives is None or not one_sided or self.normalize:
             return whole_derivatives(self, X)
-        return of_products(orbits, functions, symmetric=self.side == "auto")
+        orbits = orbits.at(X)
+        cheapest = orbits.ways(X, _MEAN)[0]
+        if cheapest.name == "closed form":
+            return whole_derivatives(self, X)
+        return of_products(orbits, derivatives, symmetric=self.side == "auto")
 
 
-def _both_sides(orbits: OrbitProducts, X: Array, same: bool) -> Array:
-    r"""Kernel means :math:`\sum_{i, j} w_i w_j k(g_i x, g_j z)` of all pairs, shape (n, m).
+def _unrolled(group: Transformations, elements: Array, X: Array) -> Array:
+    """Return the transformed points as rows, one element after the other."""
+    transformed = group.act(elements, X)
+    return np.reshape(transformed, (len(elements) * len(X), -1))
 
-    The orbits of X are unrolled, a block of points at a time, against pieces of the others.
+
+def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
+    r"""Return the means :math:`\sum_{i, j} w_i w_j k(g_i x, g_j z)` of all pairs, shape (n, m).
+
+    A block of points of X is transformed at a time. `OrbitProducts` sums over the orbits of z, and
+    `tile` sums over the orbits of x.
     """
-    Y, elements, dtype = orbits.Z, orbits.elements, np.result_type(X, orbits.Z)
-    n, m, r = len(X), len(Y), len(elements)
-    weights = np.full(r, 1 / r) if orbits.weights is None else orbits.weights
-    budget, step = block_bytes_of(orbits.block_bytes), -(-m // min(4, -(-m // 64))) if same else m
-    block = max(1, int(budget / 4 // (dtype.itemsize * r * (2 * X.shape[1] + step))))
-    sides = (min(block, step),) * 2 if same else (block, m)
-    most = 1 + budget // -(-m // sides[1])
+    Z = orbits.Z
+    elements = orbits.elements
+    dtype = np.result_type(X, Z)
+    n_elements = len(elements)
+    n_templates = len(Z)
+    weights = orbits.weights
+    if weights is None:
+        weights = np.full(n_elements, 1 / n_elements)
+
+    # A quarter of the bound holds transformed points and their values against the templates.
+    tile_columns = n_templates
+    if symmetric:
+        n_tiles = min(4, -(-n_templates // 64))
+        tile_columns = -(-n_templates // n_tiles)
+    budget = block_bytes_of(orbits.block_bytes)
+    bytes_per_point = dtype.itemsize * n_elements * (2 * X.shape[1] + tile_columns)
+    tile_rows = max(1, int(budget / 4 // bytes_per_point))
+    if symmetric:  # The tiles of a symmetric matrix are squares.
+        tile_rows = min(tile_rows, tile_columns)
+        tile_columns = tile_rows
+    bytes_per_piece = 1 + budget // -(-n_templates // tile_columns)
 
     @cache
     def piece(start: int, stop: int) -> OrbitProducts:
-        return orbits.at(Y[start:stop], keep=True, block_bytes=most)
+        return orbits.at(Z[start:stop], keep=True, block_bytes=bytes_per_piece)
 
     @lru_cache(1)
-    def unrolled(start: int, stop: int) -> Array:
-        moved = orbits.group.act(elements, X[start:stop])
-        return np.reshape(moved, (r * (stop - start), -1))
+    def orbits_of_rows(start: int, stop: int) -> Array:
+        return _unrolled(orbits.group, elements, X[start:stop])
 
     def tile(rows: slice, columns: slice) -> Array:
-        own = unrolled(rows.start, rows.stop)
-        (part,) = piece(columns.start, columns.stop).reduce(own, _MEAN)
-        return np.tensordot(weights.astype(part.dtype), part.reshape(r, -1, part.shape[1]), axes=1)
+        transformed = orbits_of_rows(rows.start, rows.stop)
+        (means,) = piece(columns.start, columns.stop).reduce(transformed, _MEAN)
+        means = means.reshape(n_elements, -1, means.shape[1])
+        return np.tensordot(weights.astype(means.dtype), means, axes=1)
 
-    return in_tiles(tile, (n, m), sides, dtype, symmetric=same)
+    shape = (len(X), n_templates)
+    return in_tiles(tile, shape, (tile_rows, tile_columns), dtype, symmetric=symmetric)

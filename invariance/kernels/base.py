@@ -58,23 +58,23 @@ Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
 Derivative = Callable[[Array], Array]
 
-#: What may be given for a parameter ``base``.
+#: Valid values of a parameter ``base``.
 BASE = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary")
 
-#: Within which hyperparameters are tuned, as in scikit-learn, and what may be given for that.
+#: Default bounds of tuned hyperparameters, as in scikit-learn, and the valid values of bounds.
 BOUNDS = (1e-5, 1e5)
 BOUNDS_KIND = kinds.OneOf("fixed") | kinds.Array(1, above=0)
 
-#: Degrees beyond which a mean of powers is not written as a sum of moments.
-_MOST_POWERS = 12
-#: Bytes of values that a function is applied to at a time: they stay in a processor's cache.
+#: Highest degree for which a mean of powers is written as a sum of moments.
+_HIGHEST_MOMENT = 12
+#: Bytes of values that a function is applied to at a time, so that they stay in the cache.
 _TILE_BYTES = 2**20
-#: Of a logarithm; the fifth derivative's term and rounding are then both about 1e-12.
+#: Step of finite differences in log theta: truncation and rounding errors are both about 1e-12.
 _STEP = 1e-3
 
 
 def as_points(X: ArrayLike, name: str) -> Array:
-    """X as a matrix of real numbers, one point a row."""
+    """Return X as a matrix of real numbers, one point per row."""
     if is_plain(X):
         return X
     if getattr(X, "ndim", 2) > 2:
@@ -83,10 +83,10 @@ def as_points(X: ArrayLike, name: str) -> Array:
 
 
 def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
-    """A kernel for points as rows, and the points as rows.
+    """Return a kernel for points as rows, and the points as rows.
 
-    Padded sets (n, largest, d) become rows (n, largest * d) for a kernel of sets, and for one that
-    is made of such; the kernel that is returned knows d.
+    For a kernel of sets, or one composed of such kernels, padded sets of shape (n, largest, d)
+    become rows of length largest * d. The returned kernel is a copy that stores d.
     """
     rows: Any
     if not takes_sets(kernel):
@@ -103,11 +103,11 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
 
 
 class _Call(threading.local):
-    """A call of a kernel, in which the parameters of each kernel are looked at once."""
+    """State of one call, during which the parameters of each kernel are checked only once."""
 
     def __init__(self) -> None:
         self.depth = 0
-        self.looked_at: dict[int, Any] = {}
+        self.checked: dict[int, Any] = {}
 
     def __enter__(self) -> None:
         self.depth += 1
@@ -115,7 +115,7 @@ class _Call(threading.local):
     def __exit__(self, *exception: object) -> None:
         self.depth -= 1
         if not self.depth:
-            self.looked_at.clear()
+            self.checked.clear()
 
 
 _call = _Call()
@@ -124,43 +124,30 @@ _call = _Call()
 class Kernel(BaseEstimator, GaussianProcessKernel):
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
-    A subclass implements `inner_form`, where it is a function of one inner product, or ``_gram``; a
-    composed kernel holds its parts as parameters. One that has a ``_gram`` of its own says its own
-    `inner_form` and `closed_form`, too. Arrays of other libraries are taken where `inner_form`
-    says how.
+    A subclass implements `inner_form` if it is a function of one inner product, and ``_gram`` if
+    not. A composed kernel holds its parts as parameters. A subclass with its own ``_gram`` inherits
+    neither `inner_form` nor `closed_form`: it must define them again. Kernels with an `inner_form`
+    also take arrays of other libraries.
     """
 
-    #: Whether k(Ax, Az) = k(x, z) for every orthogonal A: one sum over a group then does for two.
+    #: Whether k(Ax, Az) = k(x, z) for every orthogonal A; one sum over a group then replaces two.
     unitary_invariant: bool = False
     _parameters: ClassVar[dict[str, kinds.Kind]] = {}
     #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
     _tuned: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Withdraw inherited forms where the class has values of its own, and warn of it."""
+        """Withdraw inherited forms if the class computes its own values, and warn of it."""
         super().__init_subclass__(**kwargs)
-        own = vars(cls)
-        cls._form = own.get("inner_form", cls._form)
-        changed = [name for name in ("__call__", "_gram") if name in own]
-        lost = {}
-        for name in ("inner_form", "closed_form") if changed else ():
-            if name not in own:
-                if getattr(cls, name) is not getattr(Kernel, name):
-                    lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
-                setattr(cls, name, getattr(Kernel, name))
-        if lost:
-            owner = next(iter(lost.values()))
-            none = ", ".join(f"{n} = Kernel.{n}" for n in lost)
-            still = ", ".join(f"{n} = {base.__name__}.{n}" for n, base in lost.items())
-            warnings.warn(
-                f"{cls.__name__} defines {' and '.join(changed)}, so that {' and '.join(lost)} of "
-                f"{owner.__name__} may not hold for it: kernels and features over groups evaluate "
-                f"it for each element, often ten times slower. If its values are those of "
-                f"{owner.__name__}, write {still} in the class; if not, {none}",
-                stacklevel=3,
-            )
-        asked = cls.unitary_invariant or cls.preserved_by is not Kernel.preserved_by
-        if "closed_form" in own and own["closed_form"] is not Kernel.closed_form and not asked:
+        namespace_of_class = vars(cls)
+        cls._form = namespace_of_class.get("inner_form", cls._form)
+        overridden = [name for name in ("__call__", "_gram") if name in namespace_of_class]
+        if overridden:
+            lost_forms = _withdraw_forms(cls)
+            if lost_forms:
+                message = _message_of_lost_forms(cls, overridden, lost_forms)
+                warnings.warn(message, stacklevel=3)
+        if _has_unused_closed_form(cls):
             warnings.warn(
                 f"{cls.__name__} defines closed_form, but Average asks for it only if the kernel "
                 "is known to be preserved by the group: write unitary_invariant = True or define "
@@ -169,23 +156,27 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
             )
 
     def set_params(self, **params: Any) -> Any:
-        """As scikit-learn's; NumPy's numbers, such as a Gaussian process sets, become Python's."""
-        return super().set_params(**{name: plain(value) for name, value in params.items()})
+        """Set parameters as in scikit-learn; NumPy's numbers become Python's.
+
+        Gaussian processes set hyperparameters to NumPy's numbers.
+        """
+        plain_params = {name: plain(value) for name, value in params.items()}
+        return super().set_params(**plain_params)
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        """The kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
+        """Return the kernel matrix of shape (n, m) between rows; ``Y=None`` means ``Y=X``."""
         form = self._form((1, X.shape[1], 1))
         if form is None:
             raise NotImplementedError(f"{type(self).__name__} needs a method inner_form or _gram")
         values: Array = products(form, X, Y)
         if form.outer is None or values.nbytes <= _TILE_BYTES:
             return np.asarray(form.value(values))
-        for rows in row_blocks(len(values), values[:1].nbytes, _TILE_BYTES):  # they stay in cache
+        for rows in row_blocks(len(values), values[:1].nbytes, _TILE_BYTES):
             values[rows] = form.outer(values[rows], np)
         return values
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        """`_gram` in another library, with ``Y=None`` for ``Y=X``."""
+        """Return the kernel matrix of another library's arrays; ``Y=None`` means ``Y=X``."""
         form = self.inner_form((1, X.shape[1], 1))
         if form is None or not form.linear:
             remedy = "take a kernel of inner products or distances, such as Gaussian or Polynomial"
@@ -193,24 +184,24 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         return form.value(products(form, X, Y, xp), xp)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form | None:
-        """The kernel as a function of one inner product of lifted points, where it is one.
+        """Return the kernel as a function of one inner product of lifted points, or None.
 
-        Averages and maxima over a group are then computed from inner products, by the cheapest way
-        that the group offers (`invariance.orbits`); otherwise the kernel is evaluated. Points are
-        of ``shape`` (height, width, channels); plain vectors are images of height one.
+        With a form, averages and maxima over a group are computed from inner products, by the
+        cheapest algorithm for the group (`invariance.orbits`). Otherwise the kernel is evaluated.
+        Points have ``shape`` (height, width, channels); plain vectors are images of height one.
         """
         return None
 
-    #: What `_gram` here computes; a class with another `_gram` inherits no `inner_form`.
+    #: The form that `Kernel._gram` evaluates, also in classes whose `inner_form` is withdrawn.
     _form: Any = inner_form
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
-        """A function (X, Y) -> mean, or largest value, of k(x, g y) over a whole group, at once.
+        """Return a function of (X, Y) that computes the mean, or the maximum, of k(x, g y) over g.
 
-        None if there is none. `Average` asks only if `preserved_by` says yes: only then is its mean
-        over both arguments' transformations one over those of the second. Kernels that are
-        functions of inner products need none for their largest value, and those that are
-        exponentials of them none for their mean.
+        The result is None if there is no closed form. `Average` asks for one only if `preserved_by`
+        is true, since only then a mean over one argument's transformations is enough. Kernels with
+        an `inner_form` need no closed form of their maximum, and exponentials of inner products
+        need no closed form of their mean.
         """
         return None
 
@@ -223,7 +214,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
-        """The matrix of k(x_i, y_j).
+        """Return the matrix of k(x_i, y_j).
 
         Parameters
         ----------
@@ -242,29 +233,47 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
             return self._called(X, Y, eval_gradient)
 
     def _called(self, X: Any, Y: Any, eval_gradient: bool) -> Any:
-        memory = self._memory()
+        self._memory()
         if is_foreign(X) or is_foreign(Y):
-            xp = check_arrays(type(self).__name__, X, Y)
-            dtype = xp.result_type(X, X if Y is None else Y)
-            return self._gram_arrays(xp, *(A if A is None else xp.astype(A, dtype) for A in (X, Y)))
-        kernel, name = self, type(self).__name__
-        if memory["of sets"]:
-            kernel, (X, *others) = on_rows(self, X, *(() if Y is None else (Y,)))
-            Y = others[0] if others else None
-        else:
-            X, Y = as_points(X, name), None if Y is None else as_points(Y, name)
+            return self._call_on_arrays(X, Y)
+        kernel, X, Y = self._as_rows(X, Y)
+        name = type(self).__name__
         if Y is not None and X.shape[1] != Y.shape[1]:
             raise ValueError(f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}")
         if eval_gradient and Y is not None:
             raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
-        # Overflow is refused below, in the user's terms.
+        # NumPy's warnings of overflow are off: `_check_finite` raises an error with a remedy.
         with np.errstate(over="ignore", invalid="ignore"):
             gram = kernel._gram(X, Y)
             self._check_finite(gram, X, Y)
-            return (gram, kernel._gradient(X.astype(float))) if eval_gradient else gram
+            if not eval_gradient:
+                return gram
+            return gram, kernel._gradient(X.astype(float))
+
+    def _call_on_arrays(self, X: Any, Y: Any) -> Any:
+        """Return the kernel matrix of another library's arrays, in their common type."""
+        xp = check_arrays(type(self).__name__, X, Y)
+        if Y is None:
+            return self._gram_arrays(xp, X, None)
+        dtype = xp.result_type(X, Y)
+        return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
+
+    def _as_rows(self, X: Any, Y: Any) -> tuple[Any, Array, Array | None]:
+        """Return a kernel for points as rows, and X and Y (or None) as rows."""
+        if self._memory()["of sets"]:
+            if Y is None:
+                kernel, (X,) = on_rows(self, X)
+            else:
+                kernel, (X, Y) = on_rows(self, X, Y)
+            return kernel, X, Y
+        name = type(self).__name__
+        X = as_points(X, name)
+        if Y is not None:
+            Y = as_points(Y, name)
+        return self, X, Y
 
     def diag(self, X: ArrayLike) -> Array:
-        """k(x_i, x_i) for each row, shape (n,)."""
+        """Return k(x_i, x_i) for each row, shape (n,)."""
         with _call, np.errstate(over="ignore", invalid="ignore"):
             self._memory()
             kernel, (X,) = on_rows(self, X)
@@ -275,33 +284,39 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
     def _diag(self, X: Array) -> Any:
         form = self.inner_form((1, X.shape[1], 1))
         if form is not None and form.linear:
-            return form.value(np.zeros(len(X), X.dtype) if form.distance else 2 * half_norms(X))
-        # By blocks on the diagonal: a call has costs of its own.
-        blocks = [self._gram(X[some], None).diagonal() for some in row_blocks(len(X), 1, 16)]
+            if form.distance:
+                return form.value(np.zeros(len(X), X.dtype))
+            return form.value(2 * half_norms(X))
+        # Blocks of 16 points, since a call for each point would take longer.
+        blocks = []
+        for rows in row_blocks(len(X), 1, 16):
+            gram = self._gram(X[rows], None)
+            blocks.append(gram.diagonal())
         return np.concatenate(blocks)
 
     def _memory(self) -> Any:
-        """What is known of the kernel while its parameters are what they are: they are checked."""
-        before, memory = self.__dict__.get("_remembered", (None, None))
-        seen = _call.looked_at.get(id(self))
-        if seen is not None and seen() is self:
-            return memory
-        now = ParameterState(self)
-        if before is None or not before.equals(now):
-            for part in now.objects:  # a group's parameters may have been changed in place
+        """Validate parameters that changed; return the cache that is valid for the current ones."""
+        previous_state, cache = self.__dict__.get("_remembered", (None, None))
+        reference = _call.checked.get(id(self))
+        if reference is not None and reference() is self:
+            return cache
+        state = ParameterState(self)
+        if previous_state is None or not previous_state.equals(state):
+            for part in state.objects:  # A group's parameters may have been changed in place.
                 getattr(part, "__dict__", {}).pop("_checked", None)
             check_parameters(self)
             for part in self.__dict__.values():
                 if hasattr(part, "_memory"):
                     part._memory()
-            memory = {"of sets": takes_sets(self)}
-            self.__dict__["_remembered"] = ParameterState(self).copied(), memory  # checks convert
+            cache = {"of sets": takes_sets(self)}
+            # The checks may have converted parameters, so their state is taken again.
+            self.__dict__["_remembered"] = (ParameterState(self).copied(), cache)
         if _call.depth:
-            _call.looked_at[id(self)] = ref(self)
-        return memory
+            _call.checked[id(self)] = ref(self)
+        return cache
 
     def __dir__(self) -> list[str]:
-        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        """Return all names; scikit-learn's method would compute every attribute first."""
         return list(object.__dir__(self))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -309,14 +324,17 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         return {name: value for name, value in state.items() if name != "_remembered"}
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
-        """Refuse values that overflowed; the points are finite."""
-        # The extremes are infinite or NaN where any value is, and need no array of their own.
-        if not np.isfinite(values.min()) or not np.isfinite(values.max()):
-            largest = max(float(np.nanmax(np.abs(A))) for A in (X, X if Y is None else Y))
-            raise ValueError(
-                f"{short(self)}: values beyond {values.dtype}; the largest absolute feature of "
-                f"the points is {largest:g}: scale them down (pixels: divide by 255)"
-            )
+        """Raise an error if values overflowed; the points are known to be finite."""
+        # One infinite value or NaN makes an extreme so, and extremes need no temporary array.
+        if np.isfinite(values.min()) and np.isfinite(values.max()):
+            return
+        largest = float(np.nanmax(np.abs(X)))
+        if Y is not None:
+            largest = max(largest, float(np.nanmax(np.abs(Y))))
+        raise ValueError(
+            f"{short(self)}: values beyond {values.dtype}; the largest absolute feature of "
+            f"the points is {largest:g}: scale them down (pixels: divide by 255)"
+        )
 
     # -- for Gaussian processes ------------------------------------------------------------------
 
@@ -325,31 +343,75 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """What a Gaussian process tunes by gradient; a value that is not positive is fixed."""
-        bounds = {
-            name: getattr(self, f"{name}_bounds", BOUNDS) if getattr(self, name) > 0 else "fixed"
-            for name in self._tuned
-        }
-        return [Hyperparameter(name, "numeric", within) for name, within in bounds.items()]
+        """Hyperparameters that a Gaussian process tunes; a value that is not positive is fixed."""
+        hyperparameters = []
+        for name in self._tuned:
+            bounds = getattr(self, f"{name}_bounds", BOUNDS)
+            if getattr(self, name) <= 0:
+                bounds = "fixed"
+            hyperparameters.append(Hyperparameter(name, "numeric", bounds))
+        return hyperparameters
 
     def _gradient(self, X: Array) -> Array:
         """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
-        functions = outer_derivatives(self, (1, X.shape[1], 1))
-        if functions is None:
+        derivatives = outer_derivatives(self, (1, X.shape[1], 1))
+        if derivatives is None:
             return whole_derivatives(self, X)
-        return of_products(OrbitProducts(X, None, base=self), functions)
+        without_group = OrbitProducts(X, None, base=self)
+        return of_products(without_group, derivatives)
+
+
+def _withdraw_forms(cls: type[Kernel]) -> dict[str, type]:
+    """Give a class the empty forms of `Kernel`, unless it defines its own.
+
+    Returns a dict from the name of each form that is lost to the class that it came from.
+    """
+    lost_forms = {}
+    for name in ("inner_form", "closed_form"):
+        if name in vars(cls):
+            continue
+        empty_form = getattr(Kernel, name)
+        if getattr(cls, name) is not empty_form:
+            lost_forms[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
+        setattr(cls, name, empty_form)
+    return lost_forms
+
+
+def _message_of_lost_forms(
+    cls: type[Kernel], overridden: list[str], lost_forms: dict[str, type]
+) -> str:
+    owner = next(iter(lost_forms.values())).__name__
+    to_withdraw = ", ".join(f"{name} = Kernel.{name}" for name in lost_forms)
+    to_keep = ", ".join(f"{name} = {base.__name__}.{name}" for name, base in lost_forms.items())
+    return (
+        f"{cls.__name__} defines {' and '.join(overridden)}, so that {' and '.join(lost_forms)} of "
+        f"{owner} may not hold for it: kernels and features over groups evaluate "
+        f"it for each element, often ten times slower. If its values are those of "
+        f"{owner}, write {to_keep} in the class; if not, {to_withdraw}"
+    )
+
+
+def _has_unused_closed_form(cls: type[Kernel]) -> bool:
+    """Whether a class defines a closed form that `Average` would never use."""
+    closed_form = vars(cls).get("closed_form", Kernel.closed_form)
+    if closed_form is Kernel.closed_form:
+        return False
+    return not cls.unitary_invariant and cls.preserved_by is Kernel.preserved_by
 
 
 def root_of_diagonal(owner: str, values: Any, rounding: Any = 0.0) -> Any:
-    """Roots of k(x, x), by which ``normalize`` divides; refuses points that have none.
+    """Return the roots of k(x, x), by which ``normalize`` divides.
 
-    ``rounding``, of the values' shape or one number, is what sums that should be zero may give.
+    A ParameterError is raised if a value is not above ``rounding``: one number, or one per point,
+    that rounding may leave of sums that should be zero.
     """
     xp = namespace(values)
-    wrong = ~(values > rounding)
-    if bool(xp.any(wrong)):
-        first = int(xp.argmax(xp.astype(wrong, xp.int8) if xp is not np else wrong))
-        count = int(xp.sum(xp.astype(wrong, xp.int64) if xp is not np else wrong))
+    invalid = ~(values > rounding)
+    if bool(xp.any(invalid)):
+        # Libraries other than NumPy take no argmax and no sum of booleans.
+        flags = invalid if xp is np else xp.astype(invalid, xp.int32)
+        first = int(xp.argmax(flags))
+        count = int(xp.sum(flags))
         raise ParameterError(
             f"{owner} needs K(x, x) above zero for normalize=True, but it is zero up to rounding, "
             f"or no number, for {count} of {values.shape[0]} points, the first of them at {first}: "
@@ -359,14 +421,14 @@ def root_of_diagonal(owner: str, values: Any, rounding: Any = 0.0) -> Any:
 
 
 def preserved(kernel: Any, group: Transformations) -> bool:
-    """Whether k(gx, gz) = k(x, z) is known for every element, of kernels of scikit-learn as well.
+    """Whether k(gx, gz) = k(x, z) is known for every element g of the group.
 
-    Their sums, products and powers are asked for their parts; of others those that see distances or
-    inner products are preserved by what is unitary.
+    Kernels of scikit-learn have no `preserved_by`. Their sums, products and powers are preserved if
+    all parts are. Other kernels of distances or inner products are preserved by unitary maps.
     """
-    known = getattr(kernel, "preserved_by", None)
-    if known is not None:
-        return bool(known(group))
+    preserved_by = getattr(kernel, "preserved_by", None)
+    if preserved_by is not None:
+        return bool(preserved_by(group))
     parts = [part for part in vars(kernel).values() if hasattr(part, "diag")]
     if parts or hasattr(kernel, "constant_value"):
         return all(preserved(part, group) for part in parts)
@@ -386,7 +448,9 @@ class Linear(Kernel):
         return Form()
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
-        return None if largest else _of_powers(group, [0.0, 1.0])
+        if largest:
+            return None
+        return _mean_of_powers(group, [0.0, 1.0])
 
 
 @stores_parameters
@@ -412,17 +476,22 @@ class Polynomial(Kernel):
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         if not self.gamma > 0:
             return Form(self._of_products, monotone=False)
-        turns = self.degree % 2 == 0
-        return Form(self._of_products, turning_point=-self.coef0 / self.gamma if turns else None)
+        if self.degree % 2 == 1:
+            return Form(self._of_products)
+        return Form(self._of_products, turning_point=-self.coef0 / self.gamma)
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
-        p = int(self.degree)
-        if largest or p > _MOST_POWERS:
+        degree = int(self.degree)
+        if largest or degree > _HIGHEST_MOMENT:
             return None
-        coef0 = np.float64(self.coef0)  # its powers are infinite, not refused, if they overflow
+        # Powers of NumPy's numbers become infinite if they overflow; Python's raise an error.
+        coef0 = np.float64(self.coef0)
+        coefficients = []
         with np.errstate(over="ignore"):
-            terms = [float(comb(p, k) * coef0 ** (p - k)) for k in range(p + 1)]
-        return _of_powers(group, terms, float(self.gamma))
+            for k in range(degree + 1):
+                coefficient = comb(degree, k) * coef0 ** (degree - k)
+                coefficients.append(float(coefficient))
+        return _mean_of_powers(group, coefficients, float(self.gamma))
 
     def _of_products(self, values: Any, xp: Any = np) -> Any:
         if xp is not np:
@@ -475,18 +544,19 @@ class Laplacian(Kernel):
     _tuned = ("gamma",)
 
     def preserved_by(self, group: Transformations) -> bool:
-        """The sum of absolute differences sees no permutation and no change of sign."""
+        """Whether the group preserves sums of absolute differences, as sign changes do."""
         return group.preserves_l1
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
-        none, gamma = np.zeros((0, group.n_features or 1)), self.gamma
+        gamma = self.gamma
+        no_points = np.zeros((0, group.n_features or 1))
         if not largest:
-            mean = group.log_mean_laplacian
-            if mean(none, none) is None:
+            log_mean = group.log_mean_laplacian
+            if log_mean(no_points, no_points) is None:
                 return None
-            return lambda X, Y: np.exp(mean(gamma * X, gamma * Y))
-        # A sum of convex functions of differences is least where the points are aligned.
-        if group.aligned(none) is not None:
+            return lambda X, Y: np.exp(log_mean(gamma * X, gamma * Y))
+        # A sum of convex functions of differences is least if the points are aligned.
+        if group.aligned(no_points) is not None:
             return lambda X, Y: self._gram(group.aligned(X), group.aligned(Y))
         block = group.as_assignment()
         if not block:
@@ -497,7 +567,8 @@ class Laplacian(Kernel):
         distances = manhattan_distances(X, Y)
         distances *= -self.gamma
         values = np.exp(distances, out=distances)
-        return np.asarray(values.astype(np.result_type(X, X if Y is None else Y), copy=False))
+        dtype = X.dtype if Y is None else np.result_type(X, Y)
+        return np.asarray(values.astype(dtype, copy=False))
 
     def _diag(self, X: Array) -> Array:
         return np.ones(len(X), X.dtype)
@@ -506,162 +577,193 @@ class Laplacian(Kernel):
         return True
 
 
-def _of_powers(group: Transformations, terms: list[float], gamma: float = 1.0) -> Reduced | None:
-    """Sums of terms[k] times the mean of (gamma <x, g y>)^k.
+def _mean_of_powers(
+    group: Transformations, coefficients: list[float], gamma: float = 1.0
+) -> Reduced | None:
+    """Return a function for the mean over g of sum_k coefficients[k] (gamma <x, g y>)^k.
 
-    Both points take a root of gamma, whose powers could overflow where the terms do not.
+    The result is None if the group has no moments. Both points are scaled by a root of gamma, since
+    powers of gamma itself could overflow although the terms do not.
     """
     root = float(np.sqrt(abs(gamma)))
-    none = np.zeros((0, group.n_features or 1))
-    if group.mean_powers(none, none, len(terms) - 1) is None:
+    degree = len(coefficients) - 1
+    no_points = np.zeros((0, group.n_features or 1))
+    if group.mean_powers(no_points, no_points, degree) is None:
         return None
 
     def mean(X: Array, Y: Array) -> Array:
         if gamma != 1:
             X = X * X.dtype.type(root)
             Y = Y * Y.dtype.type(np.copysign(root, gamma))
-        moments: Any = group.mean_powers(X, Y, len(terms) - 1)
-        return np.asarray(sum(t * moment for t, moment in zip(terms, moments, strict=True)))
+        moments: Any = group.mean_powers(X, Y, degree)
+        terms = [c * moment for c, moment in zip(coefficients, moments, strict=True)]
+        return np.asarray(sum(terms))
 
     return mean
 
 
 def power(values: Any, degree: int) -> Any:
-    """Integer powers by repeated squaring: ``**`` goes through the general function."""
+    """Return positive integer powers, by repeated squaring, which is faster than ``**``."""
     result = None
     while True:
-        if degree & 1:
+        if degree % 2 == 1:
             result = values if result is None else result * values
-        degree >>= 1
-        if not degree:
+        degree = degree // 2
+        if degree == 0:
             return result
         values = values * values
 
 
 def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
-    """v of all pairs of rows (see `Form`); of distances above zero by rounding alone, which outer
-    functions cut off; zero on the diagonal for Y=None.
+    """Return the value v of a `Form` for all pairs of rows, with zeros on the diagonal for Y=None.
 
-    Single precision is left for double where it would change a kernel's values, and inner products
-    for differences (`orbits.numerics`).
+    Values v = -|x - z|^2 / 2 may exceed zero by rounding; outer functions cut them off. If single
+    precision would change a kernel's values, double precision is used, and if inner products lose
+    digits, differences of points (`orbits.numerics`).
     """
-    other = X if Y is None else Y
     if not form.distance:
-        return X @ other.T
+        if Y is None:
+            return X @ X.T
+        return X @ Y.T
     if xp is not np:
         return _distances_of_arrays(form, X, Y, xp)
-    halves = np.einsum("nd,nd->n", X, X) / 2
-    others = halves if Y is None else np.einsum("nd,nd->n", other, other) / 2
-    largest = float(max(halves.max(initial=0), others.max(initial=0)))
+    return _distances(form, X, Y)
+
+
+def _distances(form: Form, X: Array, Y: Array | None) -> Array:
+    """Return v = -|x - y|^2 / 2 for NumPy arrays."""
+    Z = X if Y is None else Y
+    X_halves = np.einsum("nd,nd->n", X, X) / 2
+    Z_halves = X_halves if Y is None else np.einsum("nd,nd->n", Z, Z) / 2
+    largest = float(max(X_halves.max(initial=0), Z_halves.max(initial=0)))
     careful = needs_care(form, largest)
-    centre = centre_of(form, other) if careful else None
+    centre = centre_of(form, Z) if careful else None
     if centre is not None:
         X = X - centre
-        other = X if Y is None else Y - centre
-        halves = half_norms(X)
-        others = half_norms(other)
-        largest = float(max(halves.max(), others.max()))
-    narrow = np.result_type(X, other) == np.float32
-    if narrow and not single_will_do(form, largest, repaired=True):
-        v, wide = np.empty((len(X), len(other)), np.float32), other.astype(float)
-        for rows in row_blocks(len(X), 8 * len(other), 2**24):
-            v[rows] = products(form, X[rows].astype(float), wide)
+        Z = X if Y is None else Z - centre
+        X_halves = half_norms(X)
+        Z_halves = half_norms(Z)
+        largest = float(max(X_halves.max(), Z_halves.max()))
+    is_single = np.result_type(X, Z) == np.float32
+    v: Array
+    if is_single and not single_will_do(form, largest, repaired=True):
+        v = _in_double(form, X, Z)
     else:
-        v = X @ other.T
-        v -= halves[:, None]
-        v -= others
+        v = X @ Z.T
+        v -= X_halves[:, None]
+        v -= Z_halves
         if careful:
-            repair(form, v, X, other, halves, others)
+            repair(form, v, X, Z, X_halves, Z_halves)
         if form.rooted:
             if Y is None:
-                np.fill_diagonal(v, -np.inf)  # it is known
-            repair_near(v, X, other, largest)
+                np.fill_diagonal(v, -np.inf)  # The diagonal is zero and needs no repair.
+            repair_near(v, X, Z, largest)
     if Y is None:
         np.fill_diagonal(v, 0)
     return v
 
 
+def _in_double(form: Form, X: Array, Z: Array) -> Array:
+    """Return single-precision values of `products` that are computed in double precision."""
+    v = np.empty((len(X), len(Z)), np.float32)
+    Z = Z.astype(float)
+    for rows in row_blocks(len(X), 8 * len(Z), 2**24):
+        v[rows] = products(form, X[rows].astype(float), Z)
+    return v
+
+
 def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
-    """`products` of arrays of another library."""
-    other = X if Y is None else Y
-    points = on_host(detached(other))
+    """Return v = -|x - y|^2 / 2 for arrays of another library."""
+    Z = X if Y is None else Y
+    points = on_host(detached(Z))
     largest = float(half_norms(points.astype(float)).max())
     centre = centre_of(form, points) if needs_care(form, largest) else None
     if centre is not None:
         X = X - like(centre, X)
-        other = X if Y is None else Y - like(centre, Y)
-    halves, others = half_norms(X), half_norms(other)
-    worst = min(float(xp.max(detached(A))) for A in (halves, others))
-    if error_of(form, worst) > REPAIR_FROM:
-        v = half_squares(X, other)
+        Z = X if Y is None else Z - like(centre, Z)
+    X_halves = half_norms(X)
+    Z_halves = half_norms(Z)
+    largest_X = float(xp.max(detached(X_halves)))
+    largest_Z = float(xp.max(detached(Z_halves)))
+    if error_of(form, min(largest_X, largest_Z)) > REPAIR_FROM:
+        v = half_squares(X, Z)
     else:
-        v = X @ other.T - halves[:, None] - others[None, :]
-    if Y is None:
-        v = xp.where(xp.eye(v.shape[0], dtype=xp.bool, device=X.device), 0 * v[:1, :1], v)
-    return v
+        v = X @ Z.T - X_halves[:, None] - Z_halves[None, :]
+    if Y is not None:
+        return v
+    diagonal = xp.eye(v.shape[0], dtype=xp.bool, device=X.device)
+    return xp.where(diagonal, 0 * v[:1, :1], v)
 
 
 # -- derivatives with respect to the logarithms of hyperparameters --------------------------------
 #
-# A kernel that is a function of inner products has derivatives that are functions of them too. They
-# are differences of four values, with a relative error of about 1e-11: nobody writes them by hand.
+# The derivatives of a function of inner products are functions of inner products too. They are
+# differences of four values, with a relative error of about 1e-11, so no kernel has to define them.
 
 
-def _moved(kernel: Any, j: int) -> list[tuple[Any, float]]:
-    """The kernel with a hyperparameter changed, and how much its values count in a derivative."""
-    found = []
+def _stencil(kernel: Any, j: int) -> list[tuple[Any, float]]:
+    """Return the kernel with hyperparameter j moved by two steps each way, and their weights.
+
+    The weighted sum of the four values is the derivative with respect to theta_j.
+    """
+    stencil = []
     for steps, weight in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
         theta = np.array(kernel.theta, dtype=float)
         theta[j] += steps * _STEP
-        found.append((kernel.clone_with_theta(theta), weight / (12 * _STEP)))
-    return found
+        shifted = kernel.clone_with_theta(theta)
+        stencil.append((shifted, weight / (12 * _STEP)))
+    return stencil
 
 
 def whole_derivatives(kernel: Any, X: Array) -> Array:
-    """Derivatives of a Gram matrix, from four more for each hyperparameter, shape (n, n, p)."""
-    made = np.zeros((len(X), len(X), len(kernel.theta)))
-    for j in range(made.shape[2]):
-        for moved, weight in _moved(kernel, j):
-            made[:, :, j] += weight * moved._gram(X, None)
-    return made
+    """Return derivatives of a Gram matrix, shape (n, n, p), from four matrices per parameter."""
+    n_parameters = len(kernel.theta)
+    derivatives = np.zeros((len(X), len(X), n_parameters))
+    for j in range(n_parameters):
+        for shifted, weight in _stencil(kernel, j):
+            derivatives[:, :, j] += weight * shifted._gram(X, None)
+    return derivatives
 
 
 def outer_derivatives(kernel: Any, shape: tuple[int, int, int]) -> list[Derivative] | None:
-    """Derivatives of the function phi of inner products that a kernel is; None if it is none.
+    """Return the derivatives of phi for a kernel phi(<a(x), b(z)>), or None for another kernel.
 
-    It is for kernels whose lifts have no hyperparameters.
+    The lifts a and b of such kernels have no hyperparameters.
     """
     form = form_of(kernel, shape)
     if form is None:
         return None
-    every = [
-        [(form_of(moved, shape), weight) for moved, weight in _moved(kernel, j)]
-        for j in range(len(kernel.theta))
-    ]
-    return [partial(_derivative, forms=forms, rate=form.rate) for forms in every]
+    derivatives: list[Derivative] = []
+    for j in range(len(kernel.theta)):
+        forms = [(form_of(shifted, shape), weight) for shifted, weight in _stencil(kernel, j)]
+        derivatives.append(partial(_derivative, forms=forms, rate=form.rate))
+    return derivatives
 
 
 def _derivative(values: Array, forms: list[tuple[Any, float]], rate: float | None) -> Array:
-    """Of phi, at values that may be overwritten."""
+    """Return the derivative of phi; may overwrite ``values``."""
     if rate is None:
         total = np.zeros_like(values)
         for form, weight in forms:
             total += weight * form.value(values.copy())
         return total
+    # The derivative of exp(rate v) takes one exponential instead of four.
     slope = sum(form.rate * weight for form, weight in forms)
     values *= values.dtype.type(rate)
-    found = np.exp(values)  # of exp(rate v), one exponential in place of four
-    found *= values
-    if abs(slope / rate - 1) > 1e-9:  # it is the rate itself for one that is linear in gamma
-        found *= values.dtype.type(slope / rate)
-    return found
+    derivative = np.exp(values)
+    derivative *= values
+    if abs(slope / rate - 1) > 1e-9:  # The slope is the rate itself if the rate is linear in gamma.
+        derivative *= values.dtype.type(slope / rate)
+    return derivative
 
 
 def of_products(
     orbits: OrbitProducts, functions: Sequence[Derivative], *, symmetric: bool = True
 ) -> Array:
-    """Means of functions of inner products of the kept points among themselves, (n, n, p)."""
+    """Return means of functions of the templates' inner products over the group, (n, n, p)."""
+    n_templates = len(orbits.Z)
     if not functions:
-        return np.empty((len(orbits.Z), len(orbits.Z), 0))
+        return np.empty((n_templates, n_templates, 0))
     reduction = WeightedMean(functions, raw=True)
-    return np.stack(orbits.reduce(orbits.Z, reduction, symmetric=symmetric), axis=-1)
+    means = orbits.reduce(orbits.Z, reduction, symmetric=symmetric)
+    return np.stack(means, axis=-1)

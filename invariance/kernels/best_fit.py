@@ -1,8 +1,10 @@
 r"""`BestFit`: the largest value of a base kernel over the transformations of one argument.
 
-A base kernel that is a function phi of inner products, k_0(x, z) = phi(<a(x), b(z)>), needs the
-largest of these alone, and the smallest where phi turns: `Extremes` follows them over the orbits of
-z (`OrbitProducts`), and applies phi in the end.
+Many base kernels are a function phi of one inner product, k_0(x, z) = phi(<a(x), b(z)>). If phi
+increases, the best transformation is the one with the largest inner product, and phi is applied
+only once, to that maximum. If phi first falls and then rises, the smallest inner product is needed
+as well. `OrbitProducts` computes the inner products of x with the orbit of z, and `Extremes`
+reduces them to their maximum (and minimum).
 """
 
 from __future__ import annotations
@@ -23,7 +25,12 @@ from .orbit import OrbitKernel
 
 Array = NDArray[Any]
 
-_LARGEST, _LARGEST_PRODUCT = Extremes(), Extremes(raw=True)
+#: The largest value of the base kernel over an orbit.
+_LARGEST_VALUE = Extremes()
+#: The largest inner product over an orbit, before phi is applied.
+_LARGEST_PRODUCT = Extremes(raw=True)
+#: Ridge, relative to the mean diagonal, that a Gaussian process adds before it factorizes.
+_RIDGE = 1e-10
 
 
 @stores_parameters
@@ -35,11 +42,12 @@ class BestFit(OrbitKernel):
     unitary maps and a base kernel that depends on inner products the two are the same (lemma 1),
     and the kernel is symmetric and invariant; for interpolated rotations they differ slightly. It
     need not be positive definite: see `gram_report`, and `GramTransformer` for the repair. A
-    Gaussian process is warned before it fails.
+    warning precedes the failure of a Gaussian process.
 
-    Shifts go by correlation, all at once; sign changes, permutations and all rotations of points in
-    a given order (`Rotations3D`, `PlaneRotations`) have closed forms: see `explain`. PyTorch's
-    gradients with respect to points that are not transformed are those at the best transformation.
+    All shifts are computed at once, by correlation. Sign changes, permutations and all rotations of
+    points in a fixed order (`Rotations3D`, `PlaneRotations`) have closed forms: see `explain`.
+    PyTorch's gradients with respect to the argument that is not transformed are those at the best
+    transformation.
 
     Parameters
     ----------
@@ -48,18 +56,21 @@ class BestFit(OrbitKernel):
         Any finite set; all rotations of the plane or of space, alone or with finite sets before and
         after them (``.then``, ``.times``); or any set with ``n_transforms``.
     side : {"second", "first"}, which argument is transformed
-    n_transforms : int or None, draw so many elements from the group's measure instead of taking all
+    n_transforms : int or None
+        Number of elements to draw from the group's measure. None takes all elements.
     method : {"auto", "definition"}, "definition" evaluates the base kernel for every transformation
     precision : {"input", "single"}
         Precision of the inner products; "single" halves time and memory at a relative error of
-        about 1e-6. scikit-learn's SVC hands over double precision whatever it was given.
+        about 1e-6. scikit-learn's SVC always passes double precision.
     block_bytes, n_jobs, verbose, random_state : as in `Average`
 
     Notes
     -----
-    Raises a ParameterError for an empty or infinite set, points or a base kernel of another shape.
-    Warns where an even power of values below zero exceeds that of the largest value: maximum and
-    power do not commute there, and the smallest value is followed as well.
+    Raises a ParameterError if the set is empty, if it is infinite and the maximum has no closed
+    form, or if points, base kernel and group have different shapes.
+
+    Warns if the base kernel is an even power and the power of a negative value exceeds the power of
+    the largest value. Maximum and power do not commute then, so the smallest value is tracked too.
 
     Examples
     --------
@@ -77,70 +88,97 @@ class BestFit(OrbitKernel):
 
     def _check(self, n_features: int) -> None:
         super()._check(n_features)
-        if self.n_transforms is None:
-            order = self.group.order
-            if order == 0:
-                raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
-            if order == inf and not self._knows_largest(n_features):
-                self.group.elements()  # which says that there are infinitely many
+        if self.n_transforms is not None:
+            return
+        order = self.group.order
+        if order == 0:
+            raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
+        if order == inf and not self._has_exact_maximum(n_features):
+            self.group.elements()  # An infinite group raises its own error here.
 
-    def _knows_largest(self, n_features: int) -> bool:
-        """Whether the largest value over an infinite group is known without its elements."""
-        point = np.zeros((1, n_features))
-        orbits = self._orbits(side=self.side, method=self.method).at(point)
-        return orbits.is_exact(point, _LARGEST)
+    def _has_exact_maximum(self, n_features: int) -> bool:
+        """Whether the maximum over an infinite group can be computed without listing elements."""
+        origin = np.zeros((1, n_features))
+        orbits = self._orbits(side=self.side, method=self.method)
+        return orbits.at(origin).is_exact(origin, _LARGEST_VALUE)
 
-    def _over(self, d: int) -> tuple[OrbitProducts, bool]:
-        """The orbits, of any second points, and whether Gram matrices are known to be symmetric."""
-        memory = self._of(d)
-        if "over" not in memory:
-            how = {name: getattr(self, name) for name in ("side", "method", "precision")}
-            symmetric = self.n_transforms is None and self.group.symmetric
-            symmetric = symmetric and preserved(self.base, self.group)
-            memory["over"] = self._orbits(elements=self.elements(), **how), symmetric
-        over: tuple[OrbitProducts, bool] = memory["over"]
-        return over
+    def _engine(self, n_features: int) -> tuple[OrbitProducts, bool]:
+        """Return the engine, still without points, and whether Gram matrices are symmetric.
 
-    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
-        orbits, symmetric = self._over(X.shape[1])
-        return orbits, _LARGEST, 1, symmetric
+        A Gram matrix is symmetric if the set contains the inverse of each of its elements and the
+        base kernel does not change when both of its arguments are transformed.
+        """
+        cache = self._cache_for(n_features)
+        if "engine" not in cache:
+            orbits = self._orbits(
+                elements=self.elements(),
+                side=self.side,
+                method=self.method,
+                precision=self.precision,
+            )
+            takes_all = self.n_transforms is None
+            symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
+            cache["engine"] = (orbits, symmetric)
+        engine: tuple[OrbitProducts, bool] = cache["engine"]
+        return engine
+
+    def _plan(self, X: Array, Y: Array) -> tuple[OrbitProducts, Reduction, int, bool]:
+        orbits, symmetric = self._engine(X.shape[1])
+        return orbits, _LARGEST_VALUE, 1, symmetric
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        orbits, symmetric = self._over(X.shape[1])
-        same = symmetric and (Y is None or Y is X)
-        found = orbits.at(X if Y is None else Y).reduce(X, _LARGEST, symmetric=same)
-        return np.asarray(found[0])
+        orbits, symmetric = self._engine(X.shape[1])
+        templates = X if Y is None else Y
+        symmetric = symmetric and templates is X
+        (largest,) = orbits.at(templates).reduce(X, _LARGEST_VALUE, symmetric=symmetric)
+        return np.asarray(largest)
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        return self._over(X.shape[1])[0].at(X if Y is None else Y).reduce(X, _LARGEST)[0]
+        orbits, _ = self._engine(X.shape[1])
+        templates = X if Y is None else Y
+        (largest,) = orbits.at(templates).reduce(X, _LARGEST_VALUE)
+        return largest
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         super()._check_finite(values, X, Y)
-        if Y is None and values.ndim == 2 and "_in_process" in self.__dict__:
-            _warn_indefinite(values)
+        is_gram = Y is None and values.ndim == 2
+        if is_gram and self._in_gaussian_process:
+            _warn_if_indefinite(values)
 
     def _gradient(self, X: Array) -> Array:
-        """At the transformation that fits best, which a change of parameters does not move."""
-        functions = self._derivatives(X.shape[1])
-        form: Any = form_of(self.base, image_shape(self.group, self.base, X.shape[1]))
-        if functions is None or form.turning_point is not None or not form.monotone:
+        """Derivatives of the Gram matrix with respect to theta, shape (n, n, p).
+
+        A small change of the base kernel's parameters does not change the best transformation. So
+        the derivatives are those of the base kernel, taken at the largest inner product.
+        """
+        n_features = X.shape[1]
+        derivatives = self._derivatives(n_features)
+        if derivatives is None:
             return whole_derivatives(self, X)
-        if not functions:  # nothing is tuned
+        form: Any = form_of(self.base, image_shape(self.group, self.base, n_features))
+        if not form.monotone or form.turning_point is not None:
+            return whole_derivatives(self, X)
+        if not derivatives:  # All hyperparameters are fixed.
             return np.empty((len(X), len(X), 0))
-        orbits, symmetric = self._over(X.shape[1])
-        (best,) = orbits.at(X).reduce(X, _LARGEST_PRODUCT, symmetric=symmetric)
-        return np.stack([function(best.copy()) for function in functions], axis=-1)
+        orbits, symmetric = self._engine(n_features)
+        (largest,) = orbits.at(X).reduce(X, _LARGEST_PRODUCT, symmetric=symmetric)
+        # A derivative may overwrite its argument, so each one receives a copy.
+        gradients = [derivative(largest.copy()) for derivative in derivatives]
+        return np.stack(gradients, axis=-1)
 
 
-def _warn_indefinite(gram: Array) -> None:
-    """Tell what a Gaussian process will end in where a Gram matrix is not positive definite."""
-    ridge = 1e-10 * float(gram.diagonal().mean())
+def _warn_if_indefinite(gram: Array) -> None:
+    """Warn, before a Gaussian process fails, that its Gram matrix is not positive definite."""
+    ridge = _RIDGE * float(gram.diagonal().mean())
     try:
         np.linalg.cholesky(gram + ridge * np.eye(len(gram)))
     except np.linalg.LinAlgError:
-        lowest = -float(np.linalg.eigvalsh((gram + gram.T) / 2)[0])
-        if lowest > ridge:
-            warn(
-                f"BestFit is not positive definite here (an eigenvalue of {-lowest:.1e}): take "
-                f"Average, or alpha={2 * lowest:.0e}, or GramTransformer and KernelRidge"
-            )
+        smallest = float(np.linalg.eigvalsh((gram + gram.T) / 2)[0])
+    else:
+        return
+    if smallest >= -ridge:
+        return
+    warn(
+        f"BestFit is not positive definite here (an eigenvalue of {smallest:.1e}): take "
+        f"Average, or alpha={-2 * smallest:.0e}, or GramTransformer and KernelRidge"
+    )

@@ -33,9 +33,9 @@ class CDF(Kernel):
     P = P(chi2_d < d (1 + epsilon)) and c = P(chi2_{d+1} < d (1 + epsilon)) / sqrt(2 pi d).
     Without truncation P = 1 and k = s - |x - z| / sqrt(2 pi d).
 
-    Values of points that coincide are exact to rounding. Those of points that a group moves onto
-    each other, in `Average` and `BestFit`, are exact to c times the root of the rounding of
-    |x|^2, about 1e-8 of s.
+    The value of a point with itself is exact to rounding. If a group moves two points onto each
+    other, in `Average` and `BestFit`, the error is c times the root of the rounding of |x|^2, about
+    1e-8 of s.
 
     Parameters
     ----------
@@ -60,30 +60,36 @@ class CDF(Kernel):
     truncated: Annotated[bool, Flag()] = True
 
     def coefficients(self, d: int) -> tuple[float, float]:
-        """(s P, c) in dimension d, so that k = s P - c |x - z|."""
+        """Return (s P, c) in dimension d, so that k = s P - c |x - z|."""
         s = self.radius * (1 + self.epsilon)
         if self.templates == "sphere":
-            mean_first = np.exp(special.gammaln(d / 2) - special.gammaln((d + 1) / 2))
-            return s, float(mean_first / np.sqrt(np.pi) / 2)
+            log_ratio = special.gammaln(d / 2) - special.gammaln((d + 1) / 2)
+            mean_coordinate = np.exp(log_ratio) / np.sqrt(np.pi)  # E|t_1|
+            return s, float(mean_coordinate / 2)
         slope = 1 / np.sqrt(2 * np.pi * d)
         if not self.truncated:
             return s, float(slope)
-        inside, one_up = special.chdtr([d, d + 1], d * (1 + self.epsilon))
-        return float(s * inside), float(slope * one_up)
+        bound = d * (1 + self.epsilon)
+        probability = special.chdtr(d, bound)
+        probability_one_up = special.chdtr(d + 1, bound)
+        return float(s * probability), float(slope * probability_one_up)
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
-        outer = partial(_of_distance, *self.coefficients(prod(shape)))
+        n_features = prod(shape)
+        constant, slope = self.coefficients(n_features)
+        outer = partial(_of_distance, constant, slope)
         reach = float(self.radius) ** 2
         return Form(outer, distance=True, sensitivity=np.inf, reach=reach, rooted=True)
 
 
 def _of_distance(constant: float, slope: float, values: Any, xp: Any) -> Any:
-    """constant - slope |x - z| from v = -|x - z|^2 / 2."""
+    """Return constant - slope |x - z| from v = -|x - z|^2 / 2; may overwrite ``values``."""
     if xp is not np:
-        # The root has no derivative at zero: coinciding points keep out of it.
+        # The root has no derivative at zero, so coinciding points are left out of it.
         apart = values < 0
-        roots = xp.sqrt(xp.where(apart, -2 * values, xp.ones_like(values)))
-        return constant - slope * xp.where(apart, roots, 0 * values)
+        squares = xp.where(apart, -2 * values, xp.ones_like(values))
+        distances = xp.where(apart, xp.sqrt(squares), 0 * values)
+        return constant - slope * distances
     values *= -2
     np.maximum(values, 0, out=values)
     np.sqrt(values, out=values)

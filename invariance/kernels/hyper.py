@@ -1,4 +1,4 @@
-"""`Hyperkernel`: a Gaussian kernel of what another kernel embeds."""
+"""`Hyperkernel`: a Gaussian kernel of the points that another kernel embeds."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from ..orbits.numerics import SINGLE_ERROR
 from ..orbits.way import warn
 from .base import BASE, Kernel, preserved, products
 
-#: Relative error by cancellation that is told.
-_LOST = 1e-3
+Array = NDArray[Any]
+
+#: Warn above this relative error by cancellation.
+_WARN_ABOVE = 1e-3
 
 
 @stores_parameters
@@ -27,8 +29,8 @@ class Hyperkernel(Kernel):
     .. math:: k(x, z) = \exp\big(-\gamma \|\mu_x - \mu_z\|^2\big), \qquad
               \|\mu_x - \mu_z\|^2 = k_0(x, x) + k_0(z, z) - 2 k_0(x, z).
 
-    It is what the second layer of Raj et al. 2017, section 4, approaches as its random templates
-    grow in number. Invariant where the base kernel is.
+    It is the limit of the second layer of Raj et al. 2017, section 4, for many random templates. It
+    is invariant if the base kernel is.
 
     >>> from invariance.kernels import Gaussian, Hyperkernel
     >>> Hyperkernel(Gaussian(gamma=0.5), gamma=1.0)([[0.0]], [[0.0], [1.0]]).round(4)
@@ -39,56 +41,62 @@ class Hyperkernel(Kernel):
     gamma: Annotated[float, Positive()] = 1.0
 
     def preserved_by(self, group: Transformations) -> bool:
-        """Where the base kernel is."""
+        """Whether the group preserves the base kernel."""
         return preserved(self.base, group)
 
-    def of_gram(
-        self, gram: NDArray[Any], left: NDArray[Any], right: NDArray[Any] | None = None
-    ) -> NDArray[Any]:
-        """From values of the base kernel, so that several gammas share one Gram matrix.
+    def of_gram(self, gram: Array, left: Array, right: Array | None = None) -> Array:
+        """Return the kernel matrix from values of the base kernel.
 
-        ``gram`` (n, m) holds k_0(x_i, z_j), ``left`` (n,) and ``right`` (m,), or None for the same,
-        k_0(x_i, x_i) and k_0(z_j, z_j).
+        Several values of gamma can share one Gram matrix of the base kernel. ``gram``, of shape
+        (n, m), holds k_0(x_i, z_j); ``left``, of shape (n,), holds k_0(x_i, x_i); and ``right``, of
+        shape (m,), holds k_0(z_j, z_j), or is None if it equals ``left``.
         """
         check_parameters(self)
         error = self._error(gram, left, right)
-        if error > _LOST:
+        if error > _WARN_ABOVE:
             warn(
                 f"Hyperkernel: the base kernel's values, up to {float(np.max(left)):.1e}, lose "
                 f"digits in distances, and values are wrong by about {min(error, 1.0):.0e}: centre "
                 "the points, or take a smaller gamma"
             )
+        if right is None:
+            right = left
         values = -2 * gram
         values += left[:, None]
-        values += left if right is None else right
-        np.maximum(values, 0, out=values)  # rounding may leave a small negative distance
+        values += right
+        np.maximum(values, 0, out=values)  # Rounding may leave a small negative distance.
         values *= -self.gamma
         return np.asarray(np.exp(values, out=values))
 
-    def _gram(self, X: NDArray[Any], Y: NDArray[Any] | None) -> NDArray[Any]:
+    def _gram(self, X: Array, Y: Array | None) -> Array:
         form = form_of(self.base, (1, X.shape[1], 1))
-        if form == INNER:  # embedded points are the points themselves
-            rate = 2 * self.gamma
-            straight = Form(distance=True, sensitivity=rate, rate=rate)
-            return np.asarray(np.exp(rate * np.minimum(products(straight, X, Y), 0)))
+        if form == INNER:
+            return self._gram_of_points(X, Y)
         gram = self.base(X, Y)
+        right = None
         if Y is None:
             left = gram.diagonal()
-            right = None
         else:
-            left, right = (self.base.diag(A).astype(gram.dtype) for A in (X, Y))
+            left = self.base.diag(X).astype(gram.dtype)
+            right = self.base.diag(Y).astype(gram.dtype)
         if gram.dtype == np.float32 and self._error(gram, left, right) > SINGLE_ERROR:
-            wide = self._gram(X.astype(float), None if Y is None else Y.astype(float))
-            return wide.astype(np.float32)
+            in_double = self._gram(X.astype(float), None if Y is None else Y.astype(float))
+            return in_double.astype(np.float32)
         return self.of_gram(gram, left, right)
 
-    def _error(
-        self, gram: NDArray[Any], left: NDArray[Any], right: NDArray[Any] | None = None
-    ) -> float:
-        """Relative error of values by cancellation, of arguments as of `of_gram`."""
-        sets = [left] if right is None else [left, right]
-        largest = max(float(np.max(values, initial=0.0)) for values in sets)
-        return 4 * float(self.gamma) * largest * float(np.finfo(np.result_type(gram)).eps)
+    def _gram_of_points(self, X: Array, Y: Array | None) -> Array:
+        """Return the Gaussian kernel of the points, which a linear base kernel does not change."""
+        rate = 2 * self.gamma
+        form = Form(distance=True, sensitivity=rate, rate=rate)
+        return np.asarray(np.exp(rate * np.minimum(products(form, X, Y), 0)))
 
-    def _diag(self, X: NDArray[Any]) -> NDArray[Any]:
+    def _error(self, gram: Array, left: Array, right: Array | None = None) -> float:
+        """Return the relative error of values by cancellation; arguments as in `of_gram`."""
+        largest = float(np.max(left, initial=0.0))
+        if right is not None:
+            largest = max(largest, float(np.max(right, initial=0.0)))
+        rounding = float(np.finfo(np.result_type(gram)).eps)
+        return 4 * float(self.gamma) * largest * rounding
+
+    def _diag(self, X: Array) -> Array:
         return np.ones(len(X), X.dtype)

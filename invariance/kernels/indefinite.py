@@ -1,6 +1,7 @@
-"""Indefinite kernels: what their Gram matrices look like, and how to make them definite.
+"""Indefinite kernels: reports on their Gram matrices, and repairs that make them definite.
 
-Before a learner that needs a positive semi-definite matrix, on training and on new points alike.
+`GramTransformer` stands before a learner that needs a positive semi-definite matrix. It repairs the
+rows of training points and of new points alike.
 """
 
 from __future__ import annotations
@@ -22,30 +23,34 @@ from ..core.parameters import Has, OneOf, ParameterError, Text, check_parameters
 Array = NDArray[Any]
 
 
-def _square(given: ArrayLike) -> Array:
-    gram = check_array(given, input_name="gram", dtype=np.float64)
-    if gram.shape[0] != gram.shape[1]:
-        raise ValueError(f"a Gram matrix is square, as kernel(X) is: got {gram.shape}")
-    return gram
+def _square(gram: ArrayLike) -> Array:
+    """Return a square matrix in double precision, or raise an error."""
+    matrix = check_array(gram, input_name="gram", dtype=np.float64)
+    if matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"a Gram matrix is square, as kernel(X) is: got {matrix.shape}")
+    return matrix
 
 
 def gershgorin_margin(gram: ArrayLike) -> float:
     r"""Gershgorin's lower bound of the spectrum, :math:`\min_i K_{ii} - \sum_{j\ne i} |K_{ij}|`.
 
-    The proof of theorem 1 of Liu et al. 2022 shows that it is positive; the smallest eigenvalue
-    may be positive long after it is not.
+    The proof of theorem 1 of Liu et al. 2022 shows that it is positive. The smallest eigenvalue can
+    be positive although the bound is negative.
 
     >>> gershgorin_margin([[2.0, -0.5], [-0.5, 1.0]])
     0.5
     """
     K = _square(gram)
-    return float((K.diagonal() + np.abs(K.diagonal()) - np.abs(K).sum(axis=1)).min())
+    diagonal = K.diagonal()
+    # The sum runs over whole rows, so the diagonal's absolute value is taken out again.
+    margins = diagonal + np.abs(diagonal) - np.abs(K).sum(axis=1)
+    return float(margins.min())
 
 
 def largest_definite(gram: ArrayLike) -> int:
     """Largest n for which the first n samples have a positive definite Gram matrix.
 
-    By one Cholesky factorisation of its symmetric part, which breaks down at the first leading
+    One Cholesky factorization of the symmetric part is enough: it breaks down at the first leading
     block that is not positive definite.
 
     >>> largest_definite([[1.0, 0.5, 2.0], [0.5, 1.0, 0.0], [2.0, 0.0, 1.0]])
@@ -53,15 +58,17 @@ def largest_definite(gram: ArrayLike) -> int:
     """
     matrix = _square(gram)
     matrix = matrix + matrix.T
-    # Half of it is definite where it is. Symmetric, hence its own transpose, which is in LAPACK's
-    # order: nothing is copied. LAPACK's info is the order of the first bad leading block.
-    _, info = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    return len(matrix) if info == 0 else int(info) - 1
+    # Twice the symmetric part has the same definite blocks. The matrix equals its transpose, which
+    # is in LAPACK's order, so nothing is copied.
+    _, first_indefinite = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
+    if first_indefinite == 0:  # LAPACK reports no block that is not positive definite.
+        return len(matrix)
+    return int(first_indefinite) - 1
 
 
 @dataclass(frozen=True)
 class GramReport:
-    """What `gram_report` found; ``print`` it for advice."""
+    """Result of `gram_report`; ``print`` it for advice."""
 
     n: int  #: samples
     asymmetry: float  #: largest |K - K^T| over the largest |K|
@@ -92,13 +99,13 @@ class GramReport:
         ]
         if self.n_negative:
             lines.append(
-                "Indefinite: these are inner products of no points. An SVM may end at a poor "
+                "Indefinite: no points have these inner products. An SVM may end at a poor "
                 "solution. GramTransformer(kernel) takes points and repairs their matrix, "
-                "GramTransformer('precomputed') a given one; RLSClassifier does so by itself."
+                "GramTransformer('precomputed') takes the matrix; RLSClassifier repairs it itself."
             )
         if not self.symmetric:
             lines.append(
-                "Not symmetric: LIBSVM reads the matrix as given; (K + K.T) / 2 is its symmetric "
+                "Not symmetric: LIBSVM reads the matrix as it is; (K + K.T) / 2 is its symmetric "
                 "part."
             )
         return "\n".join(lines)
@@ -112,25 +119,30 @@ def gram_report(gram: ArrayLike) -> GramReport:
     (False, 1, 1)
     """
     K = _square(gram)
-    values = linalg.eigvalsh((K + K.T) / 2)
-    sizes, tiny = np.abs(values), np.finfo(float).tiny
-    tolerance = float(np.finfo(float).eps * len(K) * sizes.max())
+    tiny = np.finfo(float).tiny  # It keeps the shares of a zero matrix finite.
+    largest_difference = np.abs(K - K.T).max()
+    asymmetry = largest_difference / max(np.abs(K).max(), tiny)
+    eigenvalues = linalg.eigvalsh((K + K.T) / 2)
+    magnitudes = np.abs(eigenvalues)
+    tolerance = float(np.finfo(float).eps * len(K) * magnitudes.max())
+    negative_sum = magnitudes[eigenvalues < 0].sum()
+    trace_norm = magnitudes.sum()
     return GramReport(
         n=len(K),
-        asymmetry=float(np.abs(K - K.T).max() / max(np.abs(K).max(), tiny)),
-        smallest=float(values[0]),
-        largest=float(values[-1]),
-        n_negative=int((values < -tolerance).sum()),
+        asymmetry=float(asymmetry),
+        smallest=float(eigenvalues[0]),
+        largest=float(eigenvalues[-1]),
+        n_negative=int((eigenvalues < -tolerance).sum()),
         tolerance=tolerance,
         gershgorin=gershgorin_margin(K),
         definite_up_to=largest_definite(K),
-        negative_share=float(sizes[values < 0].sum() / max(sizes.sum(), tiny)),
+        negative_share=float(negative_sum / max(trace_norm, tiny)),
     )
 
 
 @stores_parameters
 class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    r"""Points to their rows of the (repaired) Gram matrix: an indefinite kernel in a pipeline.
+    r"""Transform points to rows of the (repaired) Gram matrix: an indefinite kernel in a pipeline.
 
     Put it before a learner on precomputed kernels, such as ``SVC(kernel="precomputed")``: each fit
     repairs the matrix of its own training points. It works on the symmetric part of the training
@@ -140,8 +152,8 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
       Nystrom extension of the clipped matrix.
     - "flip" takes absolute values, :math:`V |\Lambda| V^T`. New points have rows
       :math:`k V \operatorname{sign}(\Lambda) V^T`.
-    - "shift" adds -lambda_min to the diagonal: the smallest ridge that helps. `transform` takes
-      its points for new ones, whose rows stay as they are.
+    - "shift" adds -lambda_min to the diagonal: the smallest ridge that helps. `transform` treats
+      all points as new, and rows of new points stay as they are.
     - "nystrom" takes the first samples, as long as their matrix :math:`K_{mm}` is positive
       definite, as landmarks and extends it to all points, :math:`K_{nm} K_{mm}^{-1} K_{mn}`.
 
@@ -180,56 +192,68 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def fit(self, X: ArrayLike, y: Any = None) -> GramTransformer:
         """Evaluate the kernel on training points of shape (n, d), and fit the repair to it.
 
-        Or on padded sets (n, largest, d), for a kernel that takes them, such as `SetKernel`.
+        Kernels of sets, such as `SetKernel`, take padded sets of shape (n, largest, d).
         """
         self.fit_transform(X)
         return self
 
     def fit_transform(self, X: ArrayLike, y: Any = None) -> Array:
-        """The training points' Gram matrix, repaired, shape (n, n)."""
+        """Return the training points' Gram matrix, repaired, shape (n, n)."""
         check_parameters(self)
         points = check_points(self, X, self.kernel)
-        # copies: what changes on the kernel or in X later does not change the fitted model
-        self.X_fit_, self.kernel_ = points.copy(), clone(self.kernel, safe=False)
-        K = _square(self._matrix(points, None))
+        # Copies keep the fitted model from changing with the kernel or with X.
+        self.X_fit_ = points.copy()
+        self.kernel_ = clone(self.kernel, safe=False)
         self.eigenvalues_: Array | None = None
         self.n_landmarks_: int | None = None
         self._projection: Array | None = None
+        K = _square(self._matrix(points, None))
         if self.repair is None:
             return K
         K = (K + K.T) / 2
-        values, vectors = linalg.eigh(K)
-        self.eigenvalues_ = values
+        eigenvalues, eigenvectors = linalg.eigh(K)
+        self.eigenvalues_ = eigenvalues
         if self.repair == "nystrom":
-            # Definite by more than rounding: the landmarks' matrix is inverted.
-            rounding = len(K) * np.finfo(float).eps * float(np.abs(values).max())
-            m = self.n_landmarks_ = largest_definite(K - rounding * np.eye(len(K)))
-            if not m:
-                raise ParameterError(
-                    f"k(x, x) = {K[0, 0]:g} of the first sample is not positive: take 'clip'"
-                )
-            self._projection = linalg.cho_solve(linalg.cho_factor(K[:m, :m]), K[:m])
+            largest = float(np.abs(eigenvalues).max())
+            self._projection = self._project_on_landmarks(K, largest)
         else:
-            mended, signs = repaired_eigenvalues(values, self.repair)
+            repaired_values, factors = repaired_eigenvalues(eigenvalues, self.repair)
             if self.repair == "shift":
-                return np.asarray(K + (mended[0] - values[0]) * np.eye(len(K)))
-            self._projection = (vectors * signs) @ vectors.T
+                ridge = repaired_values[0] - eigenvalues[0]
+                return np.asarray(K + ridge * np.eye(len(K)))
+            self._projection = (eigenvectors * factors) @ eigenvectors.T
         repaired = self._repaired(K)
         return np.asarray((repaired + repaired.T) / 2)
 
+    def _project_on_landmarks(self, K: Array, largest_eigenvalue: float) -> Array:
+        """Choose the landmarks of "nystrom"; return the matrix that extends their rows."""
+        # The landmarks' matrix is inverted, so it has to be definite by more than rounding.
+        rounding = len(K) * np.finfo(float).eps * largest_eigenvalue
+        n_landmarks = largest_definite(K - rounding * np.eye(len(K)))
+        self.n_landmarks_ = n_landmarks
+        if n_landmarks == 0:
+            raise ParameterError(
+                f"k(x, x) = {K[0, 0]:g} of the first sample is not positive: take 'clip'"
+            )
+        factor = linalg.cho_factor(K[:n_landmarks, :n_landmarks])
+        return np.asarray(linalg.cho_solve(factor, K[:n_landmarks]))
+
     def transform(self, X: ArrayLike) -> Array:
-        """Repaired rows of new points against the training points, shape (m, n)."""
+        """Return repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)
         points = check_points(self, X, self.kernel_, reset=False)
         return self._repaired(self._matrix(points, self.X_fit_))
 
     def _matrix(self, X: Array, Y: Array | None) -> Array:
-        given = isinstance(self.kernel_, str) and self.kernel_ == "precomputed"
-        return X if given else kernel_matrix(self.kernel_, X, Y)
+        if _is_precomputed(self.kernel_):
+            return X
+        return kernel_matrix(self.kernel_, X, Y)
 
     def _repaired(self, rows: Array) -> Array:
-        turn = self._projection
-        return rows if turn is None else np.asarray(rows[:, : len(turn)] @ turn)
+        projection = self._projection
+        if projection is None:
+            return rows
+        return np.asarray(rows[:, : len(projection)] @ projection)
 
     @property
     def _n_features_out(self) -> int:
@@ -237,6 +261,11 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # Cross-validation then takes the training columns as well; a pipeline passes this on.
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        # Cross-validation of a Gram matrix selects columns as well as rows; a pipeline passes the
+        # tag on.
+        tags.input_tags.pairwise = _is_precomputed(self.kernel)
         return tags
+
+
+def _is_precomputed(kernel: Any) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"

@@ -1,4 +1,8 @@
-"""`OrbitKernel`: what kernels that reduce a base kernel over a group have in common."""
+"""`OrbitKernel`: common base of the kernels that reduce a base kernel over a group.
+
+`BestFit` and `Average` derive from it. A subclass builds an engine, `OrbitProducts`, which
+transforms points, multiplies them, and reduces the products over the group.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ Array = NDArray[Any]
 
 @stores_parameters
 class OrbitKernel(Kernel):
-    """Base of kernels of a ``base`` kernel and a ``group``, computed by `OrbitProducts`."""
+    """Base class of kernels that reduce a ``base`` kernel over a ``group``."""
 
     base: Annotated[Kernel, BASE]
     group: Annotated[Transformations, GROUP]
@@ -34,7 +38,10 @@ class OrbitKernel(Kernel):
     random_state: Any = 0
 
     def elements(self) -> Array | None:
-        """The ``n_transforms`` elements that are drawn, the same at every call; None for all."""
+        """Return the ``n_transforms`` elements that are drawn, or None for all elements.
+
+        Every call draws the same elements, since ``random_state`` is an integer.
+        """
         if self.n_transforms is None:
             return None
         if not kinds.Seed(fixed=True).accepts(self.random_state):
@@ -44,32 +51,67 @@ class OrbitKernel(Kernel):
             )
         return self.group.sample(self.n_transforms, int(self.random_state))
 
-    def _of(self, d: int) -> Any:
-        """The memory, once it is checked that base kernel and group take d features."""
-        memory = self._memory()
-        if memory.get("d") != d:
-            self._check(d)
-            memory["d"] = d
-        return memory
+    def _cache_for(self, n_features: int) -> Any:
+        """Check that base kernel and group take ``n_features``; return the kernel's cache.
+
+        The cache is a dict that is emptied as soon as a parameter changes.
+        """
+        cache = self._memory()
+        if cache.get("n_features") != n_features:
+            self._check(n_features)
+            cache["n_features"] = n_features
+        return cache
 
     def _check(self, n_features: int) -> None:
+        """Raise an error unless base kernel and group take points with ``n_features``."""
         for part in (self.group, self.base):
-            due = getattr(part, "n_features", None)
-            if due is not None and due != n_features:
-                raise ParameterError(f"points have {n_features} features, {part!r} takes {due}")
-        image_shape(self.group, self.base, n_features)
+            expected = getattr(part, "n_features", None)
+            if expected is not None and expected != n_features:
+                raise ParameterError(
+                    f"points have {n_features} features, {part!r} takes {expected}"
+                )
+        image_shape(self.group, self.base, n_features)  # Raises if their shapes disagree.
 
-    def _orbits(self, **how: Any) -> OrbitProducts:
-        names = ("base", "group", "block_bytes", "n_jobs", "verbose")
-        own = {name: getattr(self, name) for name in names}
-        return OrbitProducts(**{"Z": None, "owner": type(self).__name__} | own | how)
+    def _orbits(
+        self,
+        *,
+        group: Transformations | None = None,
+        elements: Array | None = None,
+        weights: Array | None = None,
+        side: str = "second",
+        method: str = "auto",
+        precision: str = "input",
+    ) -> OrbitProducts:
+        """Return the engine of this kernel, over its own group by default, without points yet."""
+        return OrbitProducts(
+            Z=None,
+            group=self.group if group is None else group,
+            base=self.base,
+            owner=type(self).__name__,
+            elements=elements,
+            weights=weights,
+            side=side,
+            method=method,
+            precision=precision,
+            block_bytes=self.block_bytes,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        )
 
-    def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
-        """How the kernel is computed, how often for each first point, and whether symmetric."""
-        raise NotImplementedError(f"{type(self).__name__} explains itself")
+    def _plan(self, X: Array, Y: Array) -> tuple[OrbitProducts, Reduction, int, bool]:
+        """Return how the kernel matrix of X and Y is computed, for `explain`.
+
+        Returns
+        -------
+        orbits : OrbitProducts, without points
+        reduction : Reduction over the group
+        n_reductions : int, number of reductions for each point of X
+        symmetric : bool, whether Gram matrices are symmetric
+        """
+        raise NotImplementedError(f"{type(self).__name__} has its own method explain")
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
-        """Which way the kernel matrix will be computed, with operations, memory and seconds.
+        """Return how the kernel matrix will be computed, with operations, memory and seconds.
 
         >>> from invariance.groups import CyclicTranslations
         >>> from invariance.kernels import BestFit, Linear
@@ -78,30 +120,39 @@ class OrbitKernel(Kernel):
         >>> BestFit(Linear(), CyclicTranslations((28, 28))).explain(X).way
         'correlation'
         """
-        kernel, rows = on_rows(self, X, *(() if Y is None else (Y,)))
-        kernel._of(rows[0].shape[1])
+        points = (X,) if Y is None else (X, Y)
+        kernel, rows = on_rows(self, *points)
+        X_rows = rows[0]
+        Y_rows = rows[-1]
+        kernel._cache_for(X_rows.shape[1])
         orbits: OrbitProducts
-        orbits, reduction, times, symmetric = kernel._plan(rows[0], rows[-1])
-        how = {"times": times, "symmetric": symmetric and Y is None}
-        first = kernel._as_they_meet(orbits, rows[0])
-        return orbits.at(rows[-1]).explain(first, reduction, **how)
+        orbits, reduction, n_reductions, symmetric = kernel._plan(X_rows, Y_rows)
+        return orbits.at(Y_rows).explain(
+            kernel._as_factors(orbits, X_rows),
+            reduction,
+            times=n_reductions,
+            symmetric=symmetric and Y is None,
+        )
 
-    def _as_they_meet(self, orbits: OrbitProducts, X: Array) -> Array:
-        """First points of the shape in which they meet transformed second ones."""
+    def _as_factors(self, orbits: OrbitProducts, X: Array) -> Array:
+        """Return X in the shape in which it is multiplied with transformed points."""
         return X
 
     def work_over_orbits(self, X: Array, Y: Array) -> float:
-        """Operations of the kernel matrix of points as rows, counted without a trial."""
-        self._of(X.shape[1])
-        orbits, reduction, times, _ = self._plan(X, Y)
-        way = orbits.at(Y).ways(X, reduction)[0]
-        return times * way.operations(len(X), len(Y))
+        """Return the number of operations of the kernel matrix of points as rows.
+
+        The number is counted, without a timing trial.
+        """
+        self._cache_for(X.shape[1])
+        orbits, reduction, n_reductions, _ = self._plan(X, Y)
+        cheapest = orbits.at(Y).ways(X, reduction)[0]
+        return n_reductions * cheapest.operations(len(X), len(Y))
 
     # -- a Gaussian process tunes the base kernel ------------------------------------------------
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """The base kernel's, under the names ``base__...``."""
+        """Hyperparameters of the base kernel, under the names ``base__...``."""
         return [
             Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
             for h in self.base.hyperparameters
@@ -115,8 +166,13 @@ class OrbitKernel(Kernel):
     @theta.setter
     def theta(self, theta: Array) -> None:
         self.base.theta = theta
-        self.__dict__["_in_process"] = True  # nobody else sets it
+        self.__dict__["_in_process"] = True  # Only a Gaussian process sets theta.
+
+    @property
+    def _in_gaussian_process(self) -> bool:
+        """Whether a Gaussian process tunes this kernel."""
+        return "_in_process" in self.__dict__
 
     def _derivatives(self, n_features: int) -> list[Derivative] | None:
-        """Of the base kernel as a function of inner products."""
+        """Derivatives of the base kernel as a function of inner products, or None."""
         return outer_derivatives(self.base, image_shape(self.group, self.base, n_features))

@@ -11,7 +11,7 @@ import numpy as np
 from invariance.features import *
 from invariance.groups import *
 from invariance.kernels import *
-from invariance.beyond.tangent import TANGENTS
+from invariance.beyond.tangent import TANGENTS, TangentDistance
 rng, sh, group = np.random.default_rng(0), (28, 28), CyclicShifts(4, block=16)
 """
 #: In a process of its own, which shares nothing but what was imported.

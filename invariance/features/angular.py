@@ -33,14 +33,14 @@ class AngularBasis(FeatureMap):
         Height and width of the images, in pixels. None takes the square root of the number of
         features at fit, which must then be a square.
     bandwidth : float
-        Largest spatial frequency in radians a pixel; pi is the grid's Nyquist frequency.
+        Largest spatial frequency in radians per pixel; pi is the Nyquist frequency of the grid.
     concentration : float in (0, 1)
-        Functions with less of their energy than this inside the disc are left out.
+        Functions with a smaller share of their energy inside the disc are left out.
 
     Attributes
     ----------
     frequencies_ : ndarray of int, shape (k,)
-        As `CircleAction` wants them: zeros first, then neighbouring pairs (cos, sin).
+        Angular frequencies in the order of `CircleAction`: zeros, then pairs (cos, sin).
     functions_ : ndarray of shape (d, k), the basis functions at the pixels
 
     Examples
@@ -62,13 +62,12 @@ class AngularBasis(FeatureMap):
     def fit(self, X: ArrayLike, y=None) -> AngularBasis:
         """Compute the basis; of X only the number of features is used."""
         X = self._points_to_fit(X)
-        side = round(np.sqrt(X.shape[1]))
-        # Without a shape any row of numbers is an image one pixel high, unless it is a square.
-        guessed = (side, side) if side**2 == X.shape[1] else (1, X.shape[1])
-        self.shape_ = guessed if self.shape is None else tuple(self.shape)
-        check_pixels("AngularBasis", self.shape_, X.shape[1])
-        how = self.bandwidth, self.concentration
-        self.functions_, self.frequencies_ = _functions(self.shape_, *how)
+        n_pixels = X.shape[1]
+        self.shape_ = _default_shape(n_pixels) if self.shape is None else tuple(self.shape)
+        check_pixels("AngularBasis", self.shape_, n_pixels)
+        self.functions_, self.frequencies_ = _basis_functions(
+            self.shape_, self.bandwidth, self.concentration
+        )
         self._n_features_out = len(self.frequencies_)
         return self
 
@@ -79,8 +78,8 @@ class AngularBasis(FeatureMap):
 
     def inverse_transform(self, coefficients: ArrayLike) -> NDArray:
         """Images sum_k c_k (basis function k), shape (n, d)."""
-        given = check_array(coefficients)
-        return given @ self.functions_.T.astype(given.dtype)
+        coefficients = check_array(coefficients)
+        return coefficients @ self.functions_.T.astype(coefficients.dtype)
 
     def rotations(self, density: Density | None = None, n_nodes: int | None = 64) -> CircleAction:
         """The rotations as a group acting on the coefficients (the basis need not be fitted).
@@ -92,41 +91,76 @@ class AngularBasis(FeatureMap):
         check_parameters(self)
         if self.shape is None:
             raise ValueError("the shape of the images is unknown: pass shape, or fit first")
-        fitted = clone(self).fit(np.zeros((1, int(np.prod(self.shape)))))
+        blank_image = np.zeros((1, int(np.prod(self.shape))))
+        fitted = clone(self).fit(blank_image)
         return fitted.rotations(density, n_nodes)
 
 
-def _functions(
+def _default_shape(n_pixels: int) -> tuple[int, int]:
+    """Return the shape of a square image, or of an image one pixel high if it is not a square."""
+    side = round(np.sqrt(n_pixels))
+    if side**2 == n_pixels:
+        return side, side
+    return 1, n_pixels
+
+
+def _basis_functions(
     shape: tuple[int, ...], bandwidth: float, concentration: float
 ) -> tuple[NDArray, NDArray]:
-    """Basis functions at the pixels (d, k), and their angular frequencies (k,)."""
+    """Return the basis functions at the pixels (d, k), and their angular frequencies (k,)."""
     radius = min(shape) / 2
-    # Pixel centres in polar coordinates, counter-clockwise as seen: rows count downwards.
-    rows, columns = np.indices(shape)
-    up, right = (shape[0] - 1) / 2 - rows.ravel(), columns.ravel() - (shape[1] - 1) / 2
-    rho, theta = np.hypot(up, right), np.arctan2(up, right)
-    distances, inverse = np.unique(rho.round(9), return_inverse=True)
+    rho, theta = _polar_coordinates(shape)
+    # The radial functions are evaluated once per distance, not once per pixel.
+    distances, distance_of_pixel = np.unique(rho.round(9), return_inverse=True)
     # Both integrands oscillate less than radius * bandwidth / pi times.
     n_nodes = int(radius * bandwidth) + 24
-    nodes, widths = special.roots_legendre(n_nodes)
-    r, r_width = radius * (nodes + 1) / 2, radius * widths / 2
-    p, p_width = bandwidth * (nodes + 1) / 2, bandwidth * widths / 2
+    r, r_weights = _quadrature(radius, n_nodes)
+    p, p_weights = _quadrature(bandwidth, n_nodes)
+    sqrt_measure = np.sqrt(np.outer(r * r_weights, p * p_weights))
+    p_scale = np.sqrt(p * p_weights)[:, None]
 
-    functions, frequencies = [], []
+    functions = []
+    frequencies = []
     for m in range(int(2 * radius * bandwidth) + 1):
-        hankel = special.jv(m, np.outer(r, p)) * np.sqrt(np.outer(r * r_width, p * p_width))
-        _, singular, right_vectors = np.linalg.svd(hankel)
-        kept = singular**2 >= concentration
-        if not kept.any() and m > 0:
+        hankel = special.jv(m, np.outer(r, p)) * sqrt_measure
+        _, singular_values, right_vectors = np.linalg.svd(hankel)
+        concentrated = singular_values**2 >= concentration
+        if m == 0:
+            # A basis is never empty: its most concentrated function always belongs to it.
+            concentrated[0] = True
+        elif not concentrated.any():
             break
-        # The most concentrated function stays even when none passes: a basis is never empty.
-        kept[0] |= m == 0
-        spectra = np.sqrt(p * p_width)[:, None] * right_vectors[kept].T
-        radial = (special.jv(m, np.outer(distances, p)) @ spectra)[inverse]
-        # Signs as a singular value decomposition leaves them are arbitrary.
+        spectra = p_scale * right_vectors[concentrated].T
+        radial = special.jv(m, np.outer(distances, p)) @ spectra
+        radial = radial[distance_of_pixel]
+        # The signs of singular vectors are arbitrary: fix them, so that runs agree.
         radial = radial * np.where(radial.sum(axis=0) < 0, -1, 1)
-        waves = np.stack([np.cos(m * theta), np.sin(m * theta)][: 1 + (m > 0)], axis=-1)
-        waves /= np.sqrt(np.pi if m else 2 * np.pi)
-        functions.append((radial[:, :, None] * waves[:, None]).reshape(len(rho), -1))
-        frequencies.append(np.full(functions[-1].shape[1], m))
+        waves = _angular_waves(m, theta)
+        products = radial[:, :, None] * waves[:, None, :]
+        products = products.reshape(len(theta), -1)
+        functions.append(products)
+        frequencies.append(np.full(products.shape[1], m))
     return np.concatenate(functions, axis=1), np.concatenate(frequencies)
+
+
+def _polar_coordinates(shape: tuple[int, ...]) -> tuple[NDArray, NDArray]:
+    """Return the radii and the angles of the pixel centres; angles run counter-clockwise."""
+    height, width = shape
+    rows, columns = np.indices(shape)
+    up = (height - 1) / 2 - rows.ravel()  # rows are counted downwards
+    right = columns.ravel() - (width - 1) / 2
+    return np.hypot(up, right), np.arctan2(up, right)
+
+
+def _quadrature(length: float, n_nodes: int) -> tuple[NDArray, NDArray]:
+    """Return the nodes and weights of the Gauss-Legendre rule on the interval [0, length]."""
+    nodes, weights = special.roots_legendre(n_nodes)
+    return length * (nodes + 1) / 2, length * weights / 2
+
+
+def _angular_waves(m: int, theta: NDArray) -> NDArray:
+    """Return cos(m theta) and sin(m theta) as columns of unit norm; a constant for m = 0."""
+    if m == 0:
+        return np.ones((len(theta), 1)) / np.sqrt(2 * np.pi)
+    waves = np.stack([np.cos(m * theta), np.sin(m * theta)], axis=-1)
+    return waves / np.sqrt(np.pi)

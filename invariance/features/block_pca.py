@@ -12,25 +12,25 @@ from sklearn.utils import check_random_state
 from ..core.parameters import ParameterError, RandomState, Whole, stores_parameters
 from .feature_map import FeatureMap
 
-#: Blocks that the components are fitted to, at most.
-_MOST = 200_000
+#: The components are fitted to at most this many blocks.
+_MAX_BLOCKS = 200_000
 
 
 @stores_parameters
 class BlockPCA(FeatureMap):
     """Project every block of ``block`` neighbouring features on common principal components.
 
-    The 2 n + 1 thresholds of a CDF-pooled template are read off one smooth curve, and curves of all
-    templates look alike: a few components shared by all hold nearly all of every inner product.
-    Components are orthonormal, and the mean (a constant of each feature) is removed.
+    The 2 n + 1 features of a CDF-pooled template are values of one smooth curve, and the curves of
+    all templates look alike. A few common components therefore preserve nearly all of every inner
+    product. The components are orthonormal, and the mean block is subtracted.
 
     Parameters
     ----------
     block : int
-        Features a block, ``2 n_bins + 1`` for `GroupCDF`; must divide the number of features.
-    n_components : int, components kept of each block, at most ``block``
+        Features per block, ``2 n_bins + 1`` for `GroupCDF`; must divide the number of features.
+    n_components : int, number of components per block, at most ``block``
     random_state : int, RandomState or None
-        Which blocks the components are fitted to, where there are more than 200,000.
+        Selects the blocks to which the components are fitted, if there are more than 200,000.
 
     Attributes
     ----------
@@ -58,33 +58,49 @@ class BlockPCA(FeatureMap):
             raise ParameterError(f"block = {self.block} does not divide {X.shape[1]} features")
         if self.n_components > self.block:
             raise ParameterError(f"n_components={self.n_components}, not 1 to block = {self.block}")
-        blocks = X.reshape(-1, self.block)
-        if len(blocks) > _MOST:
-            rng = check_random_state(self.random_state)
-            blocks = blocks[np.sort(rng.choice(len(blocks), _MOST, replace=False))]
-        blocks = blocks.astype(np.float64)
+        blocks = self._sample_blocks(X).astype(np.float64)
         with np.errstate(over="ignore", invalid="ignore"):
             self.mean_ = blocks.mean(axis=0)
             blocks -= self.mean_
-            products = blocks.T @ blocks
-        if not np.isfinite(products).all():
+            scatter = blocks.T @ blocks
+        if not np.isfinite(scatter).all():
             raise ParameterError(f"X as large as {np.abs(X).max():g} overflows: scale it down")
-        values, vectors = np.linalg.eigh(products)
-        self.components_ = vectors[:, ::-1][:, : self.n_components].T
-        # The sign of an eigenvector is arbitrary; fix it, so that runs agree.
-        largest = np.abs(self.components_).argmax(axis=1)
-        signs = np.sign(self.components_[np.arange(self.n_components), largest])
-        self.components_ *= signs[:, None]
-        total = values.sum()
-        rest = values[: self.block - self.n_components].sum()
-        self.lost_ = float(max(rest, 0) / total) if total > 0 else 0.0
-        self._n_features_out = X.shape[1] // self.block * self.n_components
+        eigenvalues, eigenvectors = np.linalg.eigh(scatter)
+        n_dropped = self.block - self.n_components
+        # The largest eigenvalues come last.
+        components = eigenvectors[:, n_dropped:].T[::-1]
+        self.components_ = _with_fixed_signs(components)
+        total = eigenvalues.sum()
+        self.lost_ = 0.0
+        if total > 0:
+            dropped = eigenvalues[:n_dropped].sum()
+            self.lost_ = float(max(dropped, 0) / total)
+        n_blocks = X.shape[1] // self.block
+        self._n_features_out = n_blocks * self.n_components
         return self
+
+    def _sample_blocks(self, X: NDArray) -> NDArray:
+        """Return the blocks of all points as rows, or a sample of them."""
+        blocks = X.reshape(-1, self.block)
+        if len(blocks) <= _MAX_BLOCKS:
+            return blocks
+        rng = check_random_state(self.random_state)
+        sample = rng.choice(len(blocks), _MAX_BLOCKS, replace=False)
+        return blocks[np.sort(sample)]
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Components of every block, shape (n, p / block * n_components)."""
         X = self._points_to_transform(X)
         blocks = X.reshape(-1, len(self.mean_))
         components = self.components_.T.astype(X.dtype)
-        projected = blocks @ components - self.mean_.astype(X.dtype) @ components
+        mean = self.mean_.astype(X.dtype) @ components
+        projected = blocks @ components - mean
         return projected.reshape(len(X), -1)
+
+
+def _with_fixed_signs(components: NDArray) -> NDArray:
+    """Make the entry of largest magnitude positive, since the signs of eigenvectors vary."""
+    largest = np.abs(components).argmax(axis=1)
+    rows = np.arange(len(components))
+    signs = np.sign(components[rows, largest])
+    return components * signs[:, None]

@@ -50,15 +50,16 @@ class GroupCDF(OrbitFeatures):
         K_s / P(\|t\|^2 < 1 + epsilon) by half a bin, s / (2 n).
     s : {"bound", "data"} or float
         Half-width of the threshold range. "bound" is the paper's R (1 + epsilon), with R the
-        largest norm seen at fit; it covers every projection but in d dimensions these spread over
-        R / sqrt(d) only. "data" takes the 99.9 % quantile of their size on the training points.
+        largest norm of the training points. It covers every projection, but in d dimensions most
+        projections are as small as R / sqrt(d). "data" takes the 99.9 % quantile of their absolute
+        values on the training points.
     tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
-        Shares of nodes converge slowly, hence the larger tolerance; over turns of one frequency
-        (`PlaneRotations`, say) they are lengths of arcs, without nodes.
+        Shares of nodes converge slowly, hence the larger default tolerance. Rotations of a single
+        frequency, such as `PlaneRotations`, need no nodes: the shares are lengths of arcs.
 
     Attributes
     ----------
-    templates_ : ndarray of shape (m, d); a rejected one (``rejection="zero"``) is NaN
+    templates_ : ndarray of shape (m, d); rejected ones (``rejection="zero"``) are NaN
     elements_ : the group elements used, shape (\|G\|, ...)
     s_ : float
 
@@ -84,44 +85,62 @@ class GroupCDF(OrbitFeatures):
     s: Annotated[str | float, kinds.OneOf("bound", "data") | kinds.Positive()] = "bound"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        # With thresholds set by hand or by the data no norm bound has to hold.
-        free = self.s != "bound" and not isinstance(self.templates, str)
-        how = {"n_features": X.shape[1], "rejection": self.rejection, "random_state": rng}
-        bound = None if free else self.epsilon
-        drawn = draw_templates(self.templates, self.n_components, epsilon=bound, **how)
-        self.templates_ = drawn.astype(X.dtype)
-        rejected = np.isnan(self.templates_[:, :1])
+        templates = self._draw_templates(X.shape[1], rng).astype(X.dtype)
+        rejected = np.isnan(templates[:, :1])
+        self.templates_ = templates
         self.elements_, _ = self._draw_transforms(rng)
-        self._n_features_out = self.n_components * (2 * self.n_bins + 1)
+        n_thresholds = 2 * self.n_bins + 1
+        self._n_features_out = self.n_components * n_thresholds
         check_memory("GroupCDF", 8 * self._n_features_out, n_bins=self.n_bins)
-        templates = np.where(rejected, 0, self.templates_)
+        templates = np.where(rejected, 0, templates)
         self.s_ = self._half_width(X, templates)
-        low, high = float(np.finfo(X.dtype).tiny), float(np.finfo(X.dtype).max)
-        if not 1e3 * low < self.s_ / self.n_bins < 1e-3 * high:
-            raise ParameterError(
-                f"s={self.s!r}, here {self.s_:.3g}, is beyond {X.dtype}: rescale the points, and "
-                "s with them, so that inner products with the templates are of ordinary size"
-            )
-        scales = np.full(2 * self.n_bins + 1, np.sqrt(self.s_ / (self.n_bins * self.n_components)))
+        self._check_bin_width(X.dtype)
+        scale = np.sqrt(self.s_ / (self.n_bins * self.n_components))
+        scales = np.full(n_thresholds, scale)
         if self.rejection == "zero":
             scales[[0, -1]] *= np.sqrt(0.5)
-        # The null template of the paper has features zero.
+        # All features of a null template are zero, as in the paper.
         self._factors = np.where(rejected, 0, scales)
-        # In units of a bin, so that thresholds are whole numbers.
-        in_bins = templates * X.dtype.type(self.n_bins / self.s_)
-        self._prepare(in_bins, Histogram(self.n_bins, self.n_bins))
+        # In units of a bin the thresholds are whole numbers.
+        templates_in_bins = templates * X.dtype.type(self.n_bins / self.s_)
+        self._prepare(templates_in_bins, Histogram(self.n_bins, self.n_bins))
+
+    def _draw_templates(self, n_features: int, rng: np.random.RandomState) -> NDArray:
+        epsilon: float | None = self.epsilon
+        if self.s != "bound" and not isinstance(self.templates, str):
+            # The thresholds do not depend on a norm bound, so the templates may have any norm.
+            epsilon = None
+        return draw_templates(
+            self.templates,
+            self.n_components,
+            n_features=n_features,
+            epsilon=epsilon,
+            rejection=self.rejection,
+            random_state=rng,
+        )
+
+    def _check_bin_width(self, dtype: np.dtype) -> None:
+        limits = np.finfo(dtype)
+        bin_width = self.s_ / self.n_bins
+        if not 1e3 * float(limits.tiny) < bin_width < 1e-3 * float(limits.max):
+            raise ParameterError(
+                f"s={self.s!r}, here {self.s_:.3g}, is beyond {dtype}: rescale the points, and "
+                "s with them, so that inner products with the templates are of ordinary size"
+            )
 
     def _half_width(self, X: NDArray, templates: NDArray) -> float:
         if self.s == "bound":
             return float(row_norms(X).max() * (1 + self.epsilon)) or 1.0
         if self.s != "data":
             return float(self.s)
-        some, few = X[:: max(1, len(X) // 500)], templates[:20]
-        moved = few[None]
+        step = max(1, len(X) // 500)
+        points = X[::step]
+        templates = templates[:20]
         if self.group_ is not None and self.elements_ is not None:
-            moved = self.group_.act(self.elements_, few)
-        sizes = np.abs(some @ moved.reshape(-1, X.shape[1]).T)
-        # One per cent beyond, so that no training projection sits on the last threshold.
+            templates = self.group_.act(self.elements_, templates)
+            templates = templates.reshape(-1, X.shape[1])
+        sizes = np.abs(points @ templates.T)
+        # One per cent is added so that no training projection equals the last threshold.
         return float(1.01 * np.quantile(sizes, 0.999)) or 1.0
 
     def _points(self, X: Any) -> Any:
@@ -131,7 +150,6 @@ class GroupCDF(OrbitFeatures):
 
     def _scaled(self, values: Any) -> Any:
         values *= like(self._factors, values)
-        shape = values.shape[0], -1
         if isinstance(values, np.ndarray):
-            return values.reshape(shape)
-        return namespace(values).reshape(values, shape)
+            return values.reshape(len(values), -1)
+        return namespace(values).reshape(values, (values.shape[0], -1))

@@ -1,4 +1,4 @@
-"""`FeatureMap`: what every transformer of this package does with its points and parameters."""
+"""`FeatureMap`: the base class of all transformers, which checks points and parameters."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import is_plain, validate_data
 from ..core.parameters import Has, Kind, ParameterError, check_parameters
 
-#: Of transformers of parts of points, by another transformer.
+#: The inner transformer of a transformer that applies it to parts of points.
 Inner = Annotated[
     TransformerMixin | None, Has("a transformer, such as PCA(4)", "fit", "transform") | None
 ]
@@ -29,9 +29,9 @@ ONE_CHANNEL = (
 class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A transformer of points, given as rows, that keeps their floating type.
 
-    Subclasses declare their parameters' kinds in ``_parameters`` and set ``_n_features_out`` when
-    they are fitted. What they need of their parameters afterwards they read from ``_fitted``, a
-    record of the parameters at `fit`: ``set_params`` changes nothing before the next one.
+    Subclasses declare the kinds of their parameters in ``_parameters`` and set ``_n_features_out``
+    in `fit`. After `fit` they read parameters from ``_fitted``, a record made by `fit`, so that
+    ``set_params`` has no effect before the next `fit`.
     """
 
     _parameters: Mapping[str, Kind] = {}
@@ -40,22 +40,24 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _fitted: SimpleNamespace
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
-        """X of shape (n, d) in single or double precision; its d is remembered."""
+        """Check parameters, and points X of shape (n, d), in single or double precision."""
         check_parameters(self)
         self._fitted = SimpleNamespace(**self.get_params(deep=False))
         return self._rows(X, reset=True)
 
     def _points_to_transform(self, X: ArrayLike) -> NDArray:
-        """X of shape (n, d) in single or double precision, with the d of the fitted points."""
+        """Check points X of shape (n, d), which have as many features as the fitted points."""
         check_is_fitted(self)
-        named = hasattr(self, "feature_names_in_")  # whoever gives none is then warned
-        if is_plain(X) and X.shape[1] == self.n_features_in_ and not named:
+        # Points without names cause a warning if the fitted ones had names.
+        has_names = hasattr(self, "feature_names_in_")
+        if is_plain(X) and X.shape[1] == self.n_features_in_ and not has_names:
             return X
         return self._rows(X, reset=False)
 
     def _rows(self, X: ArrayLike, reset: bool) -> NDArray:
-        """Points, and not arrays of images, which are to be given as rows of pixels."""
-        if len(shape := tuple(getattr(X, "shape", ()))) > 2:
+        """Check points as rows, and refuse arrays of images, whose pixels are not in one row."""
+        shape = tuple(getattr(X, "shape", ()))
+        if len(shape) > 2:
             raise ParameterError(
                 f"{type(self).__name__} expects points as rows of shape (n, d), got shape {shape}; "
                 f"{self._as_rows}"
@@ -64,6 +66,9 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        own = getattr(self, "features", None) is None  # no other transformer's
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"] if own else []
+        # The type of an inner transformer's features is not known.
+        if getattr(self, "features", None) is None:
+            tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        else:
+            tags.transformer_tags.preserves_dtype = []
         return tags

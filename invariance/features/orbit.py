@@ -1,4 +1,4 @@
-"""`OrbitFeatures`: what features that reduce inner products over orbits share."""
+"""`OrbitFeatures`: the base class of features that reduce inner products over orbits."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ from ..orbits.nodes import (
 from ..orbits.way import warn
 from .feature_map import FeatureMap
 
-#: Templates, and points beside those of which most moves, on which nodes are chosen.
-_TEMPLATES, _ORDINARY = 64, 8
-#: Tolerance for actions that are not exactly a group's, such as of interpolated images.
+#: Nodes are chosen for at most this many templates.
+_MAX_TEMPLATES = 64
+#: Nodes are chosen for the points that vary fastest along their orbits, and this many others.
+_N_ORDINARY = 8
+#: Smallest tolerance if the action is not exactly that of a group, as for interpolated images.
 _INTERPOLATED = 0.01
-#: Norms beyond those of `fit` for which its nodes will do as well.
+#: Rounding of the norms up to which the nodes of `fit` are fine enough.
 _SLACK = 1 + 1e-6
 
-#: Of the features whose elements may act on either side.
+#: The argument on which the group elements act.
 Side = Annotated[str, kinds.OneOf("auto", "first", "second")]
 
 
@@ -46,7 +48,7 @@ Side = Annotated[str, kinds.OneOf("auto", "first", "second")]
 class OrbitFeatures(FeatureMap, ABC):
     """Reductions of <x, g t>, or of a kernel k(x, g t), over g for templates t.
 
-    `fit` sets ``_orbits``, and transforming is one `OrbitProducts.reduce`.
+    `fit` sets ``_orbits``, and `transform` is one call of `OrbitProducts.reduce`.
     """
 
     group: Annotated[Transformations | None, GROUP | None] = None
@@ -65,9 +67,9 @@ class OrbitFeatures(FeatureMap, ABC):
     _mixes_templates = False
 
     def fit(self, X: ArrayLike, y=None) -> Self:
-        """Draw templates and group elements, with all that depends on them.
+        """Draw templates and group elements, and compute everything that depends on them.
 
-        X, of shape (n, d), may be another library's array; what is fitted is NumPy's.
+        X, of shape (n, d), may be an array of another library; fitted arrays are NumPy's.
         """
         X = self._points_to_fit(X)
         self._fit(X, check_random_state(self.random_state))
@@ -76,7 +78,7 @@ class OrbitFeatures(FeatureMap, ABC):
 
     @abstractmethod
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        """`fit` to validated points."""
+        """Fit the features to validated points."""
 
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of points X of shape (n, d), one row per point, of X's floating type.
@@ -84,17 +86,17 @@ class OrbitFeatures(FeatureMap, ABC):
         They are in the library and on the device of X.
         """
         X = self._points(X)
-        orbits = self._orbits_for(X) if self._has_nodes else self._orbits
+        orbits = self._orbits_for(X)
         return self._scaled(self._reduced(orbits, X))
 
     def explain(self, X: ArrayLike) -> Explanation:
-        """How `transform` would compute the features of X: the way, operations, memory, seconds."""
+        """Explain how `transform` computes the features of X: method, operations, memory, time."""
         X = self._points(X)
-        orbits = self._orbits_for(X) if self._has_nodes else self._orbits
+        orbits = self._orbits_for(X)
         return orbits.explain(X, self._keeps)
 
     def _scaled(self, values: Any) -> Any:
-        """Features from what is kept of the orbits, an array that may be overwritten."""
+        """Return features, given the reduced values, which may be overwritten."""
         return values
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
@@ -105,9 +107,11 @@ class OrbitFeatures(FeatureMap, ABC):
         X = super()._points_to_fit(X)
         self._check_size(X)
         self.group_: Any = clone(self.group, safe=False)
-        due = getattr(self.group_, "n_features", None)
-        if due not in (None, X.shape[1]):
-            raise ParameterError(f"{self.group!r} acts on arrays of shape (n, {due}): {X.shape}")
+        n_features = getattr(self.group_, "n_features", None)
+        if n_features not in (None, X.shape[1]):
+            raise ParameterError(
+                f"{self.group!r} acts on arrays of shape (n, {n_features}): {X.shape}"
+            )
         return X
 
     def _points(self, X: Any) -> Any:
@@ -123,7 +127,8 @@ class OrbitFeatures(FeatureMap, ABC):
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
         xp = namespace(X)
         largest = max(float(xp.max(X)), -float(xp.min(X)))
-        if largest > np.sqrt(float(xp.finfo(X.dtype).max) / X.shape[1]) / 8:
+        largest_square = float(xp.finfo(X.dtype).max) / X.shape[1]
+        if largest > np.sqrt(largest_square) / 8:
             raise ValueError(
                 f"{type(self).__name__}: X has entries as large as {largest:.3g}, whose squares "
                 f"overflow in {X.dtype}: rescale X"
@@ -135,45 +140,57 @@ class OrbitFeatures(FeatureMap, ABC):
             return None, np.ones(1)
         if self.n_transforms is None:
             return self.group_.quadrature()
-        r = self.n_transforms
-        return self.group_.sample(r, rng), np.full(r, 1 / r)
+        weights = np.full(self.n_transforms, 1 / self.n_transforms)
+        return self.group_.sample(self.n_transforms, rng), weights
 
-    def _prepare(self, templates: NDArray, keeps: Reduction, **how: Any) -> None:
-        """Templates for the engine, and what it keeps.
+    def _prepare(self, templates: NDArray, keeps: Reduction) -> None:
+        """Set the orbits of templates and their reduction; the templates are transformed.
 
-        Sets ``_orbits``; elements that were drawn have to be in ``elements_``.
+        Elements that were drawn have to be in ``elements_``.
         """
-        self._templates, self._keeps, self._how = templates, keeps, how
+        self._templates = templates
+        self._keeps = keeps
+        self._base: Any = None
+        self._offsets: NDArray | None = None
         self._preserved: bool | None = None
         self._orbits = self._orbits_over(self.group_)
 
     def _prepare_on_side(
-        self, templates: NDArray, elements: NDArray | None, keeps: Reduction, **how: Any
+        self,
+        templates: NDArray,
+        elements: NDArray | None,
+        keeps: Reduction,
+        *,
+        preserved: bool,
+        base: Any = None,
+        offsets: NDArray | None = None,
     ) -> None:
-        """`_prepare` with the elements on the side that ``side`` asks for, with ``weights_``.
+        """Set the orbits and their reduction, with elements that act as ``side`` requires.
 
-        Whether the action preserves the value f(x, t) is ``how["preserved"]``: then ``f(g x, t) =
-        f(x, g^-1 t)``. A set without inverses needs a symmetric density, and then agrees in
-        expectation (Raj et al. 2017, section 2.2.1).
+        ``preserved`` is whether transforming both arguments leaves the value f(x, t) as it is: then
+        ``f(g x, t) = f(x, g^-1 t)``. A set without inverses needs a symmetric density, and the
+        sides then agree in expectation (Raj et al. 2017, section 2.2.1).
         """
-        self._templates, self._keeps = templates, keeps
-        self._preserved = how.pop("preserved")
-        self._how = how
-        group = self.group_
-        self.side_, self.elements_ = "second", None
-        if group is not None and elements is not None:
+        self._templates = templates
+        self._keeps = keeps
+        self._base = base
+        self._offsets = offsets
+        self._preserved = preserved
+        self.side_ = "second"
+        self.elements_ = None
+        if self.group_ is not None and elements is not None:
             self.side_ = self._chosen_side()
-            self.elements_ = self._acting(group, elements)
-        self._orbits = self._orbits_over(group)
+            self.elements_ = self._acting(self.group_, elements)
+        self._orbits = self._orbits_over(self.group_)
 
     def _chosen_side(self) -> str:
         group = self.group_
-        has_inverses = getattr(group, "inverse", None) is not None
-        if self.side == "first" or (
-            self.side == "auto" and not (self._preserved and (has_inverses or group.symmetric))
-        ):
+        if self.side == "first":
             return "first"
-        if not has_inverses and not group.symmetric:
+        can_invert = getattr(group, "inverse", None) is not None or group.symmetric
+        if self.side == "auto" and not (self._preserved and can_invert):
+            return "first"
+        if not can_invert:
             raise ParameterError(
                 f"the density of {group!r} is not symmetric and has no inverses: take side='first'"
             )
@@ -185,50 +202,70 @@ class OrbitFeatures(FeatureMap, ABC):
         return "second"
 
     def _acting(self, group: Any, elements: NDArray) -> NDArray:
-        """Elements as they act on their side."""
+        """Return the elements that act on the chosen side: inverses act on templates."""
         inverse = getattr(group, "inverse", None)
-        return elements if self.side_ == "first" or inverse is None else inverse(elements)
+        if self.side_ == "first" or inverse is None:
+            return elements
+        return inverse(elements)
 
     def _orbits_over(self, group: Any, chosen: NDArray | None = None) -> OrbitProducts:
-        """The orbits of templates, all or chosen ones, over the group or a rule for it."""
-        fitted = vars(self._fitted)
-        how = self._how | {name: fitted[name] for name in ("block_bytes", "n_jobs", "verbose")}
-        templates, side = self._templates, "second"
+        """Return the orbits of all or chosen templates, over the group or a rule for it."""
+        parameters = self._fitted
+        templates = self._templates
+        offsets = self._offsets
         if chosen is not None:
             templates = templates[chosen].astype(float)
-            offsets = how.get("offsets")
-            how["offsets"] = None if offsets is None else offsets[chosen].astype(float)
-        if self._preserved is not None:
-            side = self.side_
-        if fitted["n_transforms"] is not None and self.elements_ is not None:
-            how["elements"] = self.elements_
-            how["weights"] = None if self._preserved is None else self.weights_
-        elif self._preserved is not None and group is not None:
-            # the group's own rule stands for its elements where it can
-            if not (side == "first" or group.symmetric):
-                elements, how["weights"] = group.quadrature()
-                how["elements"] = self._acting(group, elements)
-        owner = type(self).__name__
-        return OrbitProducts(templates, group, owner=owner, side=side, keep=side != "first", **how)
+            if offsets is not None:
+                offsets = offsets[chosen].astype(float)
+        side = "second" if self._preserved is None else self.side_
+        elements, weights = self._elements_over(group, side)
+        return OrbitProducts(
+            templates,
+            group,
+            base=self._base,
+            owner=type(self).__name__,
+            elements=elements,
+            weights=weights,
+            offsets=offsets,
+            side=side,
+            keep=side != "first",
+            block_bytes=parameters.block_bytes,
+            n_jobs=parameters.n_jobs,
+            verbose=parameters.verbose,
+        )
+
+    def _elements_over(self, group: Any, side: str) -> tuple[NDArray | None, NDArray | None]:
+        """Return the elements and weights of a group, or None for its own rule."""
+        has_weights = self._preserved is not None
+        if self._fitted.n_transforms is not None and self.elements_ is not None:
+            return self.elements_, self.weights_ if has_weights else None
+        if not has_weights or group is None or side == "first" or group.symmetric:
+            return None, None
+        # Inverses act on the templates, and the density at an inverse is another one.
+        elements, weights = group.quadrature()
+        return self._acting(group, elements), weights
 
     def _reduced(self, orbits: OrbitProducts, X: Any) -> Any:
-        """The outputs of the reduction for points X, side by side, shape (n, k m, ...)."""
-        reduction, m = self._keeps, len(orbits.Z)
+        """Return the outputs of the reduction for points X, side by side, shape (n, k m, ...)."""
+        reduction = self._keeps
         if is_foreign(X):
-            parts = orbits.reduce(X, reduction)
-            return parts[0] if len(parts) == 1 else namespace(X).concat(parts, axis=1)
-        result = np.empty((len(X), reduction.n_outputs * m, *reduction.tail), X.dtype)
-        parts = np.split(result, reduction.n_outputs, axis=1)  # views
-        orbits.reduce(X, reduction, out=parts)
+            outputs = orbits.reduce(X, reduction)
+            if len(outputs) == 1:
+                return outputs[0]
+            return namespace(X).concat(outputs, axis=1)
+        n_columns = reduction.n_outputs * len(orbits.Z)
+        result = np.empty((len(X), n_columns, *reduction.tail), X.dtype)
+        views = np.split(result, reduction.n_outputs, axis=1)
+        orbits.reduce(X, reduction, out=views)
         return result
 
     # -- nodes that stand for an infinite group --------------------------------------------------
 
     def _fit_nodes(self, X: NDArray) -> None:
         """Choose the nodes of an infinite group for the points of `fit`."""
-        #: The norms of what moves up to which the nodes will do, None for any.
+        #: Norms of the moving parts of points up to which the nodes are fine enough; None for any.
         self._reach: NDArray | None = None
-        #: Whether nodes that were given have been found too few.
+        #: Whether a warning was issued that the group's own nodes are too few.
         self._warned = False
         #: Orbits over finer rules, by the number of their nodes.
         self._finer: dict[float, OrbitProducts] = {}
@@ -241,29 +278,24 @@ class OrbitFeatures(FeatureMap, ABC):
                 self.weights_ = None
             self.elements_ = None
             return
-        rule = self._enough_nodes(X, X[:: max(1, len(X) // _ORDINARY)])
+        step = max(1, len(X) // _N_ORDINARY)
+        rule = self._enough_nodes(X, X[::step])
         self._reach = moving_norms(group, X, type(self).__name__).max(axis=1)
         if are_given(group):
             return
-        elements, weights = rule.group.quadrature()
-        self.elements_ = elements
+        self.elements_, weights = rule.group.quadrature()
         if self._preserved is not None:
-            self.elements_, self.weights_ = self._acting(rule.group, elements), weights
+            self.elements_ = self._acting(rule.group, self.elements_)
+            self.weights_ = weights
         self._orbits = self._orbits_over(rule.group)
 
     def _enough_nodes(self, X: Any, ordinary: NDArray | None = None) -> Rule:
-        """A rule that will do for points X, or a warning tells how far off it is."""
-        group, owner = self.group_, type(self).__name__
-        points = fastest(group, X, owner)
+        """Return a rule that is fine enough for points X, or warn how large its error is."""
+        group = self.group_
+        points = fastest(group, X, type(self).__name__)
         if ordinary is not None:
             points = np.concatenate([points, ordinary.astype(float)])
-        chosen = None
-        if not self._mixes_templates and len(self._templates) > _TEMPLATES:
-            norms = moving_norms(group, np.nan_to_num(self._templates), owner)
-            if norms.shape[1] == len(self._templates):
-                chosen = np.sort(np.argsort(-norms[0], kind="stable")[:_TEMPLATES])
-        if chosen is None:
-            chosen = np.arange(len(self._templates))
+        chosen = self._fastest_templates()
 
         def mean(rule: Any) -> NDArray:
             values = self._reduced(self._orbits_over(rule, chosen), points)
@@ -271,37 +303,62 @@ class OrbitFeatures(FeatureMap, ABC):
                 values = self._scaled(values)
             return values.reshape(len(points), -1)
 
-        most = most_nodes(points.shape[1])
-        # Two points of an orbit may be off to either side.
+        node_limit = most_nodes(points.shape[1])
         tolerance = self._fitted.tolerance
         if not group.unitary:
             tolerance = max(tolerance, _INTERPOLATED)
-        rule = enough_nodes(group, mean, tolerance=tolerance / 2, most=lambda rule: most)
-        coarse = 2 * rule.error > tolerance
-        self._warned = coarse and are_given(group)
-        if coarse:
-            remedy = "a smaller gamma, or accept it"
-            if are_given(group):
-                remedy = "n_nodes=None (degree=None), or accept it"
-            warn(
-                f"{owner}: over {rule.group.order} nodes the features of points of one orbit "
-                f"differ by about {2 * rule.error:.1e} of their norm; take {remedy} by "
-                f"tolerance={4 * rule.error:.0e}"
-            )
+        # Features of two points of an orbit may have errors of opposite signs.
+        rule = enough_nodes(group, mean, tolerance=tolerance / 2, most=lambda rule: node_limit)
+        difference = 2 * rule.error
+        is_coarse = difference > tolerance
+        self._warned = is_coarse and are_given(group)
+        if is_coarse:
+            self._warn_of_few_nodes(rule.group.order, difference)
         return rule
 
+    def _fastest_templates(self) -> NDArray:
+        """Return the indices of the templates that vary most along their orbits, at most 64.
+
+        They are the indices of all templates if features depend on all of them together.
+        """
+        n_templates = len(self._templates)
+        everything = np.arange(n_templates)
+        if self._mixes_templates or n_templates <= _MAX_TEMPLATES:
+            return everything
+        templates = np.nan_to_num(self._templates)
+        norms = moving_norms(self.group_, templates, type(self).__name__)
+        if norms.shape[1] != n_templates:
+            return everything
+        descending = np.argsort(-norms[0], kind="stable")
+        return np.sort(descending[:_MAX_TEMPLATES])
+
+    def _warn_of_few_nodes(self, n_nodes: float, difference: float) -> None:
+        remedy = "a smaller gamma, or accept it"
+        if are_given(self.group_):
+            remedy = "n_nodes=None (degree=None), or accept it"
+        warn(
+            f"{type(self).__name__}: over {n_nodes} nodes the features of points of one orbit "
+            f"differ by about {difference:.1e} of their norm; take {remedy} by "
+            f"tolerance={2 * difference:.0e}"
+        )
+
     def _orbits_for(self, X: Any) -> OrbitProducts:
-        """The fitted orbits, or such over more nodes, if points X need more than those of `fit`."""
+        """Return the fitted orbits, or orbits over more nodes if the points X need them."""
+        if not self._has_nodes:
+            return self._orbits
         group = self.group_
-        if self._reach is None:  # no nodes, unless gradients are wanted
+        if self._reach is None:
+            # The fitted orbits are exact without nodes, but not if gradients are needed.
             if not is_foreign(X) or self._orbits.is_exact(X, self._keeps):
                 return self._orbits
             return self._over_nodes(self._enough_nodes(X).group)
-        norms = moving_norms(group, X, type(self).__name__)
+        owner = type(self).__name__
+        norms = moving_norms(group, X, owner)
         outside = (norms > _SLACK * self._reach[:, None]).any(axis=0)
         if not outside.any() or self._warned:
             return self._orbits
-        rule = self._enough_nodes(plain(X, type(self).__name__)[outside]).group
+        points = plain(X, owner)[outside]
+        rule = self._enough_nodes(points).group
         if are_given(group):
             self._reach = np.maximum(self._reach, norms.max(axis=1))
             return self._orbits
@@ -316,5 +373,6 @@ class OrbitFeatures(FeatureMap, ABC):
 
 
 def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:
-    """Generators whose draws do not depend on how much the others are used."""
-    return [np.random.RandomState(seed) for seed in rng.randint(2**31 - 1, size=n_streams)]
+    """Return random generators whose draws do not depend on each other."""
+    seeds = rng.randint(2**31 - 1, size=n_streams)
+    return [np.random.RandomState(seed) for seed in seeds]

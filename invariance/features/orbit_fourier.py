@@ -17,11 +17,13 @@ from ..orbits.numerics import centre_of
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import draw_frequencies, median_gamma
 
-#: Error of phases in single precision above which they are computed in double.
+#: Phases are computed in double precision if their error in single precision exceeds this.
 _PHASE_ERROR = 1e-3
-#: Numbers of which cosines are taken at a time, and up to where a polynomial gives them.
-_BLOCK, _LARGE = 4096, 1e5
-#: sin(2 pi x) / x by powers of x^2, for |x| <= 1/4.
+#: Cosines are computed for this many numbers at a time.
+_BLOCK = 4096
+#: Cosines of numbers below this size are computed by a polynomial.
+_LARGE = 1e5
+#: Coefficients of sin(2 pi x) / x as a polynomial in x^2, for |x| <= 1/4.
 _SINE = (
     6.283185307179585,
     -41.341702240398284,
@@ -48,24 +50,24 @@ class OrbitFourier(OrbitFeatures):
     embeddings (eq. 3; exactly, ``Average(base, group)``). Without a group these are plain random
     Fourier features: applied to features they are the second layer, a Gaussian hyperkernel.
 
-    Where the action is unitary the templates are transformed, once, instead of the points. Give
-    float32 arrays where speed matters: NumPy's cosine is then some fifty times faster.
+    If the action is unitary, the templates are transformed, once, instead of the points. Use
+    float32 arrays if speed matters: NumPy's cosine is then some fifty times faster.
 
     Parameters
     ----------
     group : Transformations or None for the trivial group
     n_components : int, number of templates s
     n_transforms : int or None
-        Number of elements r drawn from the group's density, of which features are not exactly
-        invariant; None takes its quadrature rule: all elements of a finite set with their weights,
-        and of an infinite one as many nodes as ``tolerance`` asks for.
+        Number of elements r drawn from the group's density; the features are then only
+        approximately invariant. None uses the group's quadrature rule: all elements of a finite
+        set with their weights, or as many nodes of an infinite group as ``tolerance`` requires.
     tolerance : float
-        By how much features of points of one orbit may differ over an infinite group, relative to
-        their norm. Nodes are added until they do not, on the points of `fit`, and again on points
-        of `transform` of which more moves; a warning tells by how much they differ if that would
-        take too many, or if the group was given too few. Turns of one frequency
-        (`PlaneRotations`, say) need no nodes. For images turned by interpolation it is 0.01 at
-        least.
+        Largest difference, relative to their norm, between the features of points of one orbit of
+        an infinite group. Nodes are added until the points of `fit` meet it, and again if points
+        of `transform` vary faster along their orbits. If that would take too many nodes, or if the
+        group has a fixed number of nodes that is too small, a warning states the difference.
+        Rotations of a single frequency, such as `PlaneRotations`, need no nodes. For images
+        rotated by interpolation the tolerance is at least 0.01.
     kernel : {"gaussian", "laplacian"}
     gamma : float or "median"
         Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`.
@@ -73,15 +75,15 @@ class OrbitFourier(OrbitFeatures):
         One cosine with a random phase per template, s features; or a cosine and a sine: 2 s
         features of smaller variance, cosines first.
     side : {"auto", "first", "second"}
-        Which argument of <x, omega> the elements act on. "auto" takes the second, the templates,
-        where that gives the same features: the action is unitary, and the set is a group or its
-        density symmetric. "second" with an action that is only nearly unitary (images turned by
-        interpolation) warns. The choice is found in ``side_``.
+        The argument of <x, omega> on which the elements act. "auto" takes the second, the
+        templates, if that gives the same features: if the action is unitary, and the set is a
+        group or its density is symmetric. "second" warns if the action is only nearly unitary
+        (images rotated by interpolation). The choice is stored in ``side_``.
     block_bytes : int or None
-        Bound on temporary arrays; None is the configured one (`invariance.config_context`).
-        Transformed templates are kept between calls when they fit in it.
-    n_jobs : int or None, threads
-    verbose : int, 1 shows progress
+        Bound on temporary arrays; None is the configured bound (`invariance.config_context`).
+        Transformed templates are kept between calls if they fit in it.
+    n_jobs : int or None, number of threads
+    verbose : int, 1 shows the progress
     random_state : int, RandomState or None
 
     Attributes
@@ -89,10 +91,10 @@ class OrbitFourier(OrbitFeatures):
     templates_ : ndarray of shape (s, d), of X's type
     phases_ : ndarray of shape (s,)
     centre_ : ndarray of shape (d,) or None
-        A point that the group fixes, from which x is taken if the points lie far from the origin:
-        products of features stay the same, and phases small.
-    elements_, weights_ : the group elements acting (on ``side_``) and their weights, None if none
-        are needed
+        A point fixed by the group, which is subtracted from x if the points lie far from the
+        origin: inner products of features stay the same, and the phases are small.
+    elements_, weights_ : the group elements that act (on ``side_``) and their weights, or None if
+        no elements are needed
     side_ : {"first", "second"}
     gamma_ : float
 
@@ -113,96 +115,129 @@ class OrbitFourier(OrbitFeatures):
     side: Side = "auto"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        # One stream each, so that the same seed gives the same templates whatever r is.
-        rng, for_elements = spawn(rng, 2)
-        elements, self.weights_ = self._draw_transforms(for_elements)
-        seen = X if elements is None else self._seen(elements, X, for_elements)
+        # Separate streams: the same seed gives the same templates for every number of elements.
+        template_rng, element_rng = spawn(rng, 2)
+        elements, self.weights_ = self._draw_transforms(element_rng)
+        sample = X
+        if elements is not None:
+            sample = self._transformed_sample(elements, X, element_rng)
+        n_features = sample.shape[1]
         self.gamma_ = self.gamma
         if isinstance(self.gamma_, str):
-            self.gamma_ = median_gamma(seen, self.kernel, random_state=for_elements)
+            self.gamma_ = median_gamma(sample, self.kernel, random_state=element_rng)
         frequencies = draw_frequencies(
             self.kernel,
             self.gamma_,
             n_components=self.n_components,
-            n_features=seen.shape[1],
-            random_state=rng,
+            n_features=n_features,
+            random_state=template_rng,
         )
         self.templates_ = frequencies.astype(X.dtype)
-        self.phases_ = rng.uniform(0, 2 * np.pi, self.n_components).astype(X.dtype)
-        # Far from the origin phases would be large numbers.
-        same = seen.shape[1] == X.shape[1]
-        self.centre_ = centre_of(Form(distance=True), X, self.group_) if same else None
-        functions = [cosine] if self.form == "phase" else [cosine, sine]
-        over_turns = [_cosine_over_turns, _sine_over_turns][: len(functions)]
-        self._n_features_out = self.n_components * len(functions)
-        factor = float(np.sqrt(2 / self._n_features_out))
+        phases = template_rng.uniform(0, 2 * np.pi, self.n_components)
+        self.phases_ = phases.astype(X.dtype)
+        self.centre_ = None
+        if n_features == X.shape[1]:
+            # Phases of points far from the origin would be large numbers.
+            self.centre_ = centre_of(Form(distance=True), X, self.group_)
         self._prepare_on_side(
             self.templates_,
             elements,
             preserved=self.group_ is not None and self.group_.unitary,
             offsets=self.phases_ if self.form == "phase" else None,
-            keeps=WeightedMean(functions, factor=factor, over_turns=over_turns),
+            keeps=self._mean_of_waves(),
         )
 
+    def _mean_of_waves(self) -> WeightedMean:
+        """Set the number of features, and return the reduction that computes them."""
+        functions = [cosine]
+        over_turns = [_cosine_over_turns]
+        if self.form == "cos_sin":
+            functions.append(sine)
+            over_turns.append(_sine_over_turns)
+        self._n_features_out = self.n_components * len(functions)
+        factor = float(np.sqrt(2 / self._n_features_out))
+        return WeightedMean(functions, factor=factor, over_turns=over_turns)
+
     def _reduced(self, orbits: OrbitProducts, X: Any) -> Any:
-        """Means of waves; in double precision if phases would be lost in single."""
+        """Means of waves, in double precision if phases would lose their digits in single."""
         if self.centre_ is not None:
             X = X - like(self.centre_, X)
+        if not self._needs_double(X):
+            return super()._reduced(orbits, X)
+        if is_foreign(X):
+            xp = namespace(X)
+            means = super()._reduced(orbits, xp.astype(X, xp.float64))
+            return xp.astype(means, xp.float32)
+        means = super()._reduced(orbits, X.astype(float))
+        return means.astype(np.float32)
+
+    def _needs_double(self, X: Any) -> bool:
+        """Whether typical phases of points in single precision have too large an error."""
         xp = namespace(X)
         if X.dtype != xp.float32:
-            return super()._reduced(orbits, X)
-        lengths = np.sqrt(np.square(self.templates_, dtype=float).sum(axis=1))
-        seen = detached(X)
-        largest = max(float(xp.max(seen)), -float(xp.min(seen))) * X.shape[1] ** 0.5
-        if largest * float(np.median(lengths)) * np.finfo(np.float32).eps <= _PHASE_ERROR:
-            return super()._reduced(orbits, X)
-        found = super()._reduced(orbits, X.astype(float) if xp is np else xp.astype(X, xp.float64))
-        return found.astype(np.float32) if xp is np else xp.astype(found, xp.float32)
+            return False
+        points = detached(X)
+        largest_entry = max(float(xp.max(points)), -float(xp.min(points)))
+        norm_bound = largest_entry * X.shape[1] ** 0.5
+        squared_norms = np.square(self.templates_, dtype=float).sum(axis=1)
+        template_norm = float(np.median(np.sqrt(squared_norms)))
+        error = norm_bound * template_norm * np.finfo(np.float32).eps
+        return not error <= _PHASE_ERROR
 
-    def _seen(self, elements: NDArray, X: NDArray, rng) -> NDArray:
-        """Some points as the group shows them: they set the bandwidth and the dimension."""
-        some = X if len(X) <= 1000 else X[rng.choice(len(X), 1000, replace=False)]
-        return self.group_.act(elements[:1], some)[0].reshape(len(some), -1)
+    def _transformed_sample(self, elements: NDArray, X: NDArray, rng) -> NDArray:
+        """Transform at most 1,000 points; they determine the bandwidth and the dimension."""
+        sample = X
+        if len(X) > 1000:
+            sample = X[rng.choice(len(X), 1000, replace=False)]
+        transformed = self.group_.act(elements[:1], sample)[0]
+        return transformed.reshape(len(sample), -1)
 
 
-def _wave(less: float, values: Any) -> Any:
-    """Cosines, less a part of a turn, of an array; in place where it is NumPy's.
-
-    NumPy has no vector instructions for cosines of float64: a polynomial, a cache's worth at a
-    time, is twice as fast, and wrong by no more than rounding of the argument is.
-    """
+def _wave(quarter: float, values: Any) -> Any:
+    """Cosines (``quarter`` 0) or sines (0.25, in turns) of an array; in place if it is NumPy's."""
     if is_foreign(values):
         xp = namespace(values)
-        return xp.sin(values) if less else xp.cos(values)
-    wave = np.sin if less else np.cos
+        return xp.sin(values) if quarter else xp.cos(values)
+    wave = np.cos if quarter == 0 else np.sin
     if values.dtype != np.float64 or not values.flags.c_contiguous:
         return wave(values, out=values)
+    # NumPy has no vector instructions for cosines of float64. A polynomial is twice as fast, in
+    # blocks that fit into the cache, and its error is that of rounding the argument.
     flat = values.reshape(-1)
-    whole, square = np.empty((2, min(_BLOCK, flat.size)))
+    workspace = np.empty((2, min(_BLOCK, flat.size)))
     for start in range(0, flat.size, _BLOCK):
-        x = flat[start : start + _BLOCK]
-        if not -_LARGE < x.min() <= x.max() < _LARGE:
-            wave(x, out=x)
-            continue
-        k, z = whole[: x.size], square[: x.size]
-        x *= 1 / (2 * np.pi)  # in turns
-        if less:
-            x -= less
-        np.rint(x, out=k)
-        x -= k
-        np.abs(x, out=x)
-        np.subtract(0.25, x, out=x)  # a quarter turn at most, of which the sine is wanted
-        np.multiply(x, x, out=z)
-        np.multiply(z, _SINE[-1], out=k)
-        for coefficient in _SINE[-2:0:-1]:
-            k += coefficient
-            k *= z
-        k += _SINE[0]
-        x *= k
+        block = flat[start : start + _BLOCK]
+        if -_LARGE < block.min() <= block.max() < _LARGE:
+            _wave_by_polynomial(quarter, block, workspace[:, : block.size])
+        else:
+            wave(block, out=block)
     return values
 
 
-cosine, sine = partial(_wave, 0.0), partial(_wave, 0.25)
+def _wave_by_polynomial(quarter: float, x: NDArray, workspace: NDArray) -> None:
+    """Replace numbers x by their cosines or sines."""
+    polynomial, square = workspace
+    turns = polynomial  # both are not needed at the same time
+    x *= 1 / (2 * np.pi)
+    if quarter:
+        x -= quarter
+    np.rint(x, out=turns)
+    x -= turns
+    np.abs(x, out=x)
+    # cos(2 pi x) = sin(2 pi (1/4 - x)), of an angle of at most a quarter turn.
+    np.subtract(0.25, x, out=x)
+    np.multiply(x, x, out=square)
+    # Horner's scheme
+    np.multiply(square, _SINE[-1], out=polynomial)
+    for coefficient in _SINE[-2:0:-1]:
+        polynomial += coefficient
+        polynomial *= square
+    polynomial += _SINE[0]
+    x *= polynomial
+
+
+cosine = partial(_wave, 0.0)
+sine = partial(_wave, 0.25)
 
 
 def _cosine_over_turns(fixed: NDArray, radius: NDArray) -> NDArray:

@@ -21,11 +21,11 @@ from ..orbits.way import warn
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import median_gamma
 
-_NAMED = {"gaussian": Gaussian, "laplacian": Laplacian}
-#: Bytes of features that are turned by the whitener at a time.
-_ROWS_BYTES = 2**22
-#: Features of a triangular whitener that are made at a time.
-_COLUMNS = 1024
+_KERNELS_BY_NAME = {"gaussian": Gaussian, "laplacian": Laplacian}
+#: Rows of values are multiplied by the whitener in blocks of this many bytes.
+_ROW_BLOCK_BYTES = 2**22
+#: Features are computed in blocks of this many columns if the whitener is triangular.
+_COLUMN_BLOCK = 1024
 
 
 @stores_parameters
@@ -36,7 +36,7 @@ class OrbitNystroem(OrbitFeatures):
 
     .. math:: \psi(x) = L \, \frac{1}{r} \sum_{i=1}^r K(Z, g_i x) .
 
-    Where the base kernel is unchanged by transforming both arguments, the landmarks are
+    If the base kernel is unchanged by transforming both arguments, the landmarks are
     transformed instead of the points. Negative eigenvalues of the landmarks' Gram matrix are
     clipped, with an `invariance.linear.IndefiniteWarning`.
 
@@ -44,18 +44,20 @@ class OrbitNystroem(OrbitFeatures):
     ----------
     group, n_transforms : as in `OrbitFourier`
     n_components : int
-        Number of landmarks s. More than there are points: all points, with a warning.
+        Number of landmarks s. If it exceeds the number of points, all points become landmarks,
+        with a warning.
     kernel : Kernel or {"gaussian", "laplacian"}
-    gamma : float or "median", of the kernels given by name
+    gamma : float or "median", the bandwidth of a kernel given by name
     landmarks : "random" or array of shape (s, d)
         Random training points, or your own, such as centres of k-means.
     from_orbit : bool
-        Take each candidate landmark from the orbit of a training point, with a random element.
+        Whether candidate landmarks are training points transformed by random group elements.
     side : {"auto", "first", "second"}, as in `OrbitFourier`, with landmarks for templates
     rcond : float or None
         Eigenvalues of K_ZZ below ``rcond`` times the largest count as zero, which leaves ``rank_``
-        features. None is s machine epsilons of X's type; in single precision a smaller one, down to
-        1e-9, keeps more of the kernel at features good to about three digits.
+        features. None is s times the machine epsilon of X's type. In single precision a smaller
+        value, down to 1e-9, approximates the kernel better, but features have about three correct
+        digits.
     tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
 
     Attributes
@@ -90,38 +92,56 @@ class OrbitNystroem(OrbitFeatures):
     rcond: Annotated[float | None, kinds.Number(0, below=1) | None] = None
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        # One stream each, so that the same seed gives the same landmarks whatever r is.
-        rng, for_elements = spawn(rng, 2)
-        elements, self.weights_ = self._draw_transforms(for_elements)
+        # Separate streams: the same seed gives the same landmarks for every number of elements.
+        landmark_rng, element_rng = spawn(rng, 2)
+        elements, self.weights_ = self._draw_transforms(element_rng)
         candidates = X
         if self.from_orbit and elements is not None:
-            candidates = self._on_orbits(X, elements, for_elements)
-        self.kernel_: Kernel = self._kernel(candidates, rng)
-        self.landmarks_ = self._landmarks(candidates, rng)
-        known = self.group_ is not None and preserved(self.kernel_, self.group_)
+            candidates = self._on_orbits(X, elements, element_rng)
+        self.kernel_: Kernel = self._kernel(candidates, landmark_rng)
+        self.landmarks_ = self._landmarks(candidates, landmark_rng)
         self._prepare_on_side(
-            self.landmarks_, elements, WeightedMean(), preserved=known, base=self.kernel_
+            self.landmarks_,
+            elements,
+            WeightedMean(),
+            preserved=self.group_ is not None and preserved(self.kernel_, self.group_),
+            base=self.kernel_,
         )
-        if self.side_ == "first" and self.group_ is not None and elements is not None:
-            width = self.group_.act(elements[:1], X[:1])[0].reshape(1, -1).shape[1]
-            if width != self.landmarks_.shape[1]:
-                raise ParameterError(f"{self.group!r} makes {width} features: take from_orbit=True")
+        self._check_width(X, elements)
         gram = self.kernel_(self.landmarks_.astype(np.float64))
         check_finite("the landmarks' Gram matrix", gram)
         _check_precision(self.kernel_, self.landmarks_, gram)
         self.whitener_ = whitener(gram, self.rcond, X.dtype)
-        self.rank_ = self._n_features_out = len(self.whitener_)
+        self.rank_ = len(self.whitener_)
+        self._n_features_out = self.rank_
+
+    def _check_width(self, X: NDArray, elements: NDArray | None) -> None:
+        """Refuse transformed points that have another number of features than the landmarks."""
+        if self.side_ != "first" or self.group_ is None or elements is None:
+            return
+        width = _transformed_width(self.group_, elements, X)
+        if width != self.landmarks_.shape[1]:
+            raise ParameterError(f"{self.group!r} makes {width} features: take from_orbit=True")
 
     def _landmarks(self, candidates: NDArray, rng: np.random.RandomState) -> NDArray:
-        n, s = len(candidates), self.n_components
+        n_landmarks = self.n_components
+        n_candidates, n_features = candidates.shape
         if not isinstance(self.landmarks, str):
             landmarks = np.asarray(self.landmarks, dtype=candidates.dtype)
-            if landmarks.shape != (due := (s, candidates.shape[1])):
-                raise ParameterError(f"landmarks need shape (s, d) = {due}, got {landmarks.shape}")
+            shape = (n_landmarks, n_features)
+            if landmarks.shape != shape:
+                raise ParameterError(
+                    f"landmarks need shape (s, d) = {shape}, got {landmarks.shape}"
+                )
             return landmarks
-        if s > n:
-            warn(f"OrbitNystroem: n_components={s} landmarks are asked for, of only {n} points")
-        return candidates.copy() if s >= n else candidates[rng.choice(n, s, replace=False)]
+        if n_landmarks > n_candidates:
+            warn(
+                f"OrbitNystroem: n_components={n_landmarks} landmarks are asked for, of only "
+                f"{n_candidates} points"
+            )
+        if n_landmarks >= n_candidates:
+            return candidates.copy()
+        return candidates[rng.choice(n_candidates, n_landmarks, replace=False)]
 
     def _kernel(self, candidates: NDArray, rng) -> Kernel:
         if not isinstance(self.kernel, str):
@@ -129,46 +149,78 @@ class OrbitNystroem(OrbitFeatures):
         gamma = self.gamma
         if isinstance(gamma, str):
             gamma = median_gamma(candidates, self.kernel, random_state=rng)
-        return _NAMED[self.kernel](gamma)
+        return _KERNELS_BY_NAME[self.kernel](gamma)
 
     def _on_orbits(self, X: NDArray, elements: NDArray, rng) -> NDArray:
-        """Each point after an element drawn by its weight."""
-        drawn = rng.choice(len(elements), size=len(X), p=self.weights_)
-        width = self.group_.act(elements[:1], X[:1]).size
-        moved = np.empty((len(X), width), X.dtype)
-        for g in np.unique(drawn):
-            part = self.group_.act(elements[g][None], X[drawn == g])[0]
-            moved[drawn == g] = part.reshape(len(part), -1)
-        return moved
+        """Transform each point by an element that is drawn by its weight."""
+        element_of_point = rng.choice(len(elements), size=len(X), p=self.weights_)
+        width = _transformed_width(self.group_, elements, X)
+        transformed = np.empty((len(X), width), X.dtype)
+        for index in np.unique(element_of_point):
+            rows = element_of_point == index
+            points = self.group_.act(elements[index][None], X[rows])[0]
+            transformed[rows] = points.reshape(len(points), -1)
+        return transformed
 
     def _scaled(self, values: Any) -> Any:
         if is_foreign(values):
             return values @ like(self.whitener_.T, values)
-        # In place, so that no second array of the result's size exists: where the whitener is
-        # triangular a feature needs the values up to its own, and the last ones are made first.
-        turn, width = self.whitener_.astype(values.dtype, copy=False).T, self.rank_
-        blocks = [slice(start, start + _COLUMNS) for start in range(0, width, _COLUMNS)]
-        below = any(turn[some.stop :, some].any() for some in blocks)
-        triangular = len(turn) == width and not below
-        step = _COLUMNS if triangular else width
-        for rows in row_blocks(len(values), values[:1].nbytes, _ROWS_BYTES):
-            for start in reversed(range(0, width, step)):
-                some, upto = slice(start, start + step), start + step if triangular else None
-                values[rows, some] = values[rows, :upto] @ turn[:upto, some]
-        return values[:, :width]
+        whitening = self.whitener_.astype(values.dtype, copy=False).T
+        triangular = _is_upper_triangular(whitening)
+        # Values become features in place, since a second array of this size may not fit in memory.
+        for rows in row_blocks(len(values), values[:1].nbytes, _ROW_BLOCK_BYTES):
+            if triangular:
+                _multiply_by_triangle(values[rows], whitening)
+            else:
+                values[rows, : self.rank_] = values[rows] @ whitening
+        return values[:, : self.rank_]
+
+
+def _transformed_width(group: Any, elements: NDArray, X: NDArray) -> int:
+    """Return the number of features of a transformed point."""
+    return group.act(elements[:1], X[:1]).size
+
+
+def _column_starts(n_columns: int) -> range:
+    return range(0, n_columns, _COLUMN_BLOCK)
+
+
+def _is_upper_triangular(matrix: NDArray) -> bool:
+    """Whether a matrix is square and zero below its diagonal blocks."""
+    n_rows, n_columns = matrix.shape
+    if n_rows != n_columns:
+        return False
+    for start in _column_starts(n_columns):
+        stop = start + _COLUMN_BLOCK
+        if matrix[stop:, start:stop].any():
+            return False
+    return True
+
+
+def _multiply_by_triangle(values: NDArray, triangle: NDArray) -> None:
+    """Replace values by their product with an upper triangular matrix, without a copy.
+
+    A column of the product depends only on the columns up to it, so the last ones come first.
+    """
+    for start in reversed(_column_starts(len(triangle))):
+        stop = start + _COLUMN_BLOCK
+        values[:, start:stop] = values[:, :stop] @ triangle[:stop, start:stop]
 
 
 def _check_precision(kernel: Kernel, landmarks: NDArray, gram: NDArray) -> None:
     """Refuse landmarks whose kernel values the precision of the points cannot hold."""
     dtype = landmarks.dtype
+    limits = np.finfo(dtype)
     largest = float(np.abs(gram).max())
-    lost = 0 < largest < float(np.finfo(dtype).tiny) / float(np.finfo(dtype).eps)
+    # Subnormal numbers have few digits.
+    lost = 0 < largest < float(limits.tiny) / float(limits.eps)
     if dtype != gram.dtype and not lost:
-        some = slice(0, 8)
+        sample = slice(0, 8)
         with np.errstate(all="ignore"):
-            values = kernel(landmarks[some])
-        gap = np.abs(values.astype(np.float64) - gram[some, some]).max()
-        lost = not gap <= 0.1 * largest
+            values = kernel(landmarks[sample])
+        errors = np.abs(values.astype(np.float64) - gram[sample, sample])
+        # Written so that an error that is not a number counts as a loss.
+        lost = not errors.max() <= 0.1 * largest
     if lost:
         size = float(np.abs(landmarks).max())
         raise ValueError(
@@ -178,38 +230,47 @@ def _check_precision(kernel: Kernel, landmarks: NDArray, gram: NDArray) -> None:
 
 
 def whitener(gram: NDArray, rcond: float | None, dtype: np.dtype) -> NDArray:
-    """L (rank, s) with L^T L the pseudo-inverse of a Gram matrix in double precision.
+    """Return L, shape (rank, s), with L^T L the pseudo-inverse of a Gram matrix.
 
-    Negative eigenvalues beyond rounding are clipped, with an `IndefiniteWarning`.
+    The Gram matrix is in double precision, and L has the type ``dtype``. Negative eigenvalues
+    beyond rounding are clipped, with an `IndefiniteWarning`.
     """
-    rcond = len(gram) * np.finfo(dtype).eps if rcond is None else rcond
+    if rcond is None:
+        rcond = len(gram) * np.finfo(dtype).eps
     check_finite("the landmarks' Gram matrix", gram)
     gram = (gram + gram.T) / 2
     inverse = _inverse_factor(gram, rcond)
     if inverse is not None:
         return inverse.astype(dtype)
-    values, vectors = np.linalg.eigh(gram)
-    keep = values > rcond * max(values[-1], np.finfo(gram.dtype).tiny)
-    if not keep.any():
-        lacks = "the landmarks' Gram matrix has no positive eigenvalue, and hence no features"
-        raise ValueError(f"{lacks}: rescale X, or take another kernel")
-    if values[0] < -rounding(gram):
-        warn_indefinite("OrbitNystroem", describe_negative(values, rounding(gram))[0])
-    return (vectors[:, keep] / np.sqrt(values[keep])).T.astype(dtype)
+    eigenvalues, eigenvectors = np.linalg.eigh(gram)
+    largest = max(eigenvalues[-1], np.finfo(gram.dtype).tiny)
+    positive = eigenvalues > rcond * largest
+    if not positive.any():
+        raise ValueError(
+            "the landmarks' Gram matrix has no positive eigenvalue, and hence no features: "
+            "rescale X, or take another kernel"
+        )
+    uncertainty = rounding(gram)
+    if eigenvalues[0] < -uncertainty:
+        description, _ = describe_negative(eigenvalues, uncertainty)
+        warn_indefinite("OrbitNystroem", description)
+    scaled_vectors = eigenvectors[:, positive] / np.sqrt(eigenvalues[positive])
+    return scaled_vectors.T.astype(dtype)
 
 
 def _inverse_factor(gram: NDArray, rcond: float) -> NDArray | None:
-    """L with L^T L the inverse; None unless all eigenvalues exceed rcond times the largest.
+    """Return L with L^T L the inverse; None unless all eigenvalues exceed rcond times the largest.
 
-    Two Cholesky factors, a tenth of the time of the eigenvectors.
+    Two Cholesky factorizations take a tenth of the time of an eigendecomposition.
     """
-    largest = np.abs(gram).sum(axis=0).max()  # no eigenvalue is above it
+    eigenvalue_bound = np.abs(gram).sum(axis=0).max()
     shifted = np.array(gram, order="F")
-    shifted.flat[:: len(gram) + 1] -= rcond * largest
+    shifted.flat[:: len(gram) + 1] -= rcond * eigenvalue_bound
     try:
         linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
         factor = linalg.cholesky(gram, lower=True, check_finite=False)
     except linalg.LinAlgError:
         return None
-    inverse, _ = linalg.get_lapack_funcs("trtri", (factor,))(factor, lower=1, overwrite_c=1)
+    invert_triangle = linalg.get_lapack_funcs("trtri", (factor,))
+    inverse, _ = invert_triangle(factor, lower=1, overwrite_c=1)
     return inverse

@@ -5,8 +5,8 @@ x, z \rangle - \lVert x \rVert^2 / 2 - \lVert z \rVert^2 / 2`, because matrix pr
 from the origin large numbers cancel there. Two remedies stand in this module:
 
 - `centre_of` finds a point to subtract from both arguments first. A linear map g that fixes it
-  leaves :math:`\lVert x - g z \rVert` as it is.
-- `lost` says which pairs would still lose digits; `half_squares` computes these from differences.
+  does not change :math:`\lVert x - g z \rVert`.
+- `lost` finds the pairs that still lose digits; `half_squares` computes these from differences.
 """
 
 from __future__ import annotations
@@ -28,46 +28,51 @@ Array = NDArray[Any]
 
 _EPS = float(np.finfo(float).eps)
 _SINGLE_EPS = float(np.finfo(np.float32).eps)
-#: Single precision will do where it changes a kernel's values by no more than this.
+#: Single precision is used if it changes a kernel's values by no more than this.
 SINGLE_ERROR = 1e-5
-#: Relative error of a kernel's values above which points are looked at, and above which pairs are
-#: computed from differences.
-_LOOK_FROM, REPAIR_FROM = 1e-12, 1e-9
-#: A centre is worth its while where squared norms fall by this factor.
+#: Relative error of a kernel's values above which points are examined.
+_LOOK_FROM = 1e-12
+#: Relative error of a kernel's values above which pairs are computed from differences.
+REPAIR_FROM = 1e-9
+#: A centre is subtracted if this reduces squared norms by at least this factor.
 _GAIN = 4.0
-#: Share of squared norms that the mean makes up where points count as far from the origin.
+#: Points are far from the origin if their mean makes up this share of their squared norms.
 _OFFSET = 0.999
-#: Points whose median is the centre.
+#: The centre is the median of about this many points.
 _SAMPLE = 100
-#: Numbers that are computed to find out what a group fixes.
+#: The fixed points of a group are computed from at most this many numbers.
 _TRIAL = 10**7
-#: An exponent beyond which values do not count.
+#: Exponentials with an exponent below minus this are negligible.
 _NEGLIGIBLE = 45.0
-#: Share of the largest |x|^2 / 2 below which |x - z|^2 / 2 loses digits that a root shows.
+#: If |x - z|^2 / 2 is below this share of the largest |x|^2 / 2, its square root loses digits.
 _NEAR = 0.005
-#: Bytes of differences at a time.
+#: Bytes of a block of differences.
 _BLOCK_BYTES = 2**24
 
 
 def steepness(form: Form) -> float:
-    """Relative change of the kernel's values for a change of one in v, zero if nobody knows."""
+    """Relative change of the kernel's values for a change of one in v, zero if it is unknown."""
     if 0 < form.sensitivity < np.inf:
         return float(form.sensitivity)
-    return 0.0 if form.reach is None else 1 / float(form.reach)
+    if form.reach is None:
+        return 0.0
+    return 1 / float(form.reach)
 
 
 def error_of(form: Form, half_norm: float) -> float:
-    """Relative error of values by cancellation, in double precision, for points of some |x|^2 / 2.
+    """Relative error by cancellation in double precision, for points with |x|^2 / 2 = half_norm.
 
-    NaN if nobody knows how steep the kernel is.
+    It is NaN if the steepness of the kernel is unknown.
     """
-    steep = steepness(form)
-    return steep * 2 * float(half_norm) * _EPS if steep else np.nan
+    slope = steepness(form)
+    if slope == 0:
+        return np.nan
+    return slope * 2 * float(half_norm) * _EPS
 
 
 def needs_care(form: Form, half_norm: float) -> bool:
-    """Whether points of some |x|^2 / 2 at most may lose digits that count, or nobody knows."""
-    if 0 < form.sensitivity < np.inf:  # as a rule
+    """Whether points with |x|^2 / 2 <= half_norm may lose relevant digits, or this is unknown."""
+    if 0 < form.sensitivity < np.inf:
         return form.sensitivity * 2 * half_norm * _EPS > _LOOK_FROM
     return not error_of(form, half_norm) <= _LOOK_FROM
 
@@ -75,11 +80,12 @@ def needs_care(form: Form, half_norm: float) -> bool:
 def single_will_do(form: Form, half_norm: float, *, repaired: bool = False) -> bool:
     """Whether single precision changes a kernel of distances by no more than `SINGLE_ERROR`.
 
-    Of points of some |x|^2 / 2 at most; not if nobody knows how steep the kernel is. ``repaired``
-    is whether `repair_near` follows for a function of the distance itself.
+    The points have |x|^2 / 2 <= half_norm. The result is False if the steepness of the kernel is
+    unknown. ``repaired`` is whether `repair_near` follows for a function of the distance itself.
     """
     if repaired and form.rooted and form.reach:
-        error = _SINGLE_EPS * (2 * half_norm / (form.reach * _NEAR)) ** 0.5
+        scaled_norm = 2 * half_norm / (form.reach * _NEAR)
+        error = _SINGLE_EPS * scaled_norm**0.5
         return bool(error <= SINGLE_ERROR)
     if not 0 < form.sensitivity < np.inf:
         return False
@@ -87,54 +93,64 @@ def single_will_do(form: Form, half_norm: float, *, repaired: bool = False) -> b
 
 
 def centre_of(form: Form, points: Array, group: Any = None) -> Array | None:
-    """A point that the group fixes, about which the points' squared norms are much smaller.
+    """Return a point fixed by the group, relative to which squared norms are much smaller.
 
     Parameters
     ----------
     form : Form, of a kernel of distances
-    points : ndarray of shape (m, d), those that are transformed
-    group : Transformations or None, which moves nothing
+    points : ndarray of shape (m, d), the points that are transformed
+    group : Transformations, or None for the trivial group
 
     Returns
     -------
-    ndarray of shape (d,) and the points' type; None if there is no such point
+    ndarray of shape (d,) and of the points' type, or None if there is no such point
     """
-    sample = points[:: -(-len(points) // _SAMPLE)].astype(float)
-    # Squares of numbers up to one neither overflow nor vanish together.
+    step = -(-len(points) // _SAMPLE)
+    sample = points[::step].astype(float)
+    # The largest entry is scaled to about one: its square neither overflows nor vanishes.
     _, exponent = np.frexp(np.abs(sample).max(initial=0))
     sample = np.ldexp(sample, -exponent)
-    sizes = np.einsum("nd,nd->n", sample, sample)
-    if np.isnan(error_of(form, 0.0)):  # a cheaper look, for kernels that need it at every call
+    squared_norms = _squared_norms(sample)
+    if np.isnan(error_of(form, 0.0)):
+        # Kernels of unknown steepness come here at every call, so that this test has to be fast.
         mean = sample.mean(axis=0)
-        if float(mean @ mean) < _OFFSET * float(sizes.mean()):
+        if float(mean @ mean) < _OFFSET * float(squared_norms.mean()):
             return None
-    # The median: one point far away must not draw the centre off the others.
+    # A single distant point changes the mean, but not the median.
     centre = np.median(sample, axis=0)
     if group is not None and centre.any():
         centre = fixed_part(group, centre)
-    rounded = np.ldexp(centre, exponent).astype(points.dtype)
+    rounded: Array = np.ldexp(centre, exponent).astype(points.dtype)
     if not rounded.any():
         return None
     sample -= np.ldexp(rounded.astype(float), -exponent)
-    apart = np.median(np.einsum("nd,nd->n", sample, sample))
-    return rounded if apart * _GAIN <= np.median(sizes) else None
+    if _GAIN * np.median(_squared_norms(sample)) <= np.median(squared_norms):
+        return rounded
+    return None
 
 
-def near_origin(points: Array, *others: Array | None) -> list[Any]:
-    """Points, and others, less a point near the middle of the first; as they are without need.
+def _squared_norms(points: Array) -> Array:
+    squares: Array = np.einsum("nd,nd->n", points, points)
+    return squares
 
-    For what depends on differences of points alone, however they are computed.
+
+def near_origin(points: Array, *further_sets: Array | None) -> list[Any]:
+    """Subtract a point near the middle of the first points from all sets, if this helps.
+
+    Use it for functions of differences of points.
     """
+    sets = [points, *further_sets]
     centre = centre_of(Form(distance=True), points)
-    sets = [points, *others]
-    return sets if centre is None else [A if A is None else A - centre for A in sets]
+    if centre is None:
+        return sets
+    return [A if A is None else A - centre for A in sets]
 
 
 def fixed_part(group: Transformations, point: Array) -> Array:
-    """The point's projection on vectors that every element is known to leave as they are.
+    """Project a point on vectors that no element changes, as far as this can be recognized.
 
-    Coordinates that the elements permute get their mean; those that change their sign, or mix with
-    others in another way, get zero.
+    Coordinates that the elements permute are replaced by their mean. Coordinates whose sign changes
+    or that are mixed in another way are replaced by zero.
 
     >>> from invariance.groups import CyclicShifts, SignFlips
     >>> fixed_part(CyclicShifts(2, block=2), np.array([1.0, 10.0, 3.0, 30.0]))
@@ -142,42 +158,61 @@ def fixed_part(group: Transformations, point: Array) -> Array:
     >>> fixed_part(SignFlips(1).on_columns([1]), np.array([1.0, 10.0]))
     array([1., 0.])
     """
+    d = len(point)
+    zero = np.zeros_like(point)
     parts = group.chain()
-    known = all(p.keeps_shape and (p.linear or p.unitary) for p in parts)
-    batches = [_spanning(p, len(point)) for p in parts] if known else [None]
-    if any(batch is None for batch in batches):
-        return np.zeros_like(point)
-    # Two numbers agree by chance with probability zero.
-    label = np.random.default_rng(0).uniform(1, 2, len(point))
-    pairs = list(zip(parts, batches, strict=True))
-    moved = np.concatenate(
-        [np.asarray(p.act(g, label[None])).reshape(-1, len(point)) for p, g in pairs]
-    )
-    order = np.argsort(label)
-    middle = (label[order][1:] + label[order][:-1]) / 2
-    source = order[np.searchsorted(middle, np.abs(moved))]
-    place = np.broadcast_to(np.arange(len(point)), moved.shape)
-    links = coo_array(
-        (np.ones(moved.size), (place.ravel(), source.ravel())), shape=(len(point), len(point))
-    )
-    n_orbits, orbit = connected_components(links, directed=False)
-    # An orbit with a change of sign, or a number that is none of the point's, is left out.
-    spoiled = np.zeros(n_orbits, dtype=bool)
-    spoiled[orbit[place[np.abs(moved - label[source]) > 1e-13]]] = True
-    sums = np.bincount(orbit, weights=point, minlength=n_orbits)
-    means = np.where(spoiled, 0.0, sums / np.bincount(orbit, minlength=n_orbits))
-    fixed = np.asarray(means[orbit])
-    for part, elements in pairs:
-        if not part.unitary and np.any(np.asarray(part.act(elements, fixed[None])) != fixed):
-            return np.zeros_like(point)
-    return fixed
+    if not all(part.keeps_shape and (part.linear or part.unitary) for part in parts):
+        return zero
+    batches = []
+    for part in parts:
+        elements = _spanning(part, d)
+        if elements is None:
+            return zero
+        batches.append(elements)
+    # Coordinates are recognized by random labels, which differ with probability one.
+    labels = np.random.default_rng(0).uniform(1, 2, d)
+    transformed_labels = []
+    for part, elements in zip(parts, batches, strict=True):
+        images = np.asarray(part.act(elements, labels[None]))
+        transformed_labels.append(images.reshape(-1, d))
+    means = _means_over_orbits(np.concatenate(transformed_labels), labels, point)
+    for part, elements in zip(parts, batches, strict=True):
+        if not part.unitary and np.any(np.asarray(part.act(elements, means[None])) != means):
+            return zero
+    return means
+
+
+def _means_over_orbits(transformed_labels: Array, labels: Array, point: Array) -> Array:
+    """Replace coordinates by their means over permuted coordinates, or by zero if not permuted."""
+    d = len(point)
+    # The source of a transformed label is the coordinate with the nearest label.
+    order = np.argsort(labels)
+    ascending = labels[order]
+    midpoints = (ascending[1:] + ascending[:-1]) / 2
+    sources = order[np.searchsorted(midpoints, np.abs(transformed_labels))]
+    places = np.broadcast_to(np.arange(d), sources.shape)
+    links = coo_array((np.ones(sources.size), (places.ravel(), sources.ravel())), shape=(d, d))
+    n_orbits, orbit_of = connected_components(links, directed=False)
+    # An orbit has no mean if a sign changes, or if a number is not one of the labels.
+    is_new = np.abs(transformed_labels - labels[sources]) > 1e-13
+    is_mixed = np.zeros(n_orbits, dtype=bool)
+    is_mixed[orbit_of[places[is_new]]] = True
+    sums = np.bincount(orbit_of, weights=point, minlength=n_orbits)
+    sizes = np.bincount(orbit_of, minlength=n_orbits)
+    means = np.where(is_mixed, 0.0, sums / sizes)
+    return np.asarray(means[orbit_of])
 
 
 def _spanning(group: Any, d: int) -> Array | None:
-    """Generators of a group, all of a set, or some of an infinite one; None if too many."""
+    """Generators of a group, all elements of a set, or a sample of an infinite set.
+
+    The result is None if they are too many.
+    """
     if callable(getattr(group, "generators", None)):
         generators = np.asarray(group.generators())
-        return generators if len(generators) * d <= _TRIAL else None
+        if len(generators) * d > _TRIAL:
+            return None
+        return generators
     if group.order == np.inf:
         return np.asarray(group.sample(8, 0))
     if group.order <= ENUMERATION_LIMIT and group.order * d <= _TRIAL:
@@ -186,70 +221,76 @@ def _spanning(group: Any, d: int) -> Array | None:
 
 
 def lost(form: Form, halves: Array, others: Array) -> tuple[Array, Array, float]:
-    """Which first and which second points lose digits with each other, and how many at worst.
+    """Return indices of first and second points that may lose digits, and the largest error.
 
-    ``halves`` (n,) and ``others`` (m,) are half the squared norms of centred points. Only a pair of
-    which both are far from the centre can be near to each other.
+    ``halves`` (n,) and ``others`` (m,) are half the squared norms of centred first and second
+    points. Two points can only be close to each other if both are far from the centre.
     """
-    worst = min(float(halves.max(initial=0)), float(others.max(initial=0)))
-    error = error_of(form, worst)
-    if not error > REPAIR_FROM:  # also if nobody knows it
+    largest = min(float(halves.max(initial=0)), float(others.max(initial=0)))
+    error = error_of(form, largest)
+    # The error is NaN if it is unknown.
+    if not error > REPAIR_FROM:
         return np.empty(0, int), np.empty(0, int), 0.0
-    least = worst * (REPAIR_FROM / error)
-    # Norms of points that are near to each other are nearly equal.
-    return np.flatnonzero(halves > least / 2), np.flatnonzero(others > least / 2), error
+    # Norms of points that are close to each other are nearly equal, hence a factor of two.
+    bound = largest * (REPAIR_FROM / error) / 2
+    return np.flatnonzero(halves > bound), np.flatnonzero(others > bound), error
 
 
 def repair(form: Form, v: Array, X: Array, Y: Array, halves: Array, others: Array) -> None:
-    """Compute anew, in place, those v of pairs (n, m) that lost digits and make a difference."""
+    """Recompute, in place, the v of pairs (n, m) that lost relevant digits."""
     rows, columns, error = lost(form, halves, others)
     if not error:
         return
     block = v[np.ix_(rows, columns)]
     i, j = np.nonzero(-block * steepness(form) < _reach_of(form, error))
     if 4 * len(i) > block.size:
-        for some in range(0, len(rows), step := max(1, _BLOCK_BYTES // (8 * len(columns)))):
-            few = rows[some : some + step]
-            v[np.ix_(few, columns)] = half_squares(X[few], Y[columns])
+        step = max(1, _BLOCK_BYTES // (8 * len(columns)))
+        for start in range(0, len(rows), step):
+            block_rows = rows[start : start + step]
+            v[np.ix_(block_rows, columns)] = half_squares(X[block_rows], Y[columns])
         return
     _put_differences(v, X, Y, rows[i], columns[j])
 
 
 def repair_near(v: Array, X: Array, Y: Array, largest: float) -> None:
-    """Compute anew, in place, those v of pairs (n, m) of points that nearly coincide.
+    """Recompute, in place, the v of pairs (n, m) of points that nearly coincide.
 
-    For functions of |x - z| itself: the root of what rounding leaves of zero is half of the digits.
-    ``largest`` is the largest |x|^2 / 2.
+    Functions of |x - z| itself need this: the square root of a rounding error loses half of the
+    digits. ``largest`` is the largest |x|^2 / 2.
     """
     near = np.flatnonzero(v > -_NEAR * largest)
     if 4 * len(near) > v.size:
-        for rows in range(0, len(X), step := max(1, _BLOCK_BYTES // (8 * len(Y)))):
-            few = slice(rows, rows + step)
-            v[few] = half_squares(X[few], Y)
+        step = max(1, _BLOCK_BYTES // (8 * len(Y)))
+        for start in range(0, len(X), step):
+            block_rows = slice(start, start + step)
+            v[block_rows] = half_squares(X[block_rows], Y)
         return
-    _put_differences(v, X, Y, *np.divmod(near, v.shape[1]))
+    rows, columns = np.divmod(near, v.shape[1])
+    _put_differences(v, X, Y, rows, columns)
 
 
 def _put_differences(v: Array, X: Array, Y: Array, rows: Array, columns: Array) -> None:
-    """-|x - z|^2 / 2 of single pairs, from differences."""
+    """Set v to -|x - z|^2 / 2, from differences, at single pairs."""
     step = max(1, _BLOCK_BYTES // (8 * X.shape[1]))
     for start in range(0, len(rows), step):
-        one = rows[start : start + step]
-        two = columns[start : start + step]
-        gaps = X[one].astype(float) - Y[two]
-        v[one, two] = np.einsum("nd,nd->n", gaps, gaps) / -2
+        i = rows[start : start + step]
+        j = columns[start : start + step]
+        differences = X[i].astype(float) - Y[j]
+        v[i, j] = _squared_norms(differences) / -2
 
 
 def _reach_of(form: Form, error: float) -> float:
-    """Distance, in units of the kernel's, up to which pairs with this error are computed anew.
+    """Distance, in the kernel's unit, up to which pairs with this error are recomputed.
 
-    Beyond it exponentials are nothing; of other functions the relative error is small enough.
+    Beyond it exponentials are negligible, and other functions have a small relative error.
     """
-    return _NEGLIGIBLE + error if form.rate else max(_NEGLIGIBLE, error / REPAIR_FROM)
+    if form.rate:
+        return _NEGLIGIBLE + error
+    return max(_NEGLIGIBLE, error / REPAIR_FROM)
 
 
 def half_squares(X: Any, Y: Any) -> Any:
-    """-|x - z|^2 / 2 of all pairs of rows, from differences: nothing cancels."""
+    """Return -|x - z|^2 / 2 of all pairs of rows, from differences, without cancellation."""
     if isinstance(X, np.ndarray):
         squares: Array = cdist(X, Y, "sqeuclidean")
         squares *= -0.5
@@ -257,5 +298,6 @@ def half_squares(X: Any, Y: Any) -> Any:
     xp = namespace(X)
     total = 0 * (X[:, :1] - Y[:, 0][None, :])
     for j in range(X.shape[1]):
-        total = total - xp.square(X[:, j][:, None] - Y[:, j][None, :]) / 2
+        differences = X[:, j][:, None] - Y[:, j][None, :]
+        total = total - xp.square(differences) / 2
     return total

@@ -37,8 +37,8 @@ class MaxFilter(OrbitFeatures):
     templates : {"gaussian", "sphere"} or array of shape (m, d)
         "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
     tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
-        Rotations of the plane and of space have closed forms. For other infinite groups, the
-        maximum over nodes is slightly below the maximum over the group.
+        Rotations of the plane, of space and of several frequencies (`CircleAction`) need no nodes;
+        between nodes of other infinite groups the largest value is missed by up to the tolerance.
 
     Attributes
     ----------

@@ -151,6 +151,28 @@ class CircleAction(Angles):
         fixed_products = A[:, fixed] @ B[:, fixed].T
         return fixed_products, complex_inner(A[:, turning], B[:, turning])
 
+    def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
+        """Maxima of trigonometric polynomials of the angle: the best of many turns, refined."""
+        frequencies = self.as_circle()
+        if self.n_nodes is not None or self.density is not None:
+            return None
+        distinct = np.unique(frequencies[frequencies > 0])
+        fixed = np.flatnonzero(frequencies == 0)
+        largest = A[:, fixed] @ B[:, fixed].T
+        if not len(distinct) or not len(A) or not len(B):
+            return np.asarray(largest)
+        n_nodes = _NODES_PER_PERIOD * int(distinct.max())
+        step = max(1, _MAXIMA_BYTES // (16 * n_nodes * len(B)))
+        for start in range(0, len(A), step):
+            rows = slice(start, start + step)
+            waves = [
+                complex_inner(A[rows, frequencies == m], B[:, frequencies == m]).ravel()
+                for m in distinct
+            ]
+            maxima = _largest_of_waves(distinct, np.array(waves, dtype=complex), n_nodes)
+            largest[rows] += maxima.reshape(-1, len(B)).astype(largest.dtype)
+        return np.asarray(largest)
+
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         density = self.density or Uniform()
         return density.sample(n_samples, rng)
@@ -184,6 +206,13 @@ class CircleAction(Angles):
         return images
 
 
+#: Nodes per period of the highest frequency from which maxima are searched.
+_NODES_PER_PERIOD = 12
+_NEWTON_STEPS = 6
+#: Bytes of the values at all nodes that are held at a time.
+_MAXIMA_BYTES = 2**24
+
+
 def complex_inner(A: Floats, B: Floats) -> Floats:
     """Complex inner products of rows of plane points, each point read as a complex number.
 
@@ -192,3 +221,38 @@ def complex_inner(A: Floats, B: Floats) -> Floats:
     complex_a = A[:, ::2] + 1j * A[:, 1::2]
     complex_b = B[:, ::2] + 1j * B[:, 1::2]
     return np.asarray(complex_a.conj() @ complex_b.T)
+
+
+def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Floats:
+    """Return the largest values of Re sum_m z_m exp(i m t) over all angles t, for z of shape (k, pairs).
+
+    A maximum lies within half a step h of a node whose value is less by h^2 / 8 sum_m m^2 |z_m| at
+    most. From every node that is as good, Newton's method goes uphill.
+    """
+    nodes = equal_turns(n_nodes)
+    turns = np.exp(1j * np.outer(nodes, frequencies))
+    values = turns.real @ waves.real - turns.imag @ waves.imag
+    best = values.max(axis=0)
+    step = 2 * np.pi / n_nodes
+    slack = step**2 / 8 * (np.square(frequencies)[:, None] * np.abs(waves)).sum(axis=0)
+    place, pair = np.nonzero(values >= best - slack)
+    bound = values[place, pair] + slack[pair]
+    angles = nodes[place]
+    order = frequencies[:, None]
+    smallest_gain = np.finfo(float).eps * np.abs(waves).sum(axis=0)
+    for _ in range(_NEWTON_STEPS + 1):
+        terms = waves[:, pair] * np.exp(1j * order * angles)
+        np.maximum.at(best, pair, terms.real.sum(axis=0))
+        slope = -(order * terms.imag).sum(axis=0)
+        bend = -(order**2 * terms.real).sum(axis=0)
+        uphill = np.sign(slope) * step / 4
+        newton = np.divide(-slope, bend, out=uphill, where=bend < 0)
+        move = np.clip(newton, -step / 2, step / 2)
+        # Angles below another node's maximum, and those that have converged, are left out.
+        improving = (bound > best[pair]) & (np.abs(slope * move) > smallest_gain[pair])
+        angles = (angles + move)[improving]
+        pair = pair[improving]
+        bound = bound[improving]
+        if not len(pair):
+            break
+    return np.asarray(best)

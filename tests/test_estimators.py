@@ -32,7 +32,16 @@ class Identity(Transformations):
         return np.repeat(X[None], len(elements), axis=0)
 
 
-PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "evaluation", "datasets")
+PACKAGES = (
+    "groups",
+    "kernels",
+    "features",
+    "linear",
+    "spectral",
+    "evaluation",
+    "datasets",
+    "beyond",
+)
 ESTIMATORS = [
     F.AngularBasis(concentration=0.9),
     Augmented(Ridge(), Identity()),

@@ -224,7 +224,7 @@ def complex_inner(A: Floats, B: Floats) -> Floats:
 
 
 def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Floats:
-    """Return the largest values of Re sum_m z_m exp(i m t) over all angles t, for z of shape (k, pairs).
+    """Return the largest values of Re sum_m z_m exp(i m t) over all t, for z of shape (k, pairs).
 
     A maximum lies within half a step h of a node whose value is less by h^2 / 8 sum_m m^2 |z_m| at
     most. From every node that is as good, Newton's method goes uphill.

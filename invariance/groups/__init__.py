@@ -1,4 +1,4 @@
-"""What acts on data: finite groups by generators, transformations, and densities on them."""
+"""Transformations of data: finite groups by generators, other sets, and densities on them."""
 
 from .base import FiniteGroup, Grid, Group, Transformations
 from .check import check_group, departure_from_unitary

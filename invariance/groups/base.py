@@ -1,7 +1,7 @@
-"""`Transformations`, `Group` and `FiniteGroup`: what acts on data, and with which measure.
+"""`Transformations`, `Group` and `FiniteGroup`: sets that act on data, each with a measure.
 
-Elements are always handled in batches: an array whose first axis counts the elements, so that
-slicing, sampling and blocking read the same for permutations, angles and matrices.
+Elements always come in batches, arrays whose first axis counts the elements. Slicing, sampling and
+blocking are thus the same for permutations, angles and matrices.
 """
 
 from __future__ import annotations
@@ -23,17 +23,22 @@ from ..core.parameters import ParameterError, check_values, short
 
 Array = NDArray[Any]
 
-#: What may be given for a parameter ``group``.
+#: Values that are accepted as a parameter ``group``.
 GROUP = kinds.Has(
     "a group or other Transformations, such as CyclicShifts(8)", "act", "sample", "quadrature"
 )
-_DRAWS = dict.fromkeys(("n_samples", "n_words", "length"), kinds.Whole(0))
-_DRAWS["random_state"] = kinds.Seed()
+#: Values that are accepted as arguments of `sample` and `random_words`.
+_DRAWS: dict[str, kinds.Kind] = {
+    "n_samples": kinds.Whole(0),
+    "n_words": kinds.Whole(0),
+    "length": kinds.Whole(0),
+    "random_state": kinds.Seed(),
+}
 
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
 
-#: What abilities speak of: a class that changes one of these has to say them again.
+#: Methods that abilities rely on; a class that overrides one of them loses inherited abilities.
 _ACTION = "act _act _listed elements generators order quadrature weights".split()
 
 
@@ -41,8 +46,9 @@ _ACTION = "act _act _listed elements generators order quadrature weights".split(
 class Grid:
     """Shifts of a grid of ``shape`` (height, width, channels).
 
-    ``pairs`` (r, 2) are (down, right) of each element. What leaves comes back on the other side
-    where they are ``cyclic``; otherwise it is lost and zeros come in.
+    ``pairs`` (r, 2) holds the shift (down, right) of each element. If the shifts are ``cyclic``,
+    pixels that leave the grid come back on the other side; otherwise they are lost and zeros come
+    in.
     """
 
     shape: tuple[int, int, int]
@@ -53,20 +59,20 @@ class Grid:
 class Transformations(BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
-    A class of your own provides ``_act`` and, of a finite set, ``_listed`` or `order` and
-    `elements`; of an infinite one ``_sample``. A `FiniteGroup` needs `order`, ``generators``,
-    ``identity``, ``compose`` and ``inverse``. The constructor stores its arguments unchanged, so
-    that scikit-learn's ``clone`` and grid search reach inside; ``_parameters`` may say what they
-    may be. What ``_act`` and ``_sample`` are handed has been checked.
+    A class of your own provides ``_act``. For a finite set it also provides ``_listed``, or `order`
+    and `elements`; for an infinite set, ``_sample``. A `FiniteGroup` needs `order`,
+    ``generators``, ``identity``, ``compose`` and ``inverse``. The constructor stores its arguments
+    unchanged, so that scikit-learn's ``clone`` and grid search reach inside; ``_parameters`` may
+    state their permitted values. The arguments of ``_act`` and ``_sample`` have been checked.
 
-    *Abilities* are methods that return None unless a subclass knows better, and let kernels and
-    features take a faster way. A, B and X hold points of length d in rows; xp is the array API
-    namespace of X, A and B where it is given.
+    *Abilities* are methods that return None unless a subclass overrides them. They let kernels and
+    features use a faster algorithm. A, B and X hold points of length d in rows; xp is the array
+    API namespace of X, A and B.
 
     ====================================  =========================================================
     ``as_shifts(elements)``               the elements as a `Grid`: all at once by frequencies
     ``as_circle()``                       angular frequencies of the coordinates (`CircleAction`)
-    ``as_turns()``                        a set which quarter turns of a square image complete
+    ``as_turns()``                        rotations that quarter turns of a square image complete
     ``chain()``                           a list of the parts, those applied first in front
     ``aligned(X, xp)``                    points with max_g <x, g z> = <aligned(x), aligned(z)>
     ``as_assignment()``                   block length b: all orders of blocks of b coordinates
@@ -79,18 +85,19 @@ class Transformations(BaseEstimator, ABC):
     ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
     ``relative_rule()``                   elements h and weights w of one sum for a double mean,
                                           sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z)
-    ``refined(factor)``                   of an infinite set, a finite one with ``factor`` times
-                                          as many nodes as its quadrature rule; of a rule that
-                                          stands for an infinite set, a finer one
-    ``moving(size)``                      how fast each of ``size`` coordinates of a point moves
-                                          (0: not at all), shape (k, size), for `refined`: points
-                                          that are large where it is fast need many nodes
-    ``moves_points(size)``                which of ``size`` coordinates of each point in a row move
+    ``refined(factor)``                   for an infinite set, a finite one with ``factor`` times
+                                          as many nodes as its quadrature rule; for a rule that
+                                          stands for an infinite set, a finer rule
+    ``moving(size)``                      speeds of the ``size`` coordinates of a point (0: fixed),
+                                          shape (k, size), for `refined`: points with large entries
+                                          in fast coordinates need many nodes
+    ``moves_points(size)``                the coordinates that move, if each point in a row has
+                                          ``size`` coordinates
     ====================================  =========================================================
 
-    An inherited ability holds as long as the class acts, lists and weighs as the one that it comes
-    from. A subclass that changes ``act``, `elements`, `weights` or their like loses it, and says it
-    again (``aligned = SignFlips.aligned``) where it still holds.
+    An inherited ability holds as long as the class acts, lists and weighs like the class that
+    defines it. A subclass that overrides ``act``, `elements`, `weights` or a similar method loses
+    it, and must restate it (``aligned = SignFlips.aligned``) if it still holds.
 
     Attributes
     ----------
@@ -106,7 +113,7 @@ class Transformations(BaseEstimator, ABC):
     symmetric : bool
         Whether the measure satisfies q(g) = q(g^-1).
     keeps_shape : bool
-        Whether transformed points have the shape of points; where not, they are rows.
+        Whether transformed points have the shape of points; if not, they are rows.
     shape : tuple of int or None
         Shape of one data point; ``None`` when vectors of any length are accepted.
     """
@@ -117,12 +124,12 @@ class Transformations(BaseEstimator, ABC):
     is_group: bool = False
     symmetric: bool = False
     keeps_shape: bool = True
-    #: What the constructor's arguments may be.
+    #: Permitted values of the constructor's arguments.
     _parameters: ClassVar[Mapping[str, kinds.Kind]] = {}
-    #: What `then`, `on_each` and `on_columns` make: `products` puts its subclasses here.
+    #: Classes that `then`, `on_each` and `on_columns` create; the module `products` sets them.
     _composition: ClassVar[Callable[..., Transformations]]
     _on_points: ClassVar[Callable[..., Transformations]]
-    #: What to do where there are too many elements to list.
+    #: Advice if there are too many elements to list.
     _remedy: ClassVar[str] = (
         "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel "
         "or a feature map takes the elements"
@@ -132,7 +139,7 @@ class Transformations(BaseEstimator, ABC):
         return [self]
 
     def _unknown(self, *args: Any, **kwargs: Any) -> Any:
-        """None: an ability that is not there; see `Transformations`."""
+        """Return None: the class does not have this ability; see `Transformations`."""
         return None
 
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
@@ -140,34 +147,21 @@ class Transformations(BaseEstimator, ABC):
     relative_rule = refined = moving = moves_points = _unknown
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Withdraw inherited abilities where the class acts otherwise than their owner."""
+        """Withdraw inherited abilities if the class overrides a method that they rely on."""
         super().__init_subclass__(**kwargs)
-
-        def acts_alike(base: type) -> bool:
-            return all(getattr(base, n, None) is getattr(cls, n, None) for n in _ACTION)
-
-        defaults = Transformations._unknown, Transformations.chain
+        defaults = (Transformations._unknown, Transformations.chain)
         lost = {}
         for name, default in vars(Transformations).items():
             if name in vars(cls) or default not in defaults:
                 continue
-            owners = [b for b in cls.__bases__ if getattr(b, name, None) is getattr(cls, name)]
-            if not any(map(acts_alike, owners)):
-                if getattr(cls, name) is not default:
-                    lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
-                setattr(cls, name, default)
-        changed = [name for name in _ACTION if name in vars(cls)]
-        if lost and changed:
-            owner = next(iter(lost.values()))
-            none = ", ".join(f"{n} = Transformations.{n}" for n in lost)
-            still = ", ".join(f"{n} = {base.__name__}.{n}" for n, base in lost.items())
-            warnings.warn(
-                f"{cls.__name__} defines {' and '.join(changed)}, so that {', '.join(lost)} of "
-                f"{owner.__name__} may not hold for it: kernels and features take its elements one "
-                f"by one, often ten times slower. What still holds has to be said in the class, as "
-                f"{still}; what does not, to go without this warning, as {none}",
-                stacklevel=3,
-            )
+            if _inherits_validly(cls, name):
+                continue
+            if getattr(cls, name) is not default:
+                lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
+            setattr(cls, name, default)
+        overridden = [name for name in _ACTION if name in vars(cls)]
+        if lost and overridden:
+            _warn_of_lost_abilities(cls, lost, overridden)
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -178,19 +172,22 @@ class Transformations(BaseEstimator, ABC):
         """Length of the vectors acted on, or ``None`` when any length is accepted."""
         self._check()
         shape = self.shape
-        return None if shape is None else prod(map(int, shape))
+        if shape is None:
+            return None
+        return prod(map(int, shape))
 
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:
-        """(height, width, channels) of a point, None where it is no image."""
-        shape = self.shape or ()
-        if len(shape) not in (2, 3):
+        """Shape (height, width, channels) of a point; None if points are not images."""
+        shape = self.shape
+        if shape is None or len(shape) not in (2, 3):
             return None
-        height, width, channels, *_ = map(int, (*shape, 1))
-        return height, width, channels
+        height, width, *channels = map(int, shape)
+        n_channels = channels[0] if channels else 1
+        return height, width, n_channels
 
     def _listed(self) -> Array | None:
-        """The elements of a finite set, None of an infinite one."""
+        """The elements of a finite set; None for an infinite one."""
         return None
 
     @property
@@ -198,7 +195,9 @@ class Transformations(BaseEstimator, ABC):
         """Number of elements; ``math.inf`` when infinite."""
         self._check()
         listed = self._listed()
-        return inf if listed is None else len(listed)
+        if listed is None:
+            return inf
+        return len(listed)
 
     @abstractmethod
     def _act(self, elements: Array, X: Array) -> Array:
@@ -211,7 +210,7 @@ class Transformations(BaseEstimator, ABC):
         ----------
         elements : array of shape (r, ...)
         X : array of shape (n, d) or (n, ...)
-            Numbers; what is not finite is not looked for.
+            Numbers; they are not checked for being finite.
 
         Returns
         -------
@@ -225,20 +224,20 @@ class Transformations(BaseEstimator, ABC):
         if batch.ndim == 0:
             self._refuse(elements, "a batch, an array of shape (r, ...)")
         batch = self._check_elements(batch)
-        moved = self._act(batch, flat)
+        images = self._act(batch, flat)
         if not self.keeps_shape:
-            return moved
-        if moved.shape != (len(batch), *flat.shape):
-            raise ValueError(f"{self!r} must keep the points' shape, but gave {moved.shape}")
-        return moved.reshape(len(moved), *points.shape)
+            return images
+        if images.shape != (len(batch), *flat.shape):
+            raise ValueError(f"{self!r} must keep the points' shape, but gave {images.shape}")
+        return images.reshape(len(images), *points.shape)
 
     def elements(self) -> Array:
         """List all elements, in a fixed order, the identity (if present) first."""
         self._check()
         listed = self._listed()
         if listed is None:
-            endless = "infinitely many elements and cannot be listed"
-            raise ParameterError(f"{self!r} has {endless}; {self._remedy}")
+            problem = "infinitely many elements and cannot be listed"
+            raise ParameterError(f"{self!r} has {problem}; {self._remedy}")
         return listed
 
     def weights(self) -> Array | None:
@@ -251,25 +250,30 @@ class Transformations(BaseEstimator, ABC):
         owner = f"{type(self).__name__}.sample"
         check_values(owner, _DRAWS, {"n_samples": n_samples, "random_state": random_state})
         kinds.check_memory(owner, 64 * int(n_samples), n_samples=n_samples)
-        n, rng, listed = int(n_samples), check_random_state(random_state), self._listed()
+        n_samples = int(n_samples)
+        rng = check_random_state(random_state)
+        listed = self._listed()
         if listed is None:
-            return self._sample(n, rng)
-        return np.asarray(listed[rng.choice(len(listed), n, p=self.weights())])
+            return self._sample(n_samples, rng)
+        indices = rng.choice(len(listed), n_samples, p=self.weights())
+        return np.asarray(listed[indices])
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         raise NotImplementedError(f"{type(self).__name__} needs a method _sample(n_samples, rng)")
 
     def quadrature(self) -> tuple[Array, Array]:
-        """Elements (r, ...), and weights (r,) that sum to one, whose mean replaces the measure's.
+        """Elements (r, ...), and weights (r,) that sum to one, for means over the measure.
 
-        All elements of a finite set. Rotations have a rule, which ``refined`` refines; another
-        infinite set has none (ParameterError) and can only be sampled.
+        A finite set takes all its elements. Rotations have a rule, which ``refined`` refines; other
+        infinite sets can only be sampled (ParameterError).
         """
         self._check()
-        rule: Transformations | None = self.refined(1) if self._listed() is None else None
-        if rule is not None and self.order == inf:
-            return rule.quadrature()
-        elements, weights = self.elements(), self.weights()
+        if self._listed() is None:
+            rule: Transformations | None = self.refined(1)
+            if rule is not None and self.order == inf:
+                return rule.quadrature()
+        elements = self.elements()
+        weights = self.weights()
         if weights is None:
             weights = np.full(len(elements), 1 / len(elements))
         return elements, weights
@@ -285,18 +289,18 @@ class Transformations(BaseEstimator, ABC):
         Raises
         ------
         ParameterError
-            Where the two do not commute, with two elements that do not.
+            If the two do not commute; the message names two elements that do not.
 
         >>> from invariance.groups import CyclicShifts, Permutations
         >>> both = CyclicShifts(128, block=6).times(Permutations(6).on_each(128))
         >>> both.order, both.is_group, both.n_features
         (92160, True, 768)
         """
-        made: Transformations = self.then(other).as_direct_product()
-        return made
+        product: Transformations = self.then(other).as_direct_product()
+        return product
 
     def on_each(self, n_points: int) -> Transformations:
-        """The same on each of several points in a row, all moved by one element.
+        """The same transformations of each of several points in a row, all by one element.
 
         >>> from invariance.groups import Negation, Permutations
         >>> Permutations(2).on_each(2).act([[2, 1]], [[1.0, 2.0, 3.0, 4.0]])
@@ -310,7 +314,7 @@ class Transformations(BaseEstimator, ABC):
         return self._on_points(self, size, n_points=n_points)
 
     def on_columns(self, columns: Any) -> Transformations:
-        """The same on some columns of rows of any length; the others stay.
+        """The same transformations of some columns of rows of any length; other columns stay.
 
         >>> from invariance.groups import SignFlips
         >>> SignFlips(2).on_columns([0, 2]).act([[-1, -2]], [[1.0, 2.0, 3.0, 4.0]])
@@ -320,23 +324,27 @@ class Transformations(BaseEstimator, ABC):
 
     @property
     def one_sided(self) -> bool:
-        """Whether a mean over both arguments' transformations is one over those of the second.
+        """Whether a kernel's mean over transformations of both arguments needs only the second.
 
-        It is for kernels that the transformations preserve, over a whole group with equal weights.
+        This holds for kernels that the transformations preserve, over a whole group with equal
+        weights.
         """
         return self.is_group and self.unitary and self.weights() is None
 
-    # What is checked.
+    # Checks of parameters, elements and points.
 
     def _check(self) -> None:
-        """Refuse wrong parameters, once until one is set anew."""
+        """Raise an error for invalid parameters; checked again after a parameter is set."""
         if "_checked" not in self.__dict__:
             kinds.check_parameters(self)
             self._check_together()
             self.__dict__["_checked"] = True
 
     def __dir__(self) -> list[str]:
-        """All names. scikit-learn would compute every attribute to see whether it is there."""
+        """All names, listed without computing any property.
+
+        The default of scikit-learn computes every attribute to find out whether it exists.
+        """
         return list(object.__dir__(self))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -344,29 +352,33 @@ class Transformations(BaseEstimator, ABC):
         super().__setattr__(name, value)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: v for name, v in super().__getstate__().items() if name != "_checked"}
+        state = dict(super().__getstate__())
+        state.pop("_checked", None)
+        return state
 
     def _check_together(self) -> None:
-        """What the parameters' kinds cannot say."""
+        """Check conditions that concern several parameters."""
 
     def _check_elements(self, elements: Array) -> Array:
-        """Elements as ``_act`` takes them; refuses, cheaply, what is no element."""
+        """Elements as ``_act`` takes them; a cheap check raises an error for invalid ones."""
         return elements
 
     def _batch(self, elements: Array, due: str, *shape: int, whole: bool = False) -> Array:
-        """Finite elements, each of this shape; ``whole`` ones as integers, fractions refused."""
-        given = elements.dtype.kind
+        """Finite elements, each of this shape; ``whole`` ones as integers, without fractions.
+
+        ``due`` describes valid elements in error messages.
+        """
+        kind = elements.dtype.kind
         if elements.shape[1:] != shape:
-            self._refuse(elements, f"{due}, of shape {('r', *shape)}".replace("'", ""))
-        if given == "f" and not np.isfinite(elements).all():
+            batch_shape = str(("r", *shape)).replace("'", "")
+            self._refuse(elements, f"{due}, of shape {batch_shape}")
+        if kind == "f" and not np.isfinite(elements).all():
             self._refuse(elements, f"{due}, finite")
         if not whole or elements.dtype == np.intp:
             return elements
-        # They become indices, of which NumPy takes no others on every platform.
-        most = min(2**53, np.iinfo(np.intp).max)
-        fits = given in "fiu" and bool(np.all((elements <= most) & (elements >= -most)))
-        if not fits or (given == "f" and np.any(elements != np.rint(elements))):
+        if kind not in "fiu" or not _are_whole(elements):
             self._refuse(elements, f"{due}, whole numbers")
+        # They become indices, and NumPy takes no other type on every platform.
         return elements.astype(np.intp)
 
     def _refuse(self, elements: Any, due: str) -> None:
@@ -374,32 +386,78 @@ class Transformations(BaseEstimator, ABC):
         raise ParameterError(f"{owner} needs elements to be {due}, got {short(elements)}")
 
     def _flatten(self, X: Array) -> Array:
-        """X as (n, d), checked against the group's own shape."""
+        """X as (n, d), checked against the shape of the group's points."""
         if X.ndim < 2:
             raise ParameterError(f"X must be (n, d), got {short(X)}; a single point is X[None]")
         shape = self.shape
-        accepted = [] if shape is None else sorted({(prod(shape),), tuple(shape)})
-        if shape is not None and X.shape[1:] not in accepted:
-            due = " or ".join(str(("n", *s)).replace("'", "") for s in accepted)
-            raise ParameterError(f"{self!r} acts on arrays of shape {due}, got X of {X.shape}")
-        X = X if X.dtype.kind == "f" else X.astype(np.float64)
+        if shape is not None:
+            accepted = sorted({(prod(shape),), tuple(shape)})
+            if X.shape[1:] not in accepted:
+                due = " or ".join(str(("n", *sizes)).replace("'", "") for sizes in accepted)
+                raise ParameterError(f"{self!r} acts on arrays of shape {due}, got X of {X.shape}")
+        if X.dtype.kind != "f":
+            X = X.astype(np.float64)
         return X.reshape(len(X), prod(X.shape[1:]))
 
     def _check_listable(self) -> None:
         try:
             order = self.order
-        except ImportError:  # SymPy counts; without it the listing itself finds out
+        except ImportError:
+            # SymPy is needed to count; without it, the listing itself detects a large group.
             return
-        if order > ENUMERATION_LIMIT:
-            count = f"about 10^{log10(order):.0f}" if 1e15 < order < inf else f"{order:,}"
-            if order == inf:
-                count = "infinitely many"
-            most = f"more than the {ENUMERATION_LIMIT} that elements() lists"
-            raise ParameterError(f"{self!r} has {count} elements, {most}; {self._remedy}")
+        if order <= ENUMERATION_LIMIT:
+            return
+        if order == inf:
+            count = "infinitely many"
+        elif order > 1e15:
+            count = f"about 10^{log10(order):.0f}"
+        else:
+            count = f"{order:,}"
+        limit = f"more than the {ENUMERATION_LIMIT} that elements() lists"
+        raise ParameterError(f"{self!r} has {count} elements, {limit}; {self._remedy}")
+
+
+def _acts_alike(cls: type, base: type) -> bool:
+    """Whether two classes share all methods that abilities rely on."""
+    return all(getattr(base, name, None) is getattr(cls, name, None) for name in _ACTION)
+
+
+def _inherits_validly(cls: type, ability: str) -> bool:
+    """Whether a class inherits an ability from a base that acts in the same way."""
+    method = getattr(cls, ability)
+    for base in cls.__bases__:
+        if getattr(base, ability, None) is method and _acts_alike(cls, base):
+            return True
+    return False
+
+
+def _warn_of_lost_abilities(cls: type, lost: Mapping[str, type], overridden: list[str]) -> None:
+    """Warn that a class loses abilities, with the lines that restore or decline them.
+
+    ``lost`` maps each ability to the class that defines it.
+    """
+    owner = next(iter(lost.values()))
+    restoring = ", ".join(f"{name} = {base.__name__}.{name}" for name, base in lost.items())
+    declining = ", ".join(f"{name} = Transformations.{name}" for name in lost)
+    warnings.warn(
+        f"{cls.__name__} defines {' and '.join(overridden)}, so that {', '.join(lost)} of "
+        f"{owner.__name__} may not hold for it: kernels and features take its elements one "
+        f"by one, often ten times slower. Restate in the class what still holds, as {restoring}; "
+        f"to go without the rest and without this warning, write {declining}",
+        stacklevel=4,
+    )
+
+
+def _are_whole(values: Array) -> bool:
+    """Whether numbers are whole and small enough for an index."""
+    largest = min(2**53, np.iinfo(np.intp).max)
+    if not np.all((values <= largest) & (values >= -largest)):
+        return False
+    return values.dtype.kind != "f" or bool(np.all(values == np.rint(values)))
 
 
 class Group(Transformations):
-    """A group of transformations with its Haar measure, unless a density says otherwise."""
+    """A group of transformations with its Haar measure, unless it has a density."""
 
     is_group = True
     symmetric = True
@@ -435,56 +493,62 @@ class FiniteGroup(Group):
         return closure(self.identity(), self.generators(), self.compose, type(self).__name__)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
-        """Draws from the Haar measure: every element is as likely."""
+        """Draws from the Haar measure: all elements are equally likely."""
         listed = self.elements()
         return listed[rng.randint(len(listed), size=n_samples)]
 
     def random_words(self, n_words: int, length: int = 20, *, random_state: Any = None) -> Array:
-        """Products of random generators and their inverses: reaches everywhere, lists nothing."""
-        given = {"n_words": n_words, "length": length, "random_state": random_state}
-        check_values(f"{type(self).__name__}.random_words", _DRAWS, given)
+        """Random products of ``length`` generators and inverses, without listing the group."""
+        arguments = {"n_words": n_words, "length": length, "random_state": random_state}
+        check_values(f"{type(self).__name__}.random_words", _DRAWS, arguments)
         rng = check_random_state(random_state)
-        letters = self.generators()
+        generators = self.generators()
         words = np.repeat(self.identity(), n_words, axis=0)
-        if len(letters) == 0:
+        if len(generators) == 0:
             return words
-        letters = np.concatenate([letters, self.inverse(letters)])
+        letters = np.concatenate([generators, self.inverse(generators)])
         for _ in range(length):
-            words = self.compose(letters[rng.randint(len(letters), size=n_words)], words)
+            next_letters = letters[rng.randint(len(letters), size=n_words)]
+            words = self.compose(next_letters, words)
         return words
 
 
 def closure(
     identity: Array, generators: Array, compose: Callable[..., Array], owner: str, limit: int = 0
 ) -> Array:
-    """All products of generators, breadth first from the identity; at most ``limit``, if given."""
+    """All products of generators, breadth first from the identity.
+
+    More than ``limit`` elements raise an error; 0 is `ENUMERATION_LIMIT`.
+    """
     limit = limit or ENUMERATION_LIMIT
-    # Whole numbers are the same or not; others are the same up to rounding.
-    size = max(1.0, float(np.abs(identity).max(initial=0)))
-    known = Distinct(1e-9 * size if identity.dtype.kind == "f" else 0)
-    known.index(identity[0])
-    frontier, listed, count = identity, [identity], 1
-    while len(frontier):
-        fresh: list[Array] = []
-        for g in generators:
-            for product in compose(g[None], frontier):
-                if known.index(product) == count:
-                    count += 1
-                    fresh.append(product)
-        if count > limit:
+    # Whole numbers are compared exactly, others up to rounding.
+    tolerance = 0.0
+    if identity.dtype.kind == "f":
+        tolerance = 1e-9 * max(1.0, float(np.abs(identity).max(initial=0)))
+    distinct = Distinct(tolerance)
+    distinct.index(identity[0])
+    n_listed = 1
+    levels = [identity]
+    while len(levels[-1]):
+        new_elements: list[Array] = []
+        for generator in generators:
+            for product in compose(generator[None], levels[-1]):
+                if distinct.index(product) == n_listed:
+                    n_listed += 1
+                    new_elements.append(product)
+        if n_listed > limit:
             raise ValueError(
                 f"closing the generators of {owner} passed {limit} elements: no finite group?"
             )
-        frontier = np.array(fresh).reshape(len(fresh), *identity.shape[1:])
-        listed.append(frontier)
-    return np.concatenate(listed).astype(identity.dtype, copy=False)
+        levels.append(np.array(new_elements).reshape(len(new_elements), *identity.shape[1:]))
+    return np.concatenate(levels).astype(identity.dtype, copy=False)
 
 
 class Distinct:
-    """Numbers vectors in the order in which they come first, equal ones alike up to a tolerance.
+    """Numbering of vectors by their first occurrence; vectors within a tolerance count as equal.
 
     Vectors are looked up by their projection on one direction, in a cell and its two neighbours,
-    and then compared, so that no boundary of rounding comes between equal ones.
+    and then compared, so that rounding cannot separate equal vectors.
 
     >>> distinct = Distinct(1e-9)
     >>> [distinct.index(np.array([x, 1.0])) for x in (0.5, 0.5 + 1e-12, 0.5 + 3e-7)]
@@ -502,15 +566,16 @@ class Distinct:
         return len(self.vectors) or len(self._exact)
 
     def index(self, vector: Array) -> int:
-        """The vector's number, a new one if it has not come before."""
+        """The number of the vector; a new number if no earlier vector is equal."""
         if not self.tolerance:
             return self._exact.setdefault(vector.tobytes(), len(self._exact))
         if not self.vectors:
             direction = np.random.default_rng(0).standard_normal(vector.size)
             self._direction = direction / np.linalg.norm(direction)
-        cell = floor(float(vector.ravel() @ self._direction) / (2 * self.tolerance))
-        for near in (cell, cell - 1, cell + 1):
-            for i in self._cells.get(near, ()):
+        projection = float(vector.ravel() @ self._direction)
+        cell = floor(projection / (2 * self.tolerance))
+        for neighbour in (cell, cell - 1, cell + 1):
+            for i in self._cells.get(neighbour, ()):
                 if np.abs(vector - self.vectors[i]).max() <= self.tolerance:
                     return i
         self._cells.setdefault(cell, []).append(len(self.vectors))

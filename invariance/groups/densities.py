@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, check_parameters, short, stores_parameters
 
-#: What may be given for a parameter ``density``.
+#: Values that are accepted as a parameter ``density``.
 DENSITY = kinds.Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
 
 

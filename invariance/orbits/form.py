@@ -1,6 +1,7 @@
 """`Form`: a kernel as an outer function of one inner product of lifted points.
 
-A base kernel says so by a method ``inner_form(shape)``; `form_of` knows some of scikit-learn's.
+A base kernel declares its form by a method ``inner_form(shape)``. `form_of` also returns the forms
+of some kernels of scikit-learn.
 """
 
 from __future__ import annotations
@@ -26,22 +27,26 @@ def planes(images: NDArray[Any]) -> NDArray[Any]:
 class Form:
     """A kernel k(x, z) = phi(v) with v = <a(x), b(z)>."""
 
-    #: phi: ``outer(values, xp)`` of an array of the namespace ``xp``, which it may overwrite where
+    #: phi: ``outer(values, xp)`` of an array of the namespace ``xp``, which it may overwrite if
     #: ``xp`` is NumPy. None is the identity.
     outer: Callable[[Any, Any], Any] | None = None
-    #: Whether v is less half of both squared norms, v = -|x - z|^2 / 2.
+    #: Whether half of both squared norms is subtracted from v, so that v = -|x - z|^2 / 2.
     distance: bool = False
-    turning_point: float | None = None  #: phi falls below this value and rises above it
-    monotone: bool = True  #: False where phi turns elsewhere
-    #: Relative error of the kernel for an error of one in a distance v. It says when single
-    #: precision will do, and when distances far from the origin have to be computed with care.
+    #: phi falls below this value and rises above it.
+    turning_point: float | None = None
+    #: False if phi changes its direction elsewhere.
+    monotone: bool = True
+    #: Relative error of the kernel for an error of one in a distance v. It decides whether single
+    #: precision is enough, and whether points far from the origin need care.
     sensitivity: float = 0.0
-    #: Squared distance over which the kernel varies, if ``sensitivity`` does not say it.
+    #: Squared distance over which the kernel varies, if ``sensitivity`` is not known.
     reach: float | None = None
     #: Whether phi is a function of the distance itself, whose slope at v = 0 is infinite.
     rooted: bool = False
-    rate: float | None = None  #: phi(v) = exp(rate v), where it is that
-    n_channels: int | None = None  #: of lifted points; None: as many as the point has
+    #: The rate of an exponential phi(v) = exp(rate v), otherwise None.
+    rate: float | None = None
+    #: Number of channels of lifted points; None if points are not lifted.
+    n_channels: int | None = None
     #: a and b: from images (n, height, width, channels) to (n, n_channels, height, width). b
     #: commutes with cyclic shifts; a is zero wherever a product would cross the frame's edge.
     first: Callable[[NDArray[Any]], NDArray[Any]] = planes
@@ -54,7 +59,9 @@ class Form:
 
     def value(self, v: Any, xp: Any = np) -> Any:
         """The kernel's values; `v` may be overwritten."""
-        return v if self.outer is None else self.outer(v, xp)
+        if self.outer is None:
+            return v
+        return self.outer(v, xp)
 
 
 #: Inner products themselves.
@@ -63,14 +70,16 @@ INNER = Form()
 
 @singledispatch
 def form_of(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
-    """A kernel's form for points of a shape (height, width, channels), None where it has none.
+    """Return the form of a kernel for points (height, width, channels), or None if it has no form.
 
     >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
     >>> form_of(RBF(2.0), (1, 3, 1)).distance, form_of(DotProduct(), (1, 3, 1)).distance
     (True, False)
     """
-    own = getattr(kernel, "inner_form", None)
-    form: Form | None = None if own is None else own(shape)
+    inner_form = getattr(kernel, "inner_form", None)
+    if inner_form is None:
+        return None
+    form: Form | None = inner_form(shape)
     return form
 
 
@@ -82,8 +91,9 @@ def _(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
         return None
     outer = partial(_on_line, kernel=kernel, distance=True)
     reach = float(np.square(kernel.length_scale).max())
-    rough = getattr(kernel, "nu", np.inf) < 1  # of Matern kernels
-    return Form(outer, distance=True, sensitivity=np.inf, reach=reach, rooted=rough)
+    # Matern kernels with a small nu have an infinite slope at distance zero.
+    rooted = getattr(kernel, "nu", np.inf) < 1
+    return Form(outer, distance=True, sensitivity=np.inf, reach=reach, rooted=rooted)
 
 
 @form_of.register
@@ -92,10 +102,15 @@ def _(kernel: sklearn_kernels.DotProduct, shape: tuple[int, int, int]) -> Form:
 
 
 def _on_line(values: Any, xp: Any, kernel: Any, distance: bool) -> Any:
-    """A kernel of scikit-learn as a function of v, read off on a line."""
+    """Evaluate a kernel of scikit-learn as a function of v, at points on a line."""
     if xp is not np:
-        return like(_on_line(on_host(values, type(kernel).__name__), np, kernel, distance), values)
-    line = np.sqrt(np.maximum(-2 * values, 0)) if distance else values
-    start = np.zeros((1, 1)) if distance else np.ones((1, 1))
-    found = np.asarray(kernel(start, line.reshape(-1, 1))).reshape(values.shape)
-    return found.astype(values.dtype, copy=False)
+        host_values = on_host(values, type(kernel).__name__)
+        return like(_on_line(host_values, np, kernel, distance), values)
+    if distance:
+        origin = np.zeros((1, 1))
+        line = np.sqrt(np.maximum(-2 * values, 0))
+    else:
+        origin = np.ones((1, 1))
+        line = values
+    kernel_values = np.asarray(kernel(origin, line.reshape(-1, 1)))
+    return kernel_values.reshape(values.shape).astype(values.dtype, copy=False)

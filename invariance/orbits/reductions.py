@@ -1,9 +1,9 @@
-"""What is kept of a function over an orbit: weighted means, extremes, histograms.
+"""Reductions of a function over an orbit: weighted means, extremes, histograms.
 
-A reduction takes tiles of values of shape (a, p, b, q), whose axes 0 and 2 count group elements and
-whose axes 1 and 3 count pairs, and gives arrays of shape (p, q) or (p, q, k). Tiles are arrays of
-the library ``xp``; NumPy's may be overwritten. The values are inner products, of which ``outer`` is
-the kernel; None is the identity.
+A reduction takes tiles of values of shape (a, p, b, q), whose axes 0 and 2 run over group elements
+and whose axes 1 and 3 run over pairs, and returns arrays of shape (p, q) or (p, q, k). Tiles are
+arrays of the library ``xp``; NumPy's may be overwritten. The values are inner products, and
+``outer`` is the kernel as a function of them; None is the identity.
 """
 
 from __future__ import annotations
@@ -23,20 +23,26 @@ from ..core.arrays import like, on_cpu, on_host
 Function = Callable[[Any], Any]
 Outer = Callable[[Any, Any], Any] | None
 
-#: Bytes of the values that are computed from extreme inner products at a time.
+#: Kernel values are computed from extreme inner products in blocks of this many bytes.
 _OUTER_BYTES = 2**20
 
 
 class Reduction(ABC):
     """Reduces values over group elements; small, stateless and picklable."""
 
-    extreme: bool = False  #: whether extremes are followed, and the outer function applied last
-    plain_mean: bool = False  #: whether it is the mean of the kernel's values and nothing else
-    n_outputs: int = 1  #: how many arrays it gives
-    cost: float = 10.0  #: floating-point operations' worth of work for one value
-    tail: tuple[int, ...] = ()  #: shape of what is kept of a pair
-    kind: tuple[Any, ...] = ()  #: what of a reduction the computation of the values depends on
-    #: Whether `of_turns` knows what the reduction gives for a full turn.
+    #: Whether the reduction follows extremes, so that the outer function is applied at the end.
+    extreme: bool = False
+    #: Whether the reduction is the mean of the kernel's values alone.
+    plain_mean: bool = False
+    #: Number of arrays that the reduction returns.
+    n_outputs: int = 1
+    #: Work for one value, in floating-point operations.
+    cost: float = 10.0
+    #: Trailing axes of an output, after those of the pairs.
+    tail: tuple[int, ...] = ()
+    #: Properties of the reduction on which the computation of the values depends.
+    kind: tuple[Any, ...] = ()
+    #: Whether `of_turns` reduces a full turn.
     knows_turns: bool = False
 
     def tolerance(self, n_features: int, dtype: Any) -> float:
@@ -51,14 +57,14 @@ class Reduction(ABC):
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
 
     def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
-        """Reduce fixed + radius cos t over a full turn of t that has a weight; of pairs (p, q).
+        """Reduce fixed + radius cos t over a full turn of t with a weight, for pairs (p, q).
 
         Both arrays may be overwritten. For extremes ``fixed`` may be a number.
         """
         raise NotImplementedError(f"{type(self).__name__} does not know turns")
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
-        """What `out` and the elements of `part` give together, in place for NumPy."""
+        """Combine the results of two sets of group elements, in place for NumPy."""
         if xp is not np:
             return out + part
         out += part
@@ -71,13 +77,13 @@ class WeightedMean(Reduction):
     Parameters
     ----------
     functions : sequence of callables, or None
-        Elementwise functions of an array; they may overwrite it where it is NumPy's. None is the
+        Elementwise functions of an array, which they may overwrite if it is NumPy's. None is the
         identity alone.
-    raw : bool, whether the functions take the form's own value v rather than the kernel's
-    factor : float, by which means are multiplied
+    raw : bool, whether the functions take the value v of the form instead of the kernel's value
+    factor : float, a factor of the means
     over_turns : sequence of callables, or None
         ``f(fixed, radius)``, the mean of each function of fixed + radius cos t over a full turn of
-        t; None if it is not known.
+        t; None if there is no formula.
     """
 
     def __init__(
@@ -88,26 +94,33 @@ class WeightedMean(Reduction):
         factor: float = 1.0,
         over_turns: Sequence[Callable[[Any, Any], Any]] | None = None,
     ):
-        self.functions, self.raw, self.factor = functions, raw, factor
+        self.functions = functions
+        self.raw = raw
+        self.factor = factor
         self.over_turns = over_turns
         self.knows_turns = over_turns is not None
         self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
-        self.kind = "mean", self.n_outputs, self.plain_mean, self.knows_turns
+        self.kind = ("mean", self.n_outputs, self.plain_mean, self.knows_turns)
 
     def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
-        return [self.factor * weight * mean(fixed, radius) for mean in self.over_turns or ()]
+        scale = self.factor * weight
+        return [scale * mean(fixed, radius) for mean in self.over_turns or ()]
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
-        values = values if self.raw or outer is None else outer(values, xp)
+        if outer is not None and not self.raw:
+            values = outer(values, xp)
         if self.factor != 1:
             weights = weights * self.factor
         if self.functions is None:
             return [_contract(xp, values, weights)]
         means = []
         for i, function in enumerate(self.functions):
-            last = xp is not np or i + 1 == self.n_outputs
-            means.append(_contract(xp, function(values if last else values.copy()), weights))
+            argument = values
+            if xp is np and i + 1 < self.n_outputs:
+                # The function may overwrite its argument, which later functions still need.
+                argument = values.copy()
+            means.append(_contract(xp, function(argument), weights))
         return means
 
 
@@ -116,11 +129,13 @@ def _contract(xp: Any, values: Any, weights: Any) -> Any:
     a, p, b, q = values.shape
     if xp is np:
         weights = weights.astype(values.dtype, copy=False)
-    if a == b == 1:  # nothing to sum, and no pass over the values where the weight is one
-        only = values[0, :, 0, :]
-        if xp is np:
-            return only if weights[0, 0] == 1 else np.multiply(only, weights, out=only)
-        return only * weights
+    if a == b == 1:
+        single = values[0, :, 0, :]
+        if xp is not np:
+            return single * weights
+        if weights[0, 0] != 1:
+            np.multiply(single, weights, out=single)
+        return single
     if b == p == 1:
         return (weights[:, 0] @ values[:, 0, 0, :])[None, :]
     if b == 1:
@@ -130,14 +145,15 @@ def _contract(xp: Any, values: Any, weights: Any) -> Any:
         return (xp.reshape(values, (p, b)) @ weights[0, :])[:, None]
     if a == 1:
         return xp.matmul(weights, values[0, ...])[:, 0, :]
-    return xp.sum(xp.matmul(weights[:, None, None, :], values)[:, :, 0, :], axis=0)
+    sums_over_b = xp.matmul(weights[:, None, None, :], values)
+    return xp.sum(sums_over_b[:, :, 0, :], axis=0)
 
 
 class Extremes(Reduction):
-    """The largest value, and the smallest where it is asked for, as outputs in this order.
+    """The largest values, followed by the smallest if ``smallest`` is set.
 
-    Extreme inner products are followed, and the kernel is applied to them in the end (`finish`),
-    unless the form's ``raw`` values v are wanted.
+    Extremes of inner products are followed, and the kernel is applied to them at the end
+    (`finish`), unless the ``raw`` values v of the form are needed.
     """
 
     extreme = True
@@ -145,17 +161,16 @@ class Extremes(Reduction):
     cost = 1.0
 
     def __init__(self, *, smallest: bool = False, raw: bool = False):
-        self.smallest, self.raw = smallest, raw
+        self.smallest = smallest
+        self.raw = raw
         self.n_outputs = 2 if smallest else 1
-        self.kind = "extremes", smallest, raw
+        self.kind = ("extremes", smallest, raw)
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
-        a, _, b, _ = values.shape
-        found = []
-        for reduce in (xp.max, xp.min)[: self.n_outputs]:
-            part = reduce(values, axis=0) if a > 1 else values[0, ...]
-            found.append(reduce(part, axis=1) if b > 1 else part[:, 0, :])
-        return found
+        extremes = [_extreme_of_tile(xp.max, values)]
+        if self.smallest:
+            extremes.append(_extreme_of_tile(xp.min, values))
+        return extremes
 
     def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
         smallest = [fixed - radius] if self.smallest else []
@@ -164,42 +179,77 @@ class Extremes(Reduction):
         return [radius, *smallest]
 
     def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
-        either = xp.minimum if which else xp.maximum
-        return either(out, part, out=out) if xp is np else either(out, part)
+        extreme = xp.maximum
+        if which > 0:
+            extreme = xp.minimum
+        if xp is np:
+            return extreme(out, part, out=out)
+        return extreme(out, part)
 
     def finish(
-        self, found: list[Any], outer: Outer, halves: Any, dtype: Any, xp: Any
+        self, extremes: list[Any], outer: Outer, halves: Any, dtype: Any, xp: Any
     ) -> tuple[list[Any], int]:
-        """Extreme values from extreme inner products, and for how many pairs the smallest counts.
+        """Return the extreme values, and for how many pairs the smallest product attains them.
 
-        ``found``, overwritten where of ``dtype``, are the largest (n, m), and the smallest where
-        these are needed: for this reduction, or since ``outer`` falls before it rises. ``halves``
-        (n, 1), half the squared norms of first points, are subtracted first.
+        Parameters
+        ----------
+        extremes : list of arrays of shape (n, m)
+            The largest inner products, and the smallest ones if they are needed: for this
+            reduction, or since ``outer`` falls before it rises. Overwritten if of type ``dtype``.
+        halves : array of shape (n, 1) or None
+            Half the squared norms of first points, which are subtracted first.
         """
-        (n, m), n_reversed = found[0].shape, 0
-        # A few rows at a time, in a processor's cache: the arithmetic is less than the traffic.
-        step = max(1, _OUTER_BYTES // (32 * max(m, 1))) if xp is np else n
-        outputs = [
-            part if xp is not np or part.dtype == dtype else np.empty((n, m), dtype)
-            for part in found[: self.n_outputs]
-        ]
+        if xp is not np:
+            values = [xp.astype(part, xp.float64) for part in extremes]
+            return self._finish_block(values, outer, halves, xp)
+        n, m = extremes[0].shape
+        outputs = []
+        for part in extremes[: self.n_outputs]:
+            if part.dtype == dtype:
+                outputs.append(part)
+            else:
+                outputs.append(np.empty((n, m), dtype))
+        # Blocks of a few rows fit into the cache: memory traffic takes longer than arithmetic.
+        step = max(1, _OUTER_BYTES // (32 * max(m, 1)))
+        n_reversed = 0
         for start in range(0, n, step):
-            rows, values = slice(start, start + step), []
-            for part in found:
-                v = part[rows].astype(float) if xp is np else xp.astype(part, xp.float64)
-                if halves is not None:
-                    v -= halves[rows, :]
-                values.append(v if outer is None or self.raw else outer(v, xp))
-            if len(found) > self.n_outputs:  # the outer function turns
-                largest, smallest = values
-                above = xp.where(smallest > largest, xp.ones_like(largest), 0 * largest)
-                n_reversed += int(xp.sum(above))
-                values = [xp.maximum(largest, smallest)]
-            if xp is not np:
-                return values, n_reversed
+            rows = slice(start, start + step)
+            block = [part[rows].astype(float) for part in extremes]
+            block_halves = None if halves is None else halves[rows, :]
+            values, n_reversed_in_block = self._finish_block(block, outer, block_halves, np)
+            n_reversed += n_reversed_in_block
             for output, value in zip(outputs, values, strict=True):
                 output[rows] = value
         return outputs, n_reversed
+
+    def _finish_block(
+        self, products: list[Any], outer: Outer, halves: Any, xp: Any
+    ) -> tuple[list[Any], int]:
+        """Finish a few rows in double precision; NumPy's arrays may be overwritten."""
+        if halves is not None:
+            for i in range(len(products)):
+                products[i] -= halves
+        values = products
+        if outer is not None and not self.raw:
+            values = [outer(v, xp) for v in products]
+        if len(values) == self.n_outputs:
+            return values, 0
+        # The outer function has a minimum: its maximum is at either extreme product.
+        at_largest, at_smallest = values
+        is_reversed = xp.where(at_smallest > at_largest, xp.ones_like(at_largest), 0 * at_largest)
+        return [xp.maximum(at_largest, at_smallest)], int(xp.sum(is_reversed))
+
+
+def _extreme_of_tile(reduce: Callable[..., Any], values: Any) -> Any:
+    """Reduce a tile (a, p, b, q) to (p, q), without a pass over axes of length one."""
+    a, _, b, _ = values.shape
+    if a > 1:
+        values = reduce(values, axis=0)
+    else:
+        values = values[0, ...]
+    if b > 1:
+        return reduce(values, axis=1)
+    return values[:, 0, :]
 
 
 class Histogram(Reduction):
@@ -213,83 +263,121 @@ class Histogram(Reduction):
     knows_turns = True
 
     def __init__(self, n_bins: int, half_width: float):
-        self.n_bins, self.half_width = n_bins, half_width
+        self.n_bins = n_bins
+        self.half_width = half_width
         self.tail = (2 * n_bins + 1,)
-        self.kind = "histogram", n_bins
+        self.kind = ("histogram", n_bins)
 
     def tolerance(self, n_features: int, dtype: Any) -> float:
-        # Above twice the largest error that was measured: by products, correlations and Fourier
-        # series, in both precisions, of 4 to 16,384 features, also where all have one sign.
-        return float(np.finfo(dtype).eps * (8 + np.sqrt(n_features) / 2))
+        # More than twice the largest error measured for products, correlations and Fourier series,
+        # in both precisions, with 4 to 16,384 features, also if all have the same sign.
+        units_in_last_place = 8 + np.sqrt(n_features) / 2
+        return float(np.finfo(dtype).eps * units_in_last_place)
 
     def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
-        values = values if outer is None else outer(values, xp)
-        n = self.n_bins
-        if xp is not np and on_cpu(values):  # libraries have no histograms of many pairs at once
-            host = [on_host(A, "Histogram") for A in (values, weights)]
-            return [like(A, values) for A in self.of(host[0].copy(), host[1], None)]
-        if xp is not np:
-            values = values * (n / self.half_width)
-            weights = weights[:, None, :, None]
-            none = xp.zeros_like(weights)
-            shares = [
-                xp.sum(xp.where(values <= k, weights, none), axis=(0, 2)) for k in range(-n, n + 1)
-            ]
-            return [xp.stack(shares, axis=-1)]
-        dtype = values.dtype
-        # A value in units of the bin width falls below threshold k from k = ceil(value) on: one
-        # histogram and one cumulative sum replace 2 n + 1 comparisons.
-        if self.half_width != n:
-            values *= dtype.type(n / self.half_width)
-        np.ceil(values, out=values)
-        np.clip(values, -n, n + 1, out=values)
+        if outer is not None:
+            values = outer(values, xp)
+        if xp is np:
+            return [self._shares(values, weights)]
+        if on_cpu(values):
+            # Other libraries cannot compute the histograms of many pairs at once.
+            host_values = on_host(values, "Histogram").copy()
+            host_weights = on_host(weights, "Histogram")
+            return [like(self._shares(host_values, host_weights), values)]
+        return [self._shares_by_comparison(values, weights, xp)]
+
+    def _shares_by_comparison(self, values: Any, weights: Any, xp: Any) -> Any:
+        """Compare all values with each threshold in turn, on a device."""
+        in_bins = values * (self.n_bins / self.half_width)
+        weights = weights[:, None, :, None]
+        zeros = xp.zeros_like(weights)
+        shares = []
+        for k in range(-self.n_bins, self.n_bins + 1):
+            counted = xp.where(in_bins <= k, weights, zeros)
+            shares.append(xp.sum(counted, axis=(0, 2)))
+        return xp.stack(shares, axis=-1)
+
+    def _shares(self, values: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+        """Compute one histogram and its cumulative sums instead of 2 n + 1 comparisons.
+
+        A value in units of the bin width lies below threshold k if k is at least its ceiling.
+        """
         a, p, b, q = values.shape
-        n_cells = 8 * -(-(2 * n + 2) // 8)  # whole words of counts
-        # Entries of a sparse matrix that SciPy adds up where they meet: one row for each of the p,
-        # or a single one where their entries do not lie together.
-        rows, together = (p, 1) if a == 1 else (1, p)
-        of_pairs = (np.arange(together * q, dtype=np.int32) * n_cells + n).reshape(together, 1, q)
-        cells = values.astype(np.int32).reshape(-1, together * b * q)
-        cells += np.broadcast_to(of_pairs, (together, b, q)).reshape(-1)
-        equal = bool((weights == weights.flat[0]).all())
-        if equal:  # counts, in the smallest whole numbers that hold them, and their scale once
+        dtype = values.dtype
+        n_thresholds = 2 * self.n_bins + 1
+        # One cell per threshold and one beyond the last; a multiple of eight makes whole words.
+        n_cells = 8 * -(-(n_thresholds + 1) // 8)
+        # SciPy adds up entries of a sparse matrix at the same place. It has a row for each of the
+        # p if their entries are contiguous, and otherwise a single row.
+        n_rows = 1
+        if a == 1:
+            n_rows = p
+        cells = self._cells(values, p // n_rows, n_cells)
+        first_weight = weights.flat[0]
+        are_equal = bool((weights == first_weight).all())
+        if are_equal:
+            # Counts, in the smallest type that holds them, are multiplied by the weight at the end.
             entries = np.ones(cells.size, np.min_scalar_type(min(a * b, 2**32 - 1)))
-        else:  # as where the shifts of a correlation are not all wanted
+        else:
             entries = np.empty((a, p, b, q), dtype)
             entries[...] = weights[:, None, :, None]
-        starts = np.arange(rows + 1, dtype=np.int32) * (cells.size // rows)
-        counted = csr_array(
-            (entries.reshape(-1), cells.reshape(-1), starts), shape=(rows, p * q * n_cells // rows)
-        ).toarray()
-        counted = counted.reshape(p * q, n_cells)
-        if not equal:
-            below = np.triu(np.ones((n_cells, 2 * n + 1), dtype))
-            return [(counted @ below).reshape(p, q, -1)]
-        _accumulate(counted)
-        shares = np.multiply(counted[:, : 2 * n + 1], weights.flat[0], dtype=dtype)
-        return [shares.reshape(p, q, -1)]
+            entries = entries.reshape(-1)
+        row_starts = np.arange(n_rows + 1, dtype=np.int32) * (cells.size // n_rows)
+        n_columns = p * q * n_cells // n_rows
+        matrix = csr_array((entries, cells, row_starts), shape=(n_rows, n_columns))
+        histograms = matrix.toarray().reshape(p * q, n_cells)
+        if are_equal:
+            _accumulate(histograms)
+            shares: NDArray[Any] = np.multiply(
+                histograms[:, :n_thresholds], first_weight, dtype=dtype
+            )
+        else:
+            is_below = np.triu(np.ones((n_cells, n_thresholds), dtype))
+            shares = histograms @ is_below
+        return shares.reshape(p, q, -1)
+
+    def _cells(self, values: NDArray[Any], n_pairs: int, n_cells: int) -> NDArray[np.int32]:
+        """Return the cell of each value among those of all pairs in its row; overwrite values.
+
+        ``n_pairs`` is the length of axis 1 (p) that shares a row: p or one.
+        """
+        _, _, b, q = values.shape
+        n = self.n_bins
+        if self.half_width != n:
+            values *= values.dtype.type(n / self.half_width)
+        np.ceil(values, out=values)
+        np.clip(values, -n, n + 1, out=values)
+        pairs = np.arange(n_pairs * q, dtype=np.int32)
+        # Threshold -n has the first cell of a pair.
+        zero_cells = (pairs * n_cells + n).reshape(n_pairs, 1, q)
+        cells = values.astype(np.int32).reshape(-1, n_pairs * b * q)
+        cells += np.broadcast_to(zero_cells, (n_pairs, b, q)).reshape(-1)
+        return cells.reshape(-1)
 
     def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
-        """The share of a circle on which a cosine is at most a threshold is an arc."""
+        # A cosine is at most a threshold on an arc of the circle.
         shares = np.empty((*fixed.shape, *self.tail), fixed.dtype)
-        turns = radius > 0
-        scale = np.where(turns, radius, 1)
+        varies = radius > 0
+        scale = np.where(varies, radius, 1)
         for k in range(-self.n_bins, self.n_bins + 1):
-            above = k * self.half_width / self.n_bins - fixed
-            arc = 1 - np.arccos(np.clip(above / scale, -1, 1)) / np.pi
-            shares[..., k + self.n_bins] = weight * np.where(turns, arc, above >= 0)
+            threshold = k * self.half_width / self.n_bins
+            gap = threshold - fixed
+            arc = 1 - np.arccos(np.clip(gap / scale, -1, 1)) / np.pi
+            shares[..., k + self.n_bins] = weight * np.where(varies, arc, gap >= 0)
         return [shares]
 
 
 def _accumulate(counts: NDArray[Any]) -> None:
-    """Cumulative sums of rows of small whole numbers, several of which make a word of 64 bits."""
+    """Replace rows of small whole numbers by their cumulative sums, one 64-bit word at a time."""
     bits = 8 * counts.dtype.itemsize
     if sys.byteorder == "big" or bits == 64:
         np.add.accumulate(counts, axis=1, out=counts)
         return
     words = counts.view(np.uint64)
-    # A product adds to each number of a word those before it, and the last one is the word's sum.
-    ones, last = np.uint64((2**64 - 1) // (2**bits - 1)), np.uint64(64 - bits)
+    # Multiplying by a word of ones adds to each number those before it in its word. The last
+    # number of a word is then the sum, which all numbers of the next word are increased by.
+    ones = np.uint64((2**64 - 1) // (2**bits - 1))
+    shift_of_last = np.uint64(64 - bits)
     words *= ones
-    for before, word in pairwise(words.T):
-        word += (before >> last) * ones
+    for previous, word in pairwise(words.T):
+        word += (previous >> shift_of_last) * ones

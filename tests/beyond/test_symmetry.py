@@ -253,8 +253,14 @@ def test_groups_inside_others_are_found():
     assert inside == {"few": set(), "-": set(), "all": {"few"}, "signs": {"-"}}
     rotations = {"space": beyond.Rotations3D(), "axis": G.CircleAction([1, 1, 0])}
     assert _inside(rotations, (3,), None) == {"axis": set(), "space": {"axis"}}
+    screw = {"screw": G.CircleAction([1, 1, 2, 2]), "-": G.Negation()}
+    assert _inside(screw, (4,), None) == {
+        "screw": set(),
+        "-": set(),
+    }  # half a turn negates two only
+    torus = G.CircleAction([1, 1, 0, 0]).times(G.CircleAction([0, 0, 1, 1]))
     with pytest.raises(ValueError, match="cannot be found, say it with parents"):
-        _inside({"screw": G.CircleAction([1, 1, 2, 2]), "-": G.Negation()}, (4,), None)
+        _inside({"torus": torus, "-": G.Negation()}, (4,), None)
     told = {"space": ["axis"], "axis": ["quarter"]}
     groups = dict.fromkeys(["space", "axis", "quarter"])
     assert _inside(groups, (3,), told)["space"] == {"axis", "quarter"}

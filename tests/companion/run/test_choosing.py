@@ -72,7 +72,7 @@ def test_choose_then_run(chooser):
     ended = CliRunner().invoke(main, ["choose"])
     assert ended.exit_code == 1 and "1 of 3 notebooks have chosen (full)" in ended.output
     assert "WithheldError" in ended.output and "run.measure()" in ended.output
-    assert "no run.measure() came" in ended.output
+    assert "run.measure() was not called" in ended.output
     for name in ("demo/looks", "demo/stays"):
         assert not chooser.settings(name).exists()
         chooser.source(name).unlink()

@@ -27,14 +27,11 @@ METHODS = {
 
 #: Neither elements to list nor a rule of nodes: only draws.
 NO_RULE = "infinitely many elements and cannot be listed; draw some .* n_transforms="
-#: Infinite, and the best of all angles is no closed form, as it is for one angular frequency.
-NO_BEST = NO_RULE
 #: What is refused, by the line's code and the method.
 REFUSALS = {
     **{("Affine((28, 28), Normal(0.2), scaling=LogNormal(0.1))", m): NO_RULE for m in METHODS},
     **{("SortedNoise(5, 1.0)", method): NO_RULE for method in METHODS},
-    ("CircleAction([0, 1, 1, 2, 2])", "BestFit"): NO_BEST,
-    ("Rotations((28, 28), density=VonMises(9.0))", "BestFit"): NO_BEST,
+    ("Rotations((28, 28), density=VonMises(9.0))", "BestFit"): NO_RULE,
 }
 
 

@@ -94,7 +94,7 @@ def run_notebooks(
     paths : Paths
         The project.
     notebooks : sequence of str
-        Names such as ``"raj2017/theorem1"``.
+        Names such as ``"paper/theorem1"``.
     profile : {"quick", "full"}
         The scale of the run.
     parameters : mapping, optional

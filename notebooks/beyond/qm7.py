@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # How accurate can a kernel on sets of atoms be?
+# # QM7: how accurate can a kernel on sets of atoms be?
 #
 # For Raj et al. (`raj2017/quantum_machine`) a molecule is one Coulomb matrix, averaged over
 # numberings of its atoms. A *set* of atoms needs no numbering. Its energy is nearly a sum over

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Table 1: atomisation energies of molecules
+# # Table 1: atomisation energies of molecules (QM7)
 #
 # *Raj et al. (2017), section 4.1 and Table 1.*
 #

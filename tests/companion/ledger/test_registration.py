@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -38,6 +39,8 @@ HISTORY = 'history: [{protocol: "as it was", gave: "98.9", verdict: short}]}'
 
 
 def git(folder: Path, *arguments: str) -> str:
+    if shutil.which("git") is None:
+        pytest.skip("git is not installed")
     who = ["-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     line = ["git", "-C", str(folder), *who, *arguments]
     return subprocess.run(line, check=True, capture_output=True, encoding="utf-8").stdout.strip()

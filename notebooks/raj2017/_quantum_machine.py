@@ -5,6 +5,7 @@ fold 1, and so on. Energies have shape (5, n).
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import combinations, product
 from typing import Any, NamedTuple
@@ -178,10 +179,8 @@ def _dual_coefficients(
     double precision; they fail if the penalty is small.
     """
     if alphas.min() > LEAST_ALPHA_IN_SINGLE:
-        try:
+        with suppress(LinAlgError):
             return _duals_by_gradients(features, members, targets, mean_norms, alphas)
-        except LinAlgError:
-            pass
     return _duals_by_factors(features, members, targets, mean_norms, alphas)
 
 

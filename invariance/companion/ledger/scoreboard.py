@@ -61,6 +61,9 @@ class Row:
     registration : Registration or None
         Whether the claim is shown to have been registered before the run; None if no full run has
         recorded it.
+    counterfactuals : tuple of mappings
+        Entries of ``results.json``, from whichever full run recorded them: results of a stated
+        change, which count for nothing.
     """
 
     claim: Claim
@@ -69,6 +72,7 @@ class Row:
     profile: str = ""
     digest: str | None = None
     registration: Registration | None = None
+    counterfactuals: tuple[Entry, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -117,7 +121,7 @@ def published_results(paths: Paths) -> list[dict[str, Any]]:
     return published
 
 
-def rows_of(ledger: Ledger, results: Iterable[Results], paths: Paths) -> list[Row]:
+def rows_of(ledger: Ledger, results: Sequence[Results], paths: Paths) -> list[Row]:
     """Return a row for each claim, in the ledger's order.
 
     `results` are contents of ``results.json``. If several of them hold a claim, because it has
@@ -136,7 +140,22 @@ def rows_of(ledger: Ledger, results: Iterable[Results], paths: Paths) -> list[Ro
             if row is not None:
                 candidates[name].append(_Candidate(row, content))
     registrar = Registrar(paths)
-    return [_chosen(of_claim, registrar) for of_claim in candidates.values()]
+    counterfactuals = _counterfactuals(results)
+    rows = []
+    for name, of_claim in candidates.items():
+        row = _chosen(of_claim, registrar)
+        rows.append(replace(row, counterfactuals=tuple(counterfactuals.get(name, ()))))
+    return rows
+
+
+def _counterfactuals(results: Iterable[Results]) -> dict[str, list[Entry]]:
+    """Return the counterfactuals of full runs, by claim."""
+    by_claim: dict[str, list[Entry]] = {}
+    for content in results:
+        if content["profile"] == "full":
+            for name, entries in content["counterfactuals"].items():
+                by_claim.setdefault(name, []).extend(entries)
+    return by_claim
 
 
 class _Candidate(NamedTuple):

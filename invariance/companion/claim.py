@@ -6,7 +6,7 @@ from typing import Any
 
 from .errors import NotebookError
 from .files import read_text
-from .ledger.claims import Claim, Ledger, load_ledger
+from .ledger.claims import DATA, Claim, Ledger, load_ledger
 from .ledger.results import read_results
 from .ledger.scoreboard import Row, clipped, published_results, rows_of
 from .ledger.verdicts import at_fault
@@ -38,9 +38,8 @@ def fresh(paths: Paths, row: Row, profile: str) -> Row:
 def told(paths: Paths, row: Row) -> dict[str, str]:
     """Return the lines that describe a claim, by their titles, without empty ones."""
     claim = row.claim
-    data = {"full": "real data", "generated": "generated data"}[claim.data]
     lines = {
-        "claim": f"{claim.id}, {claim.kind}, {data}",
+        "claim": f"{claim.id}, {claim.topic}, {claim.kind}, {DATA[claim.data]}",
         "source": row.where,
         "states": claim.says,
         "paper": _printed(claim),
@@ -48,7 +47,7 @@ def told(paths: Paths, row: Row) -> dict[str, str]:
         "note": row.words,
         "limits": claim.limits,
         "program": "repeats the authors' own program" if claim.program else "",
-        "protocol": claim.protocol,
+        "protocol": claim.protocol or "none is registered yet",
         "status": row.registration.said if row.registration else "",
         "notebook": row.notebook,
         "rerun": _cost(paths, row.notebook),

@@ -19,11 +19,11 @@ from ..files import read_text, write_bytes
 from ..numbers import without_rounding
 from ..paths import Paths
 from ..words import without_tex
-from .claims import Claim, Ledger, load_ledger, paper_label
+from .claims import Claim, Ledger, ledger_files, load_ledger, paper_label
 from .guard import record_digests
 from .registration import Registrar, Registration, registration_sentence
 from .results import Entry, Results, read_results
-from .settings import ANOTHER, UNREGISTERED, registered, standing
+from .settings import ANOTHER, REWORDED, UNREGISTERED, registered, standing
 from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, in_brief, judge_again
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/re
 END = "<!-- end of scoreboard -->"
 #: In place of the verdict on a claim that no full run has recorded.
 OPEN = "open"
-_UNCOUNTED = (ANOTHER, UNREGISTERED)
+_UNCOUNTED = (ANOTHER, REWORDED, UNREGISTERED)
 _PAGES = ("README.md", "FAILURES.md", "PROTOCOLS.md")
 
 
@@ -75,7 +75,7 @@ class Row:
         """The verdict of a full run under the registered protocol, or the reason it is missing."""
         if self.result is None or self.profile != "full":
             return OPEN
-        return standing(self.result, self.digest)
+        return standing(self.result, self.claim, self.digest)
 
     @property
     def ours(self) -> str:
@@ -287,7 +287,8 @@ def write_scoreboard(paths: Paths) -> str:
     written = scoreboard(paths, rows)
     for path, text in written.items():
         write_bytes(path, text.encode())
-    record_digests(paths, *written, paths.ledger, paths.papers, paths.owners_digest)
+    of_the_ledger = (*ledger_files(paths.ledger), paths.papers, paths.owners_digest)
+    record_digests(paths, *written, *of_the_ledger)
     _, _, rest = written.get(paths.readme, "").partition(BEGIN)
     table, _, _ = rest.partition(END)
     return table.strip()

@@ -22,9 +22,9 @@ from ...core.parameters import ParameterError
 from ..clock import WorkingClock
 from ..errors import NotebookError, RecordError
 from ..files import can_read_yaml, file_digest, read_json, read_text, write_bytes, write_json
-from ..ledger.claims import Ledger, load_ledger
+from ..ledger.claims import Ledger, ledger_digest, load_ledger, statement_digest
 from ..ledger.drawing import Drawings
-from ..ledger.registration import owners_edition, statement_digest
+from ..ledger.registration import owners_edition
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, judge
@@ -120,7 +120,7 @@ class Run(Stages):
         style.use()
         self._digests_read = {
             "settings": file_digest(self._paths.settings(notebook)),
-            "claims": file_digest(self._paths.ledger),
+            "claims": ledger_digest(self._paths.ledger),
         }
         self._write()
 

@@ -94,6 +94,16 @@ class Paths:
         return self.notebooks / "papers.yml"
 
     @property
+    def errata(self) -> Path:
+        """Formulas that are wrong as printed, with sentences about them. There may be none."""
+        return self.notebooks / "errata.yml"
+
+    @property
+    def tables(self) -> Path:
+        """The layouts of the papers' tables. There may be none."""
+        return self.notebooks / "tables.yml"
+
+    @property
     def readme(self) -> Path:
         return self.root / "README.md"
 

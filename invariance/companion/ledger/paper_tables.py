@@ -5,7 +5,8 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from ...evaluation.means import with_error
 from ..errors import LedgerError
 from ..files import AS_PRINTED, read_yaml
-from .claims import Claim, Ledger
+from .claims import Ledger
 from .results import Entry
 from .verdicts import UNREADABLE, judge_again
 
@@ -132,19 +133,22 @@ class PaperTable:
         return stream.getvalue()
 
 
-def paper_tables(path: Path, ledger: Ledger, results: Mapping[str, Entry]) -> list[PaperTable]:
-    """Return the tables that a file of layouts describes; none if there is no such file.
-
-    `results` holds the entry of ``results.json`` that counts for each measured claim, by its id.
-    """
+def read_layouts(path: Path) -> dict[str, Any]:
+    """Return the layouts in a file by the names of the tables; none if there is no such file."""
     if not path.is_file():
-        return []
-    layouts = read_yaml(path, AS_PRINTED) or {}
-    return [table_of(name, layout, ledger, results) for name, layout in layouts.items()]
+        return {}
+    layouts = read_yaml(path, AS_PRINTED)
+    if not isinstance(layouts, dict):
+        raise LedgerError(f"{path} must hold a mapping from <paper>/<table> to a layout")
+    return layouts
 
 
 def table_of(
-    name: str, layout: Mapping[str, Any], ledger: Ledger, results: Mapping[str, Entry]
+    name: str,
+    layout: Mapping[str, Any],
+    ledger: Ledger,
+    results: Mapping[str, Entry],
+    counting: AbstractSet[str],
 ) -> PaperTable:
     """Return a table of a paper, with our results in its cells.
 
@@ -157,12 +161,14 @@ def table_of(
     ledger : Ledger
         The claims by id.
     results : mapping
-        The entry of ``results.json`` that counts for each measured claim, by its id.
+        The entry of ``results.json`` of each measured claim, by its id.
+    counting : set of str
+        The claims whose result counts; only their cells have a shade.
 
     Raises `LedgerError` for a missing field, a row of another length than the heading, an unknown
     claim, or a position that a claim does not have.
     """
-    paper = name.split("/")[0]
+    sources = _Sources(name.split("/")[0], ledger, results, counting)
     try:
         columns = tuple(layout["columns"])
         rows = []
@@ -170,9 +176,8 @@ def table_of(
             if len(specifications) != len(columns) - 1:
                 problem = f"{len(specifications)} cells below {len(columns) - 1} columns"
                 raise LedgerError(f"table {name}, row {label!r}: {problem}")
-            cells = [_cell(entry, paper, ledger, results) for entry in specifications]
-            margin = tuple(_remarks(cells, results))
-            rows.append(TableRow(label, tuple(cells), margin))
+            cells = tuple(sources.cell(specification) for specification in specifications)
+            rows.append(TableRow(label, cells, tuple(sources.remarks(cells))))
         groups = tuple((heading, int(width)) for heading, width in layout.get("groups", []))
         return PaperTable(
             name=name,
@@ -191,42 +196,58 @@ def table_of(
         raise LedgerError(f"table {name} is malformed: {error}") from error
 
 
-def _cell(
-    specification: Any, paper: str, ledger: Ledger, results: Mapping[str, Entry]
-) -> Cell:
-    """Return the cell that an entry of a layout describes."""
-    if not specification:
-        return Cell()
-    if isinstance(specification, str):
-        short, _, position = specification.partition(" ")
-        claim = ledger[f"{paper}/{short}"]
-        return _cell_of_number(claim, int(position or 0), results.get(claim.id))
-    printed = specification.get("printed", "")
-    if "claim" not in specification:
-        return Cell(printed=printed)
-    claim = ledger[f"{paper}/{specification['claim']}"]
-    ours = _score(specification["score"], results.get(claim.id))
-    return Cell(printed=printed, ours=ours, claim=claim.id)
+@dataclass(frozen=True)
+class _Sources:
+    """The claims of a paper and their results, from which cells are made."""
 
+    paper: str
+    ledger: Ledger
+    results: Mapping[str, Entry]
+    counting: AbstractSet[str]
 
-def _cell_of_number(claim: Claim, position: int, entry: Entry | None) -> Cell:
-    """Return the cell of one printed number of a claim."""
-    if position >= len(claim.paper):
-        numbers = f"{len(claim.paper)} printed numbers"
-        raise LedgerError(f"a table asks for number {position} of {claim.id}, which has {numbers}")
-    printed = claim.paper[position]
-    recorded = _recorded_number(entry, position)
-    verdict = None
-    if recorded is not None:
-        verdict = judge_again(replace(claim, paper=(printed,)), recorded)
-    if verdict is None:
-        return Cell(printed=printed, claim=claim.id)
-    shade = SHADES.get(verdict.verdict, "")
-    return Cell(printed, verdict.ours, shade, verdict.verdict, claim.id)
+    def cell(self, specification: Any) -> Cell:
+        """Return the cell that an entry of a layout describes."""
+        if not specification:
+            return Cell()
+        if isinstance(specification, str):
+            short, _, position = specification.partition(" ")
+            return self._cell_of_number(short, int(position or 0))
+        printed = specification.get("printed", "")
+        if "claim" not in specification:
+            return Cell(printed=printed)
+        claim = self.ledger[f"{self.paper}/{specification['claim']}"]
+        ours = _score(specification["score"], self.results.get(claim.id))
+        return Cell(printed=printed, ours=ours, claim=claim.id)
+
+    def _cell_of_number(self, short: str, position: int) -> Cell:
+        """Return the cell of one printed number of a claim."""
+        claim = self.ledger[f"{self.paper}/{short}"]
+        n_numbers = len(claim.paper)
+        if position >= n_numbers:
+            fault = f"{claim.id} has {n_numbers} printed numbers"
+            raise LedgerError(f"a table names number {position} of them, counted from 0; {fault}")
+        printed = claim.paper[position]
+        recorded = _recorded_number(self.results.get(claim.id), position)
+        verdict = None
+        if recorded is not None:
+            verdict = judge_again(replace(claim, paper=(printed,)), recorded)
+        if verdict is None:
+            return Cell(printed=printed, claim=claim.id)
+        if claim.id not in self.counting:
+            return Cell(printed=printed, ours=verdict.ours, claim=claim.id)
+        shade = SHADES.get(verdict.verdict, "")
+        return Cell(printed, verdict.ours, shade, verdict.verdict, claim.id)
+
+    def remarks(self, cells: Iterable[Cell]) -> Iterator[str]:
+        """Yield the counterfactuals of the claims in a row, each once."""
+        for claim_id in dict.fromkeys(cell.claim for cell in cells if cell.claim):
+            entry = self.results.get(claim_id) or {}
+            for counterfactual in entry.get("counterfactuals") or ():
+                yield counterfactual["text"]
 
 
 def _recorded_number(entry: Entry | None, position: int) -> dict[str, Any] | None:
-    """Return what an entry records for one number, or None."""
+    """Return what an entry records for one of its numbers, or None."""
     try:
         recorded = dict((entry or {})["recorded"])
         for name in ("value", "se"):
@@ -243,11 +264,3 @@ def _score(name: str, entry: Entry | None) -> str:
         return with_error(score["mean"], score["se"])
     except UNREADABLE:
         return ""
-
-
-def _remarks(cells: list[Cell], results: Mapping[str, Entry]) -> Iterator[str]:
-    """Yield the counterfactuals of a row's claims, each once."""
-    for claim_id in dict.fromkeys(cell.claim for cell in cells if cell.claim):
-        entry = results.get(claim_id) or {}
-        for counterfactual in entry.get("counterfactuals") or ():
-            yield counterfactual["text"]

@@ -59,13 +59,14 @@ samples = {
 }
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(2, 10, figsize=(10, 2.7))
+fig, axes = plt.subplots(2, 10, figsize=(10, 2.5))
 for line, (title, images) in zip(axes, samples.items(), strict=True):
     for axis in line:
         axis.axis("off")
     for axis, image in zip(line, images, strict=False):
         axis.imshow(image, cmap="gray", vmin=-0.2, vmax=1.2)
-    line[0].set_title(title, loc="left")
+    label = line[0].text(0, -4, title, clip_on=False)
+    label.set_in_layout(False)  # the first column is as wide as the others
 alt = f"Samples of {', '.join(samples)}, with Gaussian noise of deviation {noise:g}"
 run.figure(
     fig,

@@ -492,3 +492,17 @@ def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict]
         if results is not None and (folder / f"{table}.csv").is_file():
             return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
     return None
+
+
+def recorded(notebook: str, claim_id: str, profile: str) -> dict[str, Any] | None:
+    """Return the numbers that another notebook has recorded for a claim, or None.
+
+    They are those of `Run.claim`: ``value`` and ``se``, or ``scores``, by the claim's kind. The
+    results are chosen as in `saved`.
+    """
+    paths = Paths.find()
+    for folder in (paths.published(notebook), paths.output(notebook, profile)):
+        results = read_json(folder / "results.json")
+        if results is not None and claim_id in results["claims"]:
+            return results["claims"][claim_id]["recorded"]
+    return None

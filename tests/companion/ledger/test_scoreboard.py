@@ -11,17 +11,17 @@ from click.testing import CliRunner
 from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import Earlier, load_ledger
+from invariance.companion.ledger.rows import Row
 from invariance.companion.ledger.scoreboard import (
     BEGIN,
     END,
-    Row,
     ScoreboardError,
     clipped,
-    sentence,
     with_scoreboard,
     write_scoreboard,
 )
 from invariance.companion.ledger.settings import Choice, registered, write_settings
+from invariance.companion.ledger.tally import sentence
 from invariance.companion.ledger.verdicts import judge
 from invariance.companion.paths import Paths
 from invariance.companion.run.recording import record

@@ -183,7 +183,7 @@ def test_a_result_under_earlier_words_waits_for_a_run(repository):
     repository.run()
     assert shown(repository) == "1 of 1 result."
     assert verdict_of(repository) == "matched"
-    assert "1 rests on a protocol that was changed" in repository.readme.read_text("utf-8")
+    assert "turned 1 verdict from unfavourable" in repository.readme.read_text("utf-8")
 
 
 @pytest.mark.parametrize("old", [False, True], ids=["digests", "before digests"])
@@ -377,7 +377,7 @@ def test_a_claim_added_after_the_run_is_open_and_one_renamed_is_named(repository
     added = LEDGER.replace("claims:\n", "").replace("demo/number", "demo/more")
     repository.ledger.write_text(LEDGER + added, "utf-8")
     assert shown(repository) == "1 of 1 result."
-    assert "| all | 2 | 1 | 0 | 1 |" in repository.readme.read_text("utf-8")
+    assert "| printed numbers | 2 | 1 | 0 | 0 | 0 | 1 |" in repository.readme.read_text("utf-8")
     repository.ledger.write_text(LEDGER.replace("demo/number", "demo/numbers"), "utf-8")
     done = invoke("check")
     assert done.exit_code == 1 and "claim 'demo/number' is not in the ledger" in done.output

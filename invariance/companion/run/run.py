@@ -503,6 +503,6 @@ def recorded(notebook: str, claim_id: str, profile: str) -> dict[str, Any] | Non
     paths = Paths.find()
     for folder in (paths.published(notebook), paths.output(notebook, profile)):
         results = read_json(folder / "results.json")
-        if results is not None and claim_id in results["claims"]:
+        if results is not None and claim_id in results.get("claims", {}):
             return results["claims"][claim_id]["recorded"]
     return None

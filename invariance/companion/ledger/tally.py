@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from .rows import Row
+from .settings import REWORDED
 from .verdicts import KEPT, NOT_TESTABLE
 
 #: What claims are about, with the nouns for one and for several.
@@ -133,12 +134,13 @@ def _listed(parts: Sequence[str]) -> str:
 def verdicts_over_time(row: Row) -> list[str]:
     """Return the verdicts of a claim, oldest first, and the present one at the end.
 
-    For a claim that waits for a run, the last one is that of its result at the time.
+    For a claim whose words have changed, the last one is that of its result at the time.
     """
     verdicts = [earlier.verdict for earlier in row.claim.history if earlier.verdict]
-    last = row.verdict if row.counts else row.verdict_at_run
-    if last:
-        verdicts.append(last)
+    if row.counts:
+        verdicts.append(row.verdict)
+    elif row.verdict == REWORDED:
+        verdicts.append(row.verdict_at_run)
     return verdicts
 
 

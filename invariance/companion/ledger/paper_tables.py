@@ -112,6 +112,19 @@ class PaperTable:
         shades = [cell.shade for row in self.rows for cell in row.cells]
         return {shade: shades.count(shade) for shade in SIGNS}
 
+    def as_rows(self) -> list[dict[str, str]]:
+        """Return the lines of the table by their headings, each cell as one text with its sign."""
+        lines = []
+        head, *headings = self.headings
+        for row in self.rows:
+            line = {head: row.label}
+            for heading, cell in zip(headings, row.cells, strict=True):
+                line[heading] = f"{cell.text} {cell.sign}".strip()
+            if self.has_margin:
+                line["counterfactual"] = "; ".join(row.margin)
+            lines.append(line)
+        return lines
+
     def as_csv(self) -> str:
         """Return the table as CSV, with a column each for paper, ours and shade."""
         head, *headings = self.headings

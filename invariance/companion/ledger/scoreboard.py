@@ -218,24 +218,26 @@ _SENTENCE = re.compile(r".+?[.!?](?=\s+[A-Z'\"(`]|\s*$)")
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, or its first part if a semicolon comes earlier.
+    """Return the first sentence of a text, with a capital and a stop.
 
-    >>> first_sentence("It is at n = 1.5. More follows."), first_sentence("one layer; two layers")
-    ('It is at n = 1.5.', 'one layer.')
+    >>> first_sentence("It is at n = 1.5. More follows."), first_sentence("no sentence")
+    ('It is at n = 1.5.', 'No sentence.')
     """
     line = " ".join(text.split())
     match = _SENTENCE.match(line)
     start = match[0] if match else line
-    start = start.partition(";")[0].strip()
     if start and start[-1] not in ".!?":
         start += "."
-    return start
+    return start[:1].upper() + start[1:]
 
 
 def cause(row: Row) -> str:
-    """Return the cause of a verdict in one sentence."""
-    note = (row.result or {}).get("note") or ""
-    return first_sentence(row.claim.note or note) or "No cause has been measured."
+    """Return the cause of a verdict in one sentence.
+
+    The notes of a run are lists: their first entry is the cause.
+    """
+    note = (row.result or {}).get("note") or "no cause has been measured"
+    return first_sentence(row.claim.note or note.partition(";")[0])
 
 
 def counterfactual(row: Row) -> str:

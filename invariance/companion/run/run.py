@@ -313,7 +313,7 @@ class Run(Stages):
         word = verdict.verdict
         if self.quick:
             word += " (a quick run: no verdict)"
-        head = f'<p class="claim claim-{verdict.verdict}"><strong>{word}</strong>'
+        head = f'<p class="claim claim-{verdict.verdict.replace(" ", "-")}"><strong>{word}</strong>'
         markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(explanation)}</p>"
         line = f"{claim_id}: {word}. {explanation}"
         show({"text/html": markup, "text/plain": line}, {"claim": claim_id})

@@ -127,8 +127,8 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     assert "5 claims wait for a run: `invariance check` names them." in text
     failures = (project.figures / "FAILURES.md").read_text("utf-8")
     assert "**Demo, f1: violated**, [`demo/order`](../notebooks/demo/a.py)." in failures
-    assert "b is ours." in failures and "a &gt; b is reversed" in failures
-    assert "a &lt; note." in failures, "the cause of the bound, which the ledger does not explain"
+    assert "B is ours." in failures and "a &gt; b is reversed" in failures
+    assert "A &lt; note." in failures, "the cause of the bound, which the ledger does not explain"
 
 
 def test_a_failure_is_a_cause_a_counterfactual_and_one_line_of_numbers(project):

@@ -93,7 +93,8 @@ def test_front_page(small, pages):
     text = (small.site / "index.html").read_text("utf-8")
     assert "<svg" in text and 'class="widget" data-plays' in text
     words = pages["index.html"].text
-    assert "2 of the 172 claims are reproduced" in words and " 2 are not" in words
+    assert "0 of 12 costs, 1 of 45 findings" in words
+    assert " 2 claims are not reproduced" in words
     assert "Your data" in words and "Check a claim" in words
     assert json.loads((small.site / MARKER).read_text("utf-8"))["made by"] == "invariance"
 

@@ -61,7 +61,9 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
     """
     if rows is None:
         rows = all_rows(paths)
+    tables = tables_of(paths.tables, rows)
     environment = _template_environment(paths, rows)
+    environment.globals["tables"] = tables
 
     def text(name: str) -> str:
         return environment.get_template(name).render().rstrip() + "\n"
@@ -74,7 +76,6 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
         written[paths.figures / name] = text(name)
     if environment.globals["corrections"]:
         written[paths.figures / "ERRATA.md"] = text("ERRATA.md")
-    tables = environment.globals["tables"]
     if tables:
         written[paths.figures / "TABLES.md"] = text("TABLES.md")
     for table in tables:
@@ -118,7 +119,6 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "outcomes": used_outcomes(counted_topics),
         "results": _papers_first(published_results(paths), rows),
         "rows": rows,
-        "tables": tables_of(paths.tables, rows),
         "tallies": counted_topics,
         "title": partial(_title, paths),
         "topics": TOPICS,

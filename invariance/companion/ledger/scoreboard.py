@@ -21,7 +21,7 @@ from ..words import without_tex
 from .claims import Ledger, ledger_files, paper_label
 from .errata import corrections
 from .guard import record_digests
-from .paper_tables import PaperTable, read_layouts, table_of
+from .paper_tables import tables_of
 from .registration import registration_sentence
 from .results import Results
 from .rows import Row, all_rows, faults, published_results
@@ -61,7 +61,9 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
     """
     if rows is None:
         rows = all_rows(paths)
+    tables = tables_of(paths.tables, rows)
     environment = _template_environment(paths, rows)
+    environment.globals["tables"] = tables
 
     def text(name: str) -> str:
         return environment.get_template(name).render().rstrip() + "\n"
@@ -74,26 +76,11 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
         written[paths.figures / name] = text(name)
     if environment.globals["corrections"]:
         written[paths.figures / "ERRATA.md"] = text("ERRATA.md")
-    tables = environment.globals["tables"]
     if tables:
         written[paths.figures / "TABLES.md"] = text("TABLES.md")
     for table in tables:
         written[paths.figures / "tables" / table.file] = table.as_csv()
     return written
-
-
-def tables_of(paths: Paths, rows: Sequence[Row]) -> list[PaperTable]:
-    """Return the papers' tables with our results, in the order of ``tables.yml``."""
-    ledger = Ledger({row.claim.id: row.claim for row in rows})
-    results = {}
-    for row in rows:
-        if row.result is not None and row.profile == "full":
-            results[row.claim.id] = row.result
-    counting = {row.claim.id for row in rows if row.counts}
-    tables = []
-    for name, layout in read_layouts(paths.tables).items():
-        tables.append(table_of(name, layout, ledger, results, counting))
-    return tables
 
 
 def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
@@ -132,7 +119,6 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "outcomes": used_outcomes(counted_topics),
         "results": _papers_first(published_results(paths), rows),
         "rows": rows,
-        "tables": tables_of(paths, rows),
         "tallies": counted_topics,
         "title": partial(_title, paths),
         "topics": TOPICS,

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   invariance:
-#     reads: [liu2022/transformed_mnist]
+#     reads: [liu2022/transformed_mnist, liu2022/few_samples, liu2022/positive_definite_samples, liu2022/margins]
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -9,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# # Figures 1 and 2 in the paper's layout
+# # Tables and figures in the paper's layout
 #
 # *Liu, Kumar, Zhou and Liu (2022).*
 #
@@ -31,11 +31,27 @@ import numpy as np
 from invariance import datasets
 from invariance.companion import Run, label_ends, panel, recorded
 
-run = Run("liu2022/paper_figures", profile=profile, seed=seed, noise=noise)
+run = Run("liu2022/tables_and_figures", profile=profile, seed=seed, noise=noise)
 
 # %% [markdown]
-# ## Figure 1 (b, c): samples
+# ## Tables 1 and 2
 #
+# Each cell has the paper's number and ours; a sign marks whether our interval is inside the ledger's
+# margin (✓), our mean alone (≈), or neither (✗).
+
+# %%
+run.paper_table("liu2022/table1")
+run.paper_table("liu2022/table2")
+
+# %% [markdown]
+# ## Figure 1: two margins, and samples
+#
+# Figure 1 (a) is on the page `liu2022/margins`; its margins:
+
+# %%
+run.paper_table("liu2022/numbers")
+
+# %% [markdown]
 # One digit of each class on a canvas of 64 × 64 pixels, at a random place or turned by a random angle.
 # Noise covers every pixel of a translated digit, and the area around a rotated one; 6 and 9 are not rotated.
 
@@ -148,5 +164,5 @@ run.figure(
 # %% [markdown]
 # ## Try it
 #
-# `invariance run liu2022/paper_figures -p noise 0.0`: without noise, a centre of mass would find the digits.
+# `invariance run liu2022/tables_and_figures -p noise 0.0`: without noise, a centre of mass would find the digits.
 # Figure 1 (a) is on the page `liu2022/margins`.

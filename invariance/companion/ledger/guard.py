@@ -5,9 +5,9 @@ records its digest; `alterations` lists all files that were changed, lost or add
 
 The ledger's owner decides what has to be reproduced: they write each claim's statement, printed
 numbers and margin. The owner may be someone other than those who reproduce the claims.
-``notebooks/claims.yml`` is the owner's edition, word for word, and ``notebooks/claims.sha256`` holds
-its SHA-256 (`departures`); protocols and history stand in files of their own. A project without
-``claims.sha256`` has no owner but its authors.
+``notebooks/claims.yml`` is the owner's edition, word for word, and ``notebooks/claims.sha256``
+holds its SHA-256 (`departures`); protocols and history stand in files of their own. A project
+without ``claims.sha256`` has no owner but its authors.
 """
 
 from collections.abc import Iterator

@@ -28,10 +28,10 @@ ledger's owner, and the commit of the code. The rules:
 6. Results that differ from the commit that they name, or from ``SHA256SUMS``, are an error.
 
 Results recorded before statements had a digest are compared with the ledger of the commit that they
-name; if their words have changed since, the history has to declare it. A change that was undone is no change. A claim under a new name is a new claim.
+name; if their words have changed since, the history has to declare it. A change that was undone is
+no change. A claim under a new name is a new claim.
 """
 
-import hashlib
 import json
 import re
 from collections import Counter

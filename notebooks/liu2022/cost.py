@@ -296,9 +296,9 @@ MULTIPLICATIONS = {
     "L-TI-RI": 784 * 7**2 * 11 * 15**2,
 }
 SINGLES = ("L", "TI", "RI")
-scores = {"10 x SVM": 10.0 * MULTIPLICATIONS["SVM"]}
+scores = {}
 for name in SINGLES:
-    scores[name] = float(MULTIPLICATIONS[name])
+    scores[f"{name} over SVM"] = MULTIPLICATIONS[name] / MULTIPLICATIONS["SVM"]
 times_plain = []
 for name, count in MULTIPLICATIONS.items():
     times_plain.append(f"{name} {count / MULTIPLICATIONS['SVM']:,.0f}")
@@ -332,8 +332,9 @@ in_words = ", ".join(f"{name} {times.mean():.2f}" for name, times in fit_seconds
 # %% tags=["claims"]
 run.claim(
     "liu2022/single-methods-cheap",
-    order=[f"10 x SVM > {name}" for name in SINGLES],
+    order=[f"ten times > {name}" for name in scores],
     scores=scores,
+    thresholds={"ten times": 10.0},
     exact="multiplications of the definition for a pair of images",
     note=f"times the plain SVM: {', '.join(times_plain)}; with the fast ways of this page, processor "
     f"seconds: {in_words}",

@@ -383,13 +383,11 @@ for n, values in zip(element_counts, by_elements.T, strict=True):
     element_scores_by_name[f"{n} elements"] = values
     loss_by_count[n] = with_all_elements - values
 element_order = [
-    f"1 point > loss with {half} elements",
-    f"3 points > loss with {quarter} elements",
+    f"one point > loss with {half} elements",
+    f"three points > loss with {quarter} elements",
     " > ".join(f"{n} elements" for n in reversed(element_counts)),
 ]
 flatness_scores = {
-    "1 point": 1.0,
-    "3 points": 3.0,
     f"loss with {half} elements": loss_by_count[half],
     f"loss with {quarter} elements": loss_by_count[quarter],
 }
@@ -399,6 +397,7 @@ run.claim(
     "mroueh2015/fig4-group-elements",
     order=element_order,
     scores=element_scores_by_name | flatness_scores,
+    thresholds={"one point": 1.0, "three points": 3.0},
     paired=True,
     note=f"the whole group reaches {mean_se(with_all_elements):.2f} %, from which drawn elements lose "
     + ", ".join(f"{mean_se(loss):.2f} ({n})" for n, loss in loss_by_count.items()),

@@ -44,7 +44,7 @@ from _rotated_mnist import (
 )
 from scipy import ndimage
 
-from invariance.companion import Run, colour, curve, look, mean_se
+from invariance.companion import Run, colour, look, mean_se
 from invariance.datasets import load_digits_images, make_rotated_mnist
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import Rotations, VonMises

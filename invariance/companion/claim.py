@@ -8,7 +8,8 @@ from .errors import NotebookError
 from .files import read_text
 from .ledger.claims import DATA, Claim, Ledger, load_ledger
 from .ledger.results import read_results
-from .ledger.scoreboard import Row, clipped, published_results, rows_of
+from .ledger.rows import Row, published_results, rows_of
+from .ledger.scoreboard import clipped
 from .ledger.verdicts import UNREADABLE, at_fault, in_words
 from .paths import Paths
 

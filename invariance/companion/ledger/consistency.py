@@ -24,9 +24,10 @@ from .drawing import text_constant
 from .guard import alterations, departures
 from .pictures import older_pictures
 from .results import Entry, Results, altered, files_of, read_results, read_status
-from .scoreboard import Row, all_rows, faults, scoreboard
-from .settings import read_settings, registered, standing
-from .verdicts import KEPT, VERDICTS, judge_again
+from .rows import OPEN, Row, all_rows, faults
+from .scoreboard import scoreboard
+from .settings import ANOTHER, REWORDED, read_settings, registered, standing
+from .verdicts import FAILED, judge_again
 
 _NUMBER = re.compile(r"(?<![\w.])(\d[\d,]*(?:\.\d+)?)(e[-+−]?\d+)?(?![\w]*\d)")
 _UNIT = re.compile(r"\s*(?:%|per cent\b|±)")
@@ -212,7 +213,7 @@ def _problems_of_result(entry: Entry, claim: Claim, results: Results) -> Iterato
         yield f"the numbers of {claim.id} do not suit its kind; run the notebook again"
         return
     has_note = entry["note"] or claim.note
-    if results["profile"] == "full" and verdict.verdict not in KEPT and not has_note:
+    if results["profile"] == "full" and verdict.verdict in FAILED and not has_note:
         remedy = "pass the measured reason as note= to run.claim, or write a note into the ledger"
         yield f"{claim.id} is {verdict.verdict}, and no note explains it; {remedy}"
 
@@ -288,11 +289,43 @@ def remarks(paths: Paths) -> list[str]:
     return sentences
 
 
+def awaiting(paths: Paths) -> list[str]:
+    """Return sentences about the claims that wait for a run, and about results judged again.
+
+    They are no inconsistency: such claims count for nothing, and the first page counts them apart.
+    """
+    try:
+        rows = all_rows(paths)
+    except CompanionError:
+        return []  # `problems` has reported it.
+    sentences = []
+    for subject, listed in _groups_of(rows).items():
+        if listed:
+            ids = ", ".join(row.claim.id for row in listed)
+            sentences.append(f"{subject}: {len(listed)} ({ids})")
+    return sentences
+
+
+def _groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the claims that each sentence of the report names."""
+    stands = [row for row in rows if row.counts and row.is_reworded]
+    changed = [row for row in rows if row.counts and not row.has_verdict_of_run]
+    groups = {"no protocol yet": [row for row in rows if not row.claim.protocol]}
+    reasons = {
+        OPEN: "waiting for a first full run",
+        REWORDED: "waiting for a run under the present words",
+        ANOTHER: "waiting for a run of the present protocol",
+    }
+    for verdict, subject in reasons.items():
+        groups[subject] = [row for row in rows if row.verdict == verdict]
+    groups["recorded under earlier words, and standing as the history declares"] = stands
+    groups["judged differently by the present rules, on the recorded numbers"] = changed
+    return groups
+
+
 def _missing_history(paths: Paths) -> list[str]:
     registrations = [
-        row.registration
-        for row in all_rows(paths)
-        if row.registration is not None and row.verdict in VERDICTS
+        row.registration for row in all_rows(paths) if row.registration is not None and row.counts
     ]
     n_elsewhere = sum(registration.elsewhere for registration in registrations)
     if n_elsewhere == 0:

@@ -27,6 +27,7 @@ SHADES = {
     "short": "off",
     "differs": "off",
 }
+_MOST_DECIMALS = 12
 #: The signs of the shades where there are no colours.
 SIGNS = {"inside": "✓", "near": "≈", "off": "✗"}
 
@@ -233,10 +234,11 @@ class _Sources:
             verdict = judge_again(replace(claim, paper=(printed,)), recorded)
         if verdict is None:
             return Cell(printed=printed, claim=claim.id)
+        ours = number_beside(recorded["value"][0], recorded["se"][0], claim.decimals[position])
         if claim.id not in self.counting:
-            return Cell(printed=printed, ours=verdict.ours, claim=claim.id)
+            return Cell(printed=printed, ours=ours, claim=claim.id)
         shade = SHADES.get(verdict.verdict, "")
-        return Cell(printed, verdict.ours, shade, verdict.verdict, claim.id)
+        return Cell(printed, ours, shade, verdict.verdict, claim.id)
 
     def remarks(self, cells: Iterable[Cell]) -> Iterator[str]:
         """Yield the counterfactuals of the claims in a row, each once."""
@@ -244,6 +246,21 @@ class _Sources:
             entry = self.results.get(claim_id) or {}
             for counterfactual in entry.get("counterfactuals") or ():
                 yield counterfactual["text"]
+
+
+def number_beside(value: float, se: float, decimals: int) -> str:
+    """Return a number with its error, and with the decimals of the paper's number beside it.
+
+    There are more decimals if the error would otherwise be zero.
+
+    >>> number_beside(13.8731, 0.058, decimals=2), number_beside(86.946, 0.082, decimals=0)
+    ('13.87 ± 0.06', '86.9 ± 0.1')
+    """
+    if not se:
+        return f"{value:.{decimals}f}"
+    while decimals < _MOST_DECIMALS and round(10**decimals * se) == 0:
+        decimals += 1
+    return f"{value:.{decimals}f} ± {se:.{decimals}f}"
 
 
 def _recorded_number(entry: Entry | None, position: int) -> dict[str, Any] | None:

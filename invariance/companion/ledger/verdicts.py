@@ -537,7 +537,9 @@ def _exponent(fit: Recorded, upper_bound: bool) -> tuple[str, str]:
     widest = WIDEST * (1 + 1e-9)
     if (fit["high"] - fit["low"]) / 2 > widest:
         return "inconclusive", f"an interval wider than ± {WIDEST:g}"
-    if fit["low"] <= expected <= fit["high"]:
+    # The interval of an exact power law is a point, up to rounding.
+    rounding = 1e-9 * max(1.0, abs(expected))
+    if fit["low"] - rounding <= expected <= fit["high"] + rounding:
         return "matched", "inside the interval"
     if abs(slope - expected) <= widest:
         return "matched", f"within ± {WIDEST:g}"

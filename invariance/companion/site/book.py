@@ -17,7 +17,9 @@ from markupsafe import Markup
 
 from ..files import read_text
 from ..ledger.claims import paper_label
-from ..ledger.scoreboard import Row, as_word, clipped, registration, sentence
+from ..ledger.rows import Row
+from ..ledger.scoreboard import as_word, clipped, registration
+from ..ledger.tally import sentence
 from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..numbers import without_rounding
 from ..paths import Paths

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..errors import CompanionError, NotebookError
 from ..ledger.claims import load_ledger, paper_label, read_papers
 from ..ledger.results import altered, read_executed, read_results, read_status
-from ..ledger.scoreboard import OPEN, Row, rows_of
+from ..ledger.rows import OPEN, Row, rows_of
 from ..numbers import without_rounding
 from ..paths import Paths
 from ..source import parse_notebook

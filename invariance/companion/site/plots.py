@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from ..ledger.claims import Claim
-from ..ledger.scoreboard import Row
+from ..ledger.rows import Row
 from ..ledger.verdicts import FAILED, UNREADABLE
 
 #: Low end, centre and high end of one measurement, on an axis with the paper's value at zero.

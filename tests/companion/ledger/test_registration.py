@@ -16,14 +16,8 @@ from invariance.companion.ledger import consistency
 from invariance.companion.ledger.claims import load_ledger, statement_digest
 from invariance.companion.ledger.guard import record_digests
 from invariance.companion.ledger.registration import Registrar
-from invariance.companion.ledger.scoreboard import (
-    BEGIN,
-    END,
-    ScoreboardError,
-    published_results,
-    rows_of,
-    write_scoreboard,
-)
+from invariance.companion.ledger.rows import published_results, rows_of
+from invariance.companion.ledger.scoreboard import BEGIN, END, ScoreboardError, write_scoreboard
 from invariance.companion.ledger.settings import Choice, write_settings
 from invariance.companion.ledger.verdicts import VERDICTS
 from invariance.companion.paths import Paths

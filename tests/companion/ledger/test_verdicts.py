@@ -295,6 +295,14 @@ def test_rate(slope, width, upper_bound, expected):
     assert verdict(RATE, **numbers).verdict == expected
 
 
+def test_an_exact_power_law_does_not_depend_on_its_rounding():
+    reasons = {
+        verdict(RATE, rates=fitted(1 + rounding, 0.0), expected=1.0).reason
+        for rounding in (-3e-15, 0.0, 2e-15)
+    }
+    assert len(reasons) == 1
+
+
 def test_rates_of_growth_and_several_rates():
     def growth(slope, bound):
         return verdict(RATE, rates=fitted(slope, 0.02), expected=1.0, upper_bound=bound).verdict

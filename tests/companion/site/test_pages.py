@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from invariance.companion.ledger.scoreboard import OPEN
+from invariance.companion.ledger.rows import OPEN
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
 from invariance.companion.site import book, cells

@@ -64,6 +64,11 @@ NOISES = (0.1, 0.0, 0.16, 0.2)  # of translated digits
 STEP = 4  # pixels between the shifts of translated digits
 FRESH = seed + 1  # seed of the draws that the order of table 1 is judged by
 PRINTED = {"mnist": (45, 375), "emnist": (35, 395), "translated": (455, 15_000)}
+
+# %% [markdown]
+# Numbers of images and of draws:
+
+# %% tags=["settings"]
 if QUICK:
     DATA = {"mnist": "digits", "emnist": "digits"}
     stand_in = "scikit-learn's bundled digits, enlarged"

@@ -127,7 +127,10 @@ def percent_right(decisions: Sequence[NDArray], labels: NDArray) -> float:
 
 def chosen_settings() -> dict[str, Any]:
     """Return what the notebook `rotated_mnist` has chosen, by the names of its settings."""
-    choices = read_settings(Paths.find().settings("raj2017/rotated_mnist"))
+    path = Paths.find().settings("raj2017/rotated_mnist")
+    choices = read_settings(path)
+    if choices is None:
+        raise FileNotFoundError(f"{path}: 'invariance choose raj2017/rotated_mnist' writes it")
     return {name: choice.chosen for name, choice in choices.items()}
 
 

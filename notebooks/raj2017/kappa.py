@@ -24,7 +24,7 @@ kappa: float = 0.2  # concentration of the density on rotations
 # %%
 import matplotlib.pyplot as plt
 import numpy as np
-from _rotated_mnist import cross_validated_accuracy, sample_of, scaled
+from _rotated_mnist import chosen_settings, cross_validated_accuracy, sample_of, scaled
 from joblib import Parallel, delayed
 
 from invariance.companion import Run, curve
@@ -37,7 +37,7 @@ run = Run("raj2017/kappa", profile=profile, seed=seed, kappa=kappa)
 
 # %% [markdown]
 # Bandwidths are multiples of the median heuristic; they and the regularisation are chosen by the same
-# folds, for each kappa and set. Images have unit norm, as in `rotated_mnist`.
+# folds, for each kappa and set. The scale of the images is that of `rotated_mnist`.
 
 # %% tags=["settings"]
 KAPPAS = (0.0, kappa, 1.0, 5.0, 25.0)
@@ -56,6 +56,7 @@ else:
     N_TEST = 10_000
     N_IMAGES = 3000
 run.uses_data(originals)
+UNIT = chosen_settings()["unit norm"]
 basis = AngularBasis((28, 28))
 
 
@@ -83,7 +84,7 @@ choosing_rows = rebuilt(0).rows
 def best_accuracies(set_seed):
     """Best accuracy (%) over bandwidths and alphas in five folds, one for each kappa."""
     sample = sample_of(rebuilt(set_seed, never_test=choosing_rows), basis, set_seed)
-    X = scaled(sample.angular[:N_IMAGES], True)
+    X = scaled(sample.angular[:N_IMAGES], UNIT)
     labels = sample.labels[:N_IMAGES]
     unit_gamma = median_gamma(X[:2000], random_state=set_seed)
 

@@ -278,11 +278,11 @@ run.figure(
 )
 
 # %% [markdown]
-# ## Single methods are cheap, combinations are not
+# ## The cost of single methods
 #
-# Section 4.2 states that L-, TI- and RI-SVM cost little more time than the plain SVM, and their
-# combinations much more. The verdict rests on a count: multiplications of the definition for one
-# pair of images, with the windows and transformations of Table 2.
+# Section 4.2 states that L-, TI- and RI-SVM come "at a small cost of additional computation time". The
+# verdict rests on a count beside the plain SVM's: multiplications of the definition for one pair of
+# images, with the windows and transformations of Table 2. Small is read as at most ten times as much.
 
 # %%
 MULTIPLICATIONS = {
@@ -296,17 +296,12 @@ MULTIPLICATIONS = {
     "L-TI-RI": 784 * 7**2 * 11 * 15**2,
 }
 SINGLES = ("L", "TI", "RI")
-COMBINED = ("L-TI", "L-RI", "TI-RI", "L-TI-RI")
-added = {}
+scores = {}
 for name in SINGLES:
-    added[f"ten times what {name} adds"] = 10.0 * (MULTIPLICATIONS[name] - 784)
-order = [f"what L-TI-RI adds > {name}" for name in added]
-for combination in COMBINED:
-    for name in SINGLES:
-        if name in combination.split("-"):
-            order.append(f"{combination} > {name}")
-scores = {"what L-TI-RI adds": float(MULTIPLICATIONS["L-TI-RI"] - 784)}
-scores |= added | MULTIPLICATIONS
+    scores[f"{name} over SVM"] = MULTIPLICATIONS[name] / MULTIPLICATIONS["SVM"]
+times_plain = []
+for name, count in MULTIPLICATIONS.items():
+    times_plain.append(f"{name} {count / MULTIPLICATIONS['SVM']:,.0f}")
 
 # %% [markdown]
 # The note contains the processor seconds of a fit with the fast kernels.
@@ -337,10 +332,12 @@ in_words = ", ".join(f"{name} {times.mean():.2f}" for name, times in fit_seconds
 # %% tags=["claims"]
 run.claim(
     "liu2022/single-methods-cheap",
-    order=order,
+    order=[f"ten times > {name}" for name in scores],
     scores=scores,
+    thresholds={"ten times": 10.0},
     exact="multiplications of the definition for a pair of images",
-    note=f"with the fast ways of this page, processor seconds: {in_words}",
+    note=f"times the plain SVM: {', '.join(times_plain)}; with the fast ways of this page, processor "
+    f"seconds: {in_words}",
 )
 
 # %% [markdown]

@@ -15,7 +15,8 @@
 # $X_1 = (1, 2)$ and $X_2 = (5, 2)$. Augmentation adds $X_3 = (2, 1)$ and $X_4 = (2, 5)$ and looks
 # for a straight line. The best-fit kernel $K(x, z) = \max_T \frac{1}{2}\langle x, Tz\rangle$ needs
 # the two samples only and may bend the line where it crosses the axis of symmetry. Its margin is
-# larger, with linear and with polynomial kernels, and more so with more pixels.
+# larger in this example, and with linear kernels more so with more pixels. With polynomial kernels it is
+# larger in the mean over random pairs of samples, but not for every pair.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -242,22 +243,23 @@ caption = f"{N_PAIRS} random pairs on the left, {N_LINEAR_PAIRS} on the right; t
 run.figure(fig, "beyond-example2", caption=caption)
 
 # %% [markdown]
-# The first claim compares both machines in example 2 and over the random pairs, at each degree.
+# "Will still provide a larger margin": the first claim asks that of every pair. The pair with the least
+# ratio of the two margins decides.
 
 # %%
 order = []
-scores = {}
+scores = {"1": 1.0}
 wins = []
 for degree, pairs in polynomial.items():
-    for case, (best_fit, augmented_margin) in {
-        "example 2": pairs[0],
-        "random pairs": pairs[1:].T,
-    }.items():
-        scores[f"best fit, degree {degree}, {case}"] = best_fit
-        scores[f"augmentation, degree {degree}, {case}"] = augmented_margin
-        order.append(f"best fit, degree {degree}, {case} > augmentation, degree {degree}, {case}")
-    share = np.mean(pairs[1:, 0] > pairs[1:, 1])
-    wins.append(f"{share:.0%} at degree {degree}")
+    ratio_by_pair = pairs[:, 0] / pairs[:, 1]
+    least = f"best fit over augmentation, degree {degree}, least of {N_PAIRS:,} pairs"
+    in_example = f"best fit over augmentation, degree {degree}, example 2"
+    scores[in_example] = ratio_by_pair[0]
+    scores[least] = ratio_by_pair[1:].min()
+    order += [f"{in_example} > 1", f"{least} > 1"]
+    gain = mean_se(pairs[1:, 0] - pairs[1:, 1])
+    share = np.mean(ratio_by_pair[1:] > 1)
+    wins.append(f"{share:.0%} of pairs at degree {degree}, mean gain {gain:.4f}")
 medians = [f"{np.exp(np.median(values)):.1f}" for values in ratios.values()]
 
 # %% tags=["claims"]
@@ -265,9 +267,8 @@ run.claim(
     "liu2022/larger-margin-polynomial",
     order=order,
     scores=scores,
-    paired=True,
-    exact="example 2 is two given points",
-    note=f"share of the random pairs with the larger margin: {', '.join(wins)}",
+    exact="each pair is given, and its two margins are computed",
+    note=f"best fit has the larger margin for {', '.join(wins)}",
 )
 run.claim(
     "liu2022/margin-higher-dimension",

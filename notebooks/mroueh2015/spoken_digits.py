@@ -14,9 +14,8 @@
 # The same word sounds different from another mouth: higher or lower, faster or slower. The paper
 # applies just these changes to random templates, 400 cents up and down and half to double
 # speed, pools the inner products into their distributions, and trains a linear classifier on
-# those. How accurate is it for speakers that it never heard? On unseen speakers accuracy grows with
-# templates and bins, and new utterances of the same speakers are easier than new speakers. Across
-# genders more bins stop helping once there are many templates.
+# those. How accurate is it for speakers that it never heard? Accuracy grows with templates and bins, and
+# new utterances of the same speakers are easier than new speakers.
 #
 # **The data are not the paper's.** TIDIGITS is licensed. Real recordings here are the Free Spoken
 # Digit Dataset: six male speakers. For splits by gender and age there are synthetic voices:
@@ -35,6 +34,7 @@ from functools import cache
 import matplotlib.pyplot as plt
 import numpy as np
 from _speech import NAMES, TITLES, load_recordings, nested_accuracies, split_accuracies
+from joblib import Parallel, delayed
 
 from invariance.beyond import LogMel, PitchSpeed, SpectrogramPitchSpeed
 from invariance.companion import Run, family, mean_se, panel
@@ -50,7 +50,8 @@ if run.quick:
     bins = [5, 25]
     counts = {"log-mel": [5, 10, 30], "waveform": [10, 100, 1000]}  # of templates
     n_draws = 2  # of templates
-    further_draws = range(1000, 1002)  # for the comparison of bins, whose differences are small
+    n_wave_draws = 0
+    part_size = 2  # draws that are computed, and stored, together
 else:
     sets = ["real", "synthetic"]
     n_cents = 7
@@ -58,7 +59,8 @@ else:
     bins = [5, 25, 100]
     counts = {"log-mel": [10, 30, 100, 300, 1000], "waveform": [10, 100, 1000]}
     n_draws = 60
-    further_draws = range(1000, 1400)
+    n_wave_draws = 12
+    part_size = 12
 
 # %% [markdown]
 # ## Recordings and splits
@@ -163,22 +165,23 @@ run.figure(
 # from leave-one-out on the training recordings. Features for 5 and 25 bins are exact; 201
 # thresholds are kept as 32 principal components common to all templates.
 #
-# Thresholds run from $-s$ to $s$. The paper's $s = 1 + \varepsilon$ is beyond any inner product of
-# unit vectors, and most thresholds of this **full range** lie where nothing happens. As for MNIST
-# we take the **range of the data**: $s$ is the $0.999$ quantile of the projections of the
-# recordings themselves (no label is used). The claims are judged with it.
+# Thresholds run from $-s$ to $s$. The **printed range**, $s = 1 + \varepsilon$ with $\varepsilon = 0.2$ as in
+# the other experiments, is beyond any inner product of unit vectors, and many thresholds lie where
+# nothing happens; the claims are judged with it. For comparison there is the **range of the data**, where
+# $s$ is the $0.999$ quantile of the projections of the recordings themselves (no label is used).
 
 # %%
-FULL = "full range"
+PRINTED = "printed range"
 DATA = "range of the data"
-RANGES = {FULL: 1.0, DATA: "data"}
-# Draws of templates by representation and range; those of the range of the data come later.
+RANGES = {PRINTED: 1.2, DATA: "data"}
+FIRST_DRAW = 200  # no earlier run has used this draw or a later one
+# Draws of templates by representation and range.
 draws_of = {
-    ("log-mel", FULL): range(max(2, n_draws // 5)),
-    ("log-mel", DATA): range(100, 100 + n_draws),
+    ("log-mel", PRINTED): range(FIRST_DRAW, FIRST_DRAW + n_draws),
+    ("log-mel", DATA): range(max(2, n_draws // 5)),
 }
-if not run.quick:
-    draws_of["waveform", DATA] = range(2)
+if n_wave_draws:
+    draws_of["waveform", PRINTED] = range(FIRST_DRAW, FIRST_DRAW + n_wave_draws)
 WINDOW = (5.0, 3.0)  # standard deviation in frames and bands
 
 # %% [markdown]
@@ -218,18 +221,23 @@ def feature_map(representation, n_templates, n_bins, draw, s):
 
 
 # %%
+def in_threads(function, items):
+    """The results of a function for all items, in their order, on the cores of this notebook."""
+    return Parallel(n_jobs=-1, prefer="threads")(delayed(function)(item) for item in items)
+
+
 @run.cache
 def pooled_accuracies(name, representation, s, bins, counts, draws, seed):
     """Accuracies of shape (draws, bins, templates, splits)."""
     X = points(name, representation)
     target = load_recordings(name, seed).target
-    starts = {}
-    scores = []
-    for draw in draws:
+
+    def scores_of(draw):
         features = feature_map(representation, max(counts), max(bins), draw, s)
         Z = features.fit_transform(X).reshape(len(X), max(counts), -1)
-        scores.append(nested_accuracies(Z, target, splits(name, draw), bins, counts, starts, seed))
-    return np.array(scores)
+        return nested_accuracies(Z, target, splits(name, draw), bins, counts, {}, seed)
+
+    return np.array(in_threads(scores_of, draws))
 
 
 # %%
@@ -248,10 +256,10 @@ def plain_accuracies(name, representation, draws, seed):
 
 # %%
 def in_parts(name, representation, span, counts, draws):
-    """Accuracies in percent; computed and stored two draws at a time."""
+    """Accuracies in percent; computed and stored in parts."""
     parts = []
-    for first in range(0, len(draws), 2):
-        part = tuple(draws[first : first + 2])
+    for first in range(0, len(draws), part_size):
+        part = tuple(draws[first : first + part_size])
         parts.append(
             pooled_accuracies(name, representation, RANGES[span], bins, counts, part, seed)
         )
@@ -278,8 +286,8 @@ for name in sets:
 def draw_split(axis, name, split, kind):
     """Draw accuracies against templates for every number of bins, and without pooling."""
     at = place(name, split)
-    pooled = scores[name, kind, DATA][..., at]
-    alone = plain[name, kind, DATA][:, at]
+    pooled = scores[name, kind, PRINTED][..., at]
+    alone = plain[name, kind, PRINTED][:, at]
     curves = family("cdf", {f"{n} bins": pooled[:, i] for i, n in enumerate(bins)})
     level = np.repeat(alone[:, None], len(counts[kind]), axis=1)
     curves["not pooled"] = ("raw", level, {"marker": ""})
@@ -334,11 +342,11 @@ draw_splits(
 )
 
 # %%
-if not run.quick:
+if n_wave_draws:
     draw_splits(
         [(name, split) for name in sets for split in ("utterance", "speaker")],
         "waveform",
-        "The published representation. Mean and two standard errors over two draws. ",
+        f"The published representation. Mean and two standard errors over {n_wave_draws} draws. ",
         kind="waveform",
     )
 
@@ -352,7 +360,7 @@ for axis, (name, split) in zip(axes, ((sets[0], "speaker"), (sets[-1], "gender")
     at = place(name, split)
     curves = {}
     gains = []
-    for span, short, line in ((FULL, "full", "-"), (DATA, "data", "--")):
+    for span, short, line in ((PRINTED, "printed", "-"), (DATA, "data", "--")):
         values = scores[name, "log-mel", span][:, :, middle, at]
         means = values.mean(axis=0)
         curves[span] = ("cdf", values, {"ls": line})
@@ -364,7 +372,7 @@ axes[0].legend(loc="lower right")
 run.figure(
     fig,
     "range-of-thresholds",
-    caption=f"{counts['log-mel'][middle]} templates. Over the full range few thresholds fall where "
+    caption=f"{counts['log-mel'][middle]} templates. Over the printed range few thresholds fall where "
     "inner products are. " + data_caption,
 )
 
@@ -397,8 +405,7 @@ run.table(
 # ### The claims of the captions
 #
 # Figure 3 is read as two orders: accuracy grows with templates, tenfold each time, for every number of
-# bins, and with bins at every number of templates. The effect of bins is small, so for unseen speakers
-# it is measured on further draws, with all but the largest number of templates.
+# bins, and with bins at every number of templates.
 
 # %%
 template_counts = counts["log-mel"]
@@ -409,50 +416,36 @@ def shape(n, m):
     return f"{n} bins x {m} templates"
 
 
-def scores_by_name(accuracies, name, split, suffix=""):
+def scores_by_name(accuracies, name, split):
     """Scores in percent by the names of their feature maps."""
     at = place(name, split)
     by_name = {}
     for i, n in enumerate(bins):
         for j in range(accuracies.shape[2]):
-            by_name[shape(n, template_counts[j]) + suffix] = accuracies[:, i, j, at]
+            by_name[shape(n, template_counts[j])] = accuracies[:, i, j, at]
     return by_name
-
-
-def orders_of_bins(ms, suffix=""):
-    """Orders of all numbers of bins, one per number of templates."""
-    return [" > ".join(shape(n, m) + suffix for n in reversed(bins)) for m in ms]
 
 
 # %% tags=["claims"]
 tenfold = template_counts[::2]
-orders_of_templates = [" > ".join(shape(n, m) for m in reversed(tenfold)) for n in bins]
-further = in_parts(sets[0], "log-mel", DATA, template_counts[:-1], further_draws)
-suffix = f", {len(further_draws)} draws"
-speaker_scores = scores_by_name(scores[sets[0], "log-mel", DATA], sets[0], "speaker")
-further_scores = scores_by_name(further, sets[0], "speaker", suffix)
-run.claim(
-    "mroueh2015/fig3-speaker",
-    order=[
-        *orders_of_templates,
-        *orders_of_bins(template_counts[:-1], suffix),
-        *orders_of_bins(template_counts[-1:]),
-    ],
-    scores=speaker_scores | further_scores,
-    paired=True,
-    data=f"{NAMES[sets[0]]}, log-mel",
-)
-run.claim(
-    "mroueh2015/fig3-gender",
-    order=[*orders_of_templates, *orders_of_bins(template_counts)],
-    scores=scores_by_name(scores[sets[-1], "log-mel", DATA], sets[-1], "gender"),
-    paired=True,
-    data=f"{NAMES[sets[-1]]}, log-mel",
-)
+orders = [" > ".join(shape(n, m) for m in reversed(tenfold)) for n in bins]
+orders += [" > ".join(shape(n, m) for n in reversed(bins)) for m in template_counts]
+for claim, name, split in (
+    ("mroueh2015/fig3-speaker", sets[0], "speaker"),
+    ("mroueh2015/fig3-gender", sets[-1], "gender"),
+):
+    run.claim(
+        claim,
+        order=orders,
+        scores=scores_by_name(scores[name, "log-mel", PRINTED], name, split),
+        paired=True,
+        data=f"{NAMES[name]}, log-mel",
+    )
 
 # %% [markdown]
 # Figure 6 is read as two claims: new utterances of the same speakers are easier than every other split,
-# and the fewest bins on them do better than the most bins on unseen speakers.
+# and with many templates the fewest bins are within one point of the most ("quite good even for a small
+# number of bins").
 
 # %% tags=["claims"]
 all_data = "; ".join(f"{NAMES[name]}, log-mel" for name in sets)
@@ -460,7 +453,9 @@ utterance_order = []
 utterance_scores = {}
 for name in sets:
     for at, split in enumerate(splits(name, 0)):
-        utterance_scores[f"{TITLES[name]} {split}"] = scores[name, "log-mel", DATA][:, -1, -1, at]
+        utterance_scores[f"{TITLES[name]} {split}"] = scores[name, "log-mel", PRINTED][
+            :, -1, -1, at
+        ]
         if split != "utterance":
             utterance_order.append(f"{TITLES[name]} utterance > {TITLES[name]} {split}")
 run.claim(
@@ -474,21 +469,22 @@ run.claim(
 # %% tags=["claims"]
 few_order = []
 few_scores = {}
+few_words = []
 for name in sets:
-    for m in tenfold:
-        few_bins = f"{TITLES[name]}, utterance, {shape(bins[0], m)}"
-        many_bins = f"{TITLES[name]}, speaker, {shape(bins[-1], m)}"
-        few_order.append(f"{few_bins} > {many_bins}")
-    for split in ("utterance", "speaker"):
-        by_name = scores_by_name(scores[name, "log-mel", DATA], name, split)
-        for shape_name, values in by_name.items():
-            few_scores[f"{TITLES[name]}, {split}, {shape_name}"] = values
+    at_most_templates = scores[name, "log-mel", PRINTED][:, :, -1, place(name, "utterance")]
+    loss = f"what {bins[0]} bins lose against {bins[-1]}, {TITLES[name]}"
+    few_order.append(f"one point > {loss}")
+    few_scores[loss] = at_most_templates[:, -1] - at_most_templates[:, 0]
+    few = mean_se(at_most_templates[:, 0])
+    few_words.append(f"{bins[0]} bins {few:.2f} %, {TITLES[name]}")
 run.claim(
     "mroueh2015/fig6-few-bins",
     order=few_order,
     scores=few_scores,
+    thresholds={"one point": 1.0},
     paired=True,
     data=all_data,
+    note=f"{template_counts[-1]:,} templates: {'; '.join(few_words)}",
 )
 
 # %% [markdown]
@@ -498,7 +494,7 @@ run.claim(
 # %% tags=["claims"]
 by_split = {}
 for at, split in enumerate(splits(sets[-1], 0)):
-    by_split[split] = scores[sets[-1], "log-mel", DATA][:, -1, -1, at]
+    by_split[split] = scores[sets[-1], "log-mel", PRINTED][:, -1, -1, at]
 age_order = ["age (women) > gender"]
 age_order += [f"{split} > age (men)" for split in by_split if split != "age (men)"]
 run.claim(
@@ -510,6 +506,30 @@ run.claim(
 )
 
 # %% [markdown]
+# The published representation: pooled waveforms against the same learner on the waveforms themselves,
+# for unseen speakers and with the most bins.
+
+# %% tags=["claims"]
+if n_wave_draws:
+    wave_order = []
+    wave_scores = {}
+    for name in sets:
+        at = place(name, "speaker")
+        raw_name = f"raw waveforms, {TITLES[name]}"
+        wave_scores[raw_name] = plain[name, "waveform", PRINTED][:, at]
+        for j, m in enumerate(counts["waveform"]):
+            pooled_name = f"{shape(bins[-1], m)}, {TITLES[name]}"
+            wave_scores[pooled_name] = scores[name, "waveform", PRINTED][:, -1, j, at]
+            wave_order.append(f"{pooled_name} > {raw_name}")
+    run.claim(
+        "mroueh2015/waveforms",
+        order=wave_order,
+        scores=wave_scores,
+        paired=True,
+        data="; ".join(f"{NAMES[name]}, waveforms" for name in sets),
+    )
+
+# %% [markdown]
 # ## Where we differ from the paper
 #
 # - The recordings are substitutes, above all for gender and age, where voices are synthetic.
@@ -518,8 +538,7 @@ run.claim(
 #   cost, compared with the log-mel representation that a practitioner would take.
 # - Between $\pm 400$ cents and half to double speed we take 49 combinations for log-mel templates
 #   (the paper names only the ends), and nine for waveforms.
-# - The paper does not give the range of the thresholds for these experiments. They are placed as for MNIST;
-#   the figure above shows both ranges.
+# - The slack $\varepsilon$ of the range of thresholds is ours; the figure above shows another range.
 # - The window of the log-mel templates (five frames, three bands) was set once and not tuned.
 #
 # ## Try it

@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from invariance.features import AngularBasis
-from invariance.kernels import Kernel
+from invariance.companion.ledger.settings import read_settings
+from invariance.companion.paths import Paths
+from invariance.features import AngularBasis, OrbitFourier, median_gamma
+from invariance.kernels import Gaussian, Hyperkernel, Kernel
 from invariance.linear import kernel_ridge, rls_by_cholesky, solve_by_gradients
 
 CLASSES = np.arange(10)
 # The preconditioner's penalty, relative to the mean squared norm, is at least this.
 LEAST_PRECONDITIONER_ALPHA = 1e-4
+TEST_BLOCK = 2500  # images whose features are in memory at the same time
 
 
 @dataclass(frozen=True)
@@ -120,3 +123,59 @@ def ridge_on_features(
 def percent_right(decisions: Sequence[NDArray], labels: NDArray) -> float:
     """Return the accuracy in per cent of decisions in blocks, shape (images, 10) each."""
     return 100 * np.mean(np.concatenate(decisions).argmax(axis=1) == labels)
+
+
+def chosen_settings() -> dict[str, Any]:
+    """Return what the notebook `rotated_mnist` has chosen, by the names of its settings."""
+    path = Paths.find().settings("raj2017/rotated_mnist")
+    choices = read_settings(path)
+    if choices is None:
+        raise FileNotFoundError(f"{path}: 'invariance choose raj2017/rotated_mnist' writes it")
+    return {name: choice.chosen for name, choice in choices.items()}
+
+
+def accuracies_by_layer(
+    X: NDArray,
+    labels: NDArray,
+    n_train: int,
+    first: Any,
+    alpha: float,
+    second: tuple[int, float, float] | None = None,
+    seed: int = 0,
+) -> list[float]:
+    """Return the test accuracy in per cent with one layer and, if there is a second, with two.
+
+    Parameters
+    ----------
+    X, labels : ndarray
+        Training images first, `n_train` of them.
+    first : transformer
+        The first layer, not fitted.
+    alpha : float
+        The penalty on the first layer.
+    second : tuple or None
+        Templates, bandwidth as a multiple of the median heuristic's, and penalty.
+    """
+    targets = one_against_rest(labels[:n_train])
+    layers = [first.fit(X[:n_train])]
+    Z = first.transform(X[:n_train])
+    gram = Z @ Z.T
+    weights = [ridge_on_features(Z, gram.copy(), targets, alpha)]
+    if second is not None:
+        n_templates, multiple, second_alpha = second
+        gamma = multiple * median_gamma(Z, random_state=seed)
+        layer = OrbitFourier(
+            None, n_templates, form="cos_sin", gamma=gamma, random_state=seed + 1
+        ).fit(Z[:1])
+        layers.append(layer)
+        # the Gram matrix of the second features comes near that of their kernel
+        near = Hyperkernel(Gaussian(), layer.gamma_).of_gram(gram, gram.diagonal())
+        weights.append(ridge_on_features(layer.transform(Z), near, targets, second_alpha))
+    decisions: list[list[NDArray]] = [[] for _ in layers]
+    for start in range(n_train, len(X), TEST_BLOCK):
+        Z = X[start : start + TEST_BLOCK]
+        for i, layer in enumerate(layers):
+            Z = layer.transform(Z)
+            coefficients, intercepts = weights[i]
+            decisions[i].append(Z @ coefficients + intercepts)
+    return [percent_right(blocks, labels[n_train:]) for blocks in decisions]

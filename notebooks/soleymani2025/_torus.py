@@ -3,7 +3,6 @@
 from itertools import product
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.kernel_ridge import KernelRidge
 
 from invariance import spectral
@@ -133,12 +132,3 @@ def chosen_errors(X, y, Z, degrees, counts, bandwidths):
         "lambda": penalty,
         "D": int(counts[degree]),
     }
-
-
-def rank_correlation(x, y):
-    """Spearman's rank correlation; zero if one of the two does not change."""
-    x_ranks = rankdata(x)
-    y_ranks = rankdata(y)
-    if min(np.std(x_ranks), np.std(y_ranks)) == 0:
-        return 0.0
-    return np.corrcoef(x_ranks, y_ranks)[0, 1]

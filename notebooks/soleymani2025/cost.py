@@ -310,6 +310,7 @@ if counted_instructions is not None:  # the clock decides nothing
         "soleymani2025/theorem1-predict-cost",
         rates=select(fitted, "predict") | {"calls, predict": predict_calls},
         expected=select(expected, "predict") | {"calls, predict": 1},
+        upper_bound=True,
     )
     run.claim(
         "soleymani2025/remark4.1-generators",

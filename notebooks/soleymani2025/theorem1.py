@@ -42,7 +42,7 @@ from _risk import (
     terms_of_small_wave,
 )
 
-from invariance.companion import Run, colour, curve, family, fit_rate, panel, ticks
+from invariance.companion import Run, colour, curve, family, fit_rate, mean_se, panel, ticks
 from invariance.theory import soleymani2025 as theory
 
 warnings.filterwarnings("ignore", "the cutoff keeps")  # remark C.4 needs few functions
@@ -155,7 +155,9 @@ run.claim("soleymani2025/theorem1-risk", rates=rates, expected=expected, upper_b
 #
 # ## The same rate as kernel ridge regression?
 #
-# We compare the slopes of both, draw by draw, on fresh draws. The case in which they differ most decides.
+# We compare the slopes of both, draw by draw, on fresh draws. The paper compares guarantees, so the
+# claim has two parts: the slopes differ by less than 0.1 in at least three quarters of the settings, and
+# that of Spec-Avg is nowhere slower than the theorem's, by more than the same 0.1.
 
 
 # %%
@@ -164,18 +166,40 @@ def slopes(sizes, risk):
     return np.polyfit(np.log(sizes), np.log(risk.T), 1)[0]
 
 
-slope_differences = {}
+differences = {}  # of the two slopes, by setting
+delays = {}  # the slope of Spec-Avg less the stated one: above zero, the risk falls too slowly
 for k, case in enumerate(CASES):
     sizes, risk = risks(k, n_draws, **KRR_RANGE, noise=noise, first_seed=seed + 500)
     if len(sizes) > 2:
-        slope_differences[case.title] = slopes(sizes, risk["mean"]) - slopes(sizes, risk["krr"])
-widest = max(slope_differences, key=lambda title: abs(slope_differences[title].mean()))
+        mean_slopes = slopes(sizes, risk["mean"])
+        differences[case.title] = mean_slopes - slopes(sizes, risk["krr"])
+        delays[case.title] = mean_slopes - theory.risk_exponent(case.s, case.d)
+slowest = max(delays, key=lambda title: delays[title].mean())
+slope_table = []
+for title, difference in differences.items():
+    row = {"setting": title, "difference from kernel ridge": f"{mean_se(difference):.3f}"}
+    row["above the stated slope"] = f"{mean_se(delays[title]):.3f}"
+    slope_table.append(row)
+run.table(slope_table, "slopes", caption="Means and standard errors over draws.")
+
+# %% [markdown]
+# Each setting is one gap: 0.1 must be above the size of the difference there and above the largest delay
+# of all settings, whichever is larger.
 
 # %% tags=["claims"]
+slope_scores = {}
+for title, difference in differences.items():
+    size = difference * np.sign(difference.mean())
+    if size.mean() < delays[slowest].mean():
+        size = delays[slowest]
+    slope_scores[title] = size
 run.claim(
     "soleymani2025/same-rate-as-krr",
-    samples=slope_differences[widest],
-    note=f"the two slopes differ most for: {widest}",
+    order=[f"0.1 > {title}" for title in differences],
+    scores=slope_scores,
+    thresholds={"0.1": 0.1},
+    note=f"Spec-Avg falls most slowly against the stated rate in: {slowest}, slope "
+    f"{mean_se(delays[slowest]):.3f} above it",
 )
 
 # %% [markdown]

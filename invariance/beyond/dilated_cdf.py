@@ -27,7 +27,7 @@ _LENGTH = 9
 #: Number of templates: three entries are 2 and the other six -1, so that they sum to zero.
 _TEMPLATES = 84
 #: Bound on the rounding of an inner product, in units of the last place of the series' largest
-#: entry: nine entries are added up, and three times an entry three times.
+#: entry: the entry is centred, nine are added up, and three times an entry three times.
 _ROUNDING = 64
 #: Bytes of comparisons at a time: enough to outweigh the overhead of a call, and few enough for a
 #: core's cache.
@@ -103,12 +103,13 @@ class DilatedCDF(FeatureMap):
         self.thresholds_: list[Array] = []
         #: Thresholds with the rounding of the training series that they come from.
         self._rounded_thresholds: list[Array] = []
-        rounding = _rounding(X)
+        series = self._centred(X)
+        rounding = _rounding(series)
         for dilation, count in zip(self.dilations_, counts, strict=True):
             levels, quantile_levels = np.split(quantile_levels, [count * _TEMPLATES])
             levels = np.sort(levels.reshape(_TEMPLATES, count), axis=1)
             drawn = rng.randint(len(X), size=_TEMPLATES)
-            thresholds = self._quantiles(X, drawn, levels, int(dilation))
+            thresholds = self._quantiles(series, drawn, levels, int(dilation))
             self.thresholds_.append(thresholds)
             self._rounded_thresholds.append(thresholds + rounding[drawn][:, None])
         self._n_features_out = per_template * _TEMPLATES
@@ -159,9 +160,10 @@ class DilatedCDF(FeatureMap):
 
     def _block(self, X: Any, n_masks: float) -> Any:
         """Return features of a block of series, with ``n_masks`` comparisons at a time."""
-        columns = X.T if is_foreign(X) else np.ascontiguousarray(X.T)
+        series = self._centred(X)
+        columns = series.T if is_foreign(X) else np.ascontiguousarray(series.T)
         parts: list[Any] = []
-        rounding = _rounding(X)
+        rounding = _rounding(series)
         for j, dilation in enumerate(self.dilations_.tolist()):
             thresholds = like(self._rounded_thresholds[j], X)[..., None, None]  # (84, k, 1, 1)
             at_once = max(1, min(_TEMPLATES, int(n_masks / thresholds.shape[1])))
@@ -215,6 +217,18 @@ class DilatedCDF(FeatureMap):
                         n_filled = 0
         if n_filled:
             yield batch[:n_filled]
+
+    def _centred(self, X: Any) -> Any:
+        """Return series around the middle of their range, which a shift does not change.
+
+        The entries of a template sum to zero, so that products are the same; but those of a series
+        far from zero would lose digits. A series that zeros continue stays as it is.
+        """
+        if self._fitted.boundary == "zero":
+            return X
+        xp = namespace(X)
+        middle = xp.max(X, axis=1) / 2 + xp.min(X, axis=1) / 2
+        return X - middle[:, None]
 
     def _padded(self, columns: Any, reach: int) -> Any:
         """Return the series with ``reach`` entries on either side: continued cyclically, or 0."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
@@ -95,8 +95,14 @@ class Hyperkernel(Kernel):
         largest = float(np.max(left, initial=0.0))
         if right is not None:
             largest = max(largest, float(np.max(right, initial=0.0)))
-        rounding = float(np.finfo(np.result_type(gram)).eps)
-        return 4 * float(self.gamma) * largest * rounding
+        return 4 * float(self.gamma) * largest * _rounding(self.base, gram.dtype)
 
     def _diag(self, X: Array) -> Array:
         return np.ones(len(X), X.dtype)
+
+
+def _rounding(kernel: Kernel, dtype: DTypeLike) -> float:
+    """Return the relative rounding error of a kernel's values, which it may state itself."""
+    if hasattr(kernel, "rounding"):
+        return float(kernel.rounding(dtype))
+    return float(np.finfo(dtype).eps)

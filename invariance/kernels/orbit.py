@@ -10,14 +10,14 @@ from dataclasses import KW_ONLY
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
-from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits import Explanation, OrbitProducts, Reduction, form_of
 from ..orbits.engine import image_shape
 from .base import BASE, Derivative, Kernel, on_rows, outer_derivatives
 
@@ -172,6 +172,18 @@ class OrbitKernel(Kernel):
     def _in_gaussian_process(self) -> bool:
         """Whether a Gaussian process tunes this kernel."""
         return "_in_process" in self.__dict__
+
+    def rounding(self, dtype: DTypeLike) -> float:
+        """Return the relative rounding error of the kernel's values.
+
+        It is the root of the machine epsilon if the base kernel has a corner at distance zero, as
+        `CDF` has: the group may move two points onto each other.
+        """
+        epsilon = float(np.finfo(dtype).eps)
+        form = form_of(self.base, (1, 1, 1))
+        if form is not None and form.rooted:
+            return epsilon**0.5
+        return epsilon
 
     def _derivatives(self, n_features: int) -> list[Derivative] | None:
         """Derivatives of the base kernel as a function of inner products, or None."""

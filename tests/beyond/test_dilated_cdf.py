@@ -128,3 +128,15 @@ def test_numbers_of_features_and_dilations(requested, expected):
     assert sum(t.size for t in model.thresholds_) == expected
     assert model.dilations_[0] == 1 and 8 * model.dilations_[-1] < SERIES.shape[1]
     assert DilatedCDF(n_features=requested, n_dilations=1).fit(SERIES).dilations_.tolist() == [1]
+
+
+@pytest.mark.parametrize("library", ["numpy", "torch"])
+def test_series_far_from_zero_have_the_features_of_series_near_it(library):
+    as_array = pytest.importorskip(library).asarray
+    entries = np.random.default_rng(0).integers(-16, 17, (6, 40)) / 8
+    near_zero = entries.astype(np.float32)
+    far_from_zero = near_zero + np.float32(2**16)  # Exact: no entry is rounded.
+    model = DilatedCDF(n_features=168, random_state=0)
+    expected = model.fit(near_zero).transform(as_array(near_zero))
+    features = model.fit(far_from_zero).transform(as_array(far_from_zero))
+    assert_array_equal(features, expected)

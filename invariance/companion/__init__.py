@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..evaluation.rates import fit_rate
     from .run.counting import instructions, processor_seconds
     from .run.plots import curve, family, panel, rows, ticks
-    from .run.run import Run, saved
+    from .run.run import Run, recorded, saved
     from .run.style import colour, label_ends, look, shades
     from .run.teaching import check
     from .run.withholding import WithheldError, withheld
@@ -35,6 +35,7 @@ _MODULE_OF = {
     "mean_se": "evaluation.means",
     "panel": "companion.run.plots",
     "processor_seconds": "companion.run.counting",
+    "recorded": "companion.run.run",
     "rows": "companion.run.plots",
     "saved": "companion.run.run",
     "shades": "companion.run.style",

@@ -6,10 +6,10 @@ from typing import Any
 
 from .errors import NotebookError
 from .files import read_text
-from .ledger.claims import Claim, Ledger, load_ledger
+from .ledger.claims import DATA, Claim, Ledger, load_ledger
 from .ledger.results import read_results
 from .ledger.scoreboard import Row, clipped, published_results, rows_of
-from .ledger.verdicts import at_fault
+from .ledger.verdicts import UNREADABLE, at_fault, in_words
 from .paths import Paths
 
 
@@ -38,17 +38,17 @@ def fresh(paths: Paths, row: Row, profile: str) -> Row:
 def told(paths: Paths, row: Row) -> dict[str, str]:
     """Return the lines that describe a claim, by their titles, without empty ones."""
     claim = row.claim
-    data = {"full": "real data", "generated": "generated data"}[claim.data]
     lines = {
-        "claim": f"{claim.id}, {claim.kind}, {data}",
+        "claim": f"{claim.id}, {claim.topic}, {claim.kind}, {DATA[claim.data]}",
         "source": row.where,
         "states": claim.says,
         "paper": _printed(claim),
         **measured(row),
+        "change": _counterfactuals(row),
         "note": row.words,
         "limits": claim.limits,
         "program": "repeats the authors' own program" if claim.program else "",
-        "protocol": claim.protocol,
+        "protocol": claim.protocol or "none is registered yet",
         "status": row.registration.said if row.registration else "",
         "notebook": row.notebook,
         "rerun": _cost(paths, row.notebook),
@@ -62,6 +62,17 @@ def _printed(claim: Claim) -> str:
     if text and claim.better in ("higher", "lower"):
         text += f", {claim.better} is better"
     return text
+
+
+def _counterfactuals(row: Row) -> str:
+    """Return the counterfactuals of a claim; else the change that the ledger names, if any."""
+    lines = []
+    for entry in row.counterfactuals:
+        with suppress(*UNREADABLE):  # The numbers suit an earlier statement of the claim.
+            lines.append(in_words(row.claim, entry))
+    if row.claim.counterfactual and not lines:
+        return f"{row.claim.counterfactual}: not run yet"
+    return " | ".join(lines)
 
 
 def measured(row: Row) -> dict[str, str]:

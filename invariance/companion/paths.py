@@ -94,6 +94,21 @@ class Paths:
         return self.notebooks / "papers.yml"
 
     @property
+    def errata(self) -> Path:
+        """Formulas that are wrong as printed, with sentences about them. There may be none."""
+        return self.notebooks / "errata.yml"
+
+    @property
+    def figure_pairs(self) -> Path:
+        """The papers' figures in words, and the figures of ours beside them. There may be none."""
+        return self.notebooks / "figures.yml"
+
+    @property
+    def tables(self) -> Path:
+        """The layouts of the papers' tables. There may be none."""
+        return self.notebooks / "tables.yml"
+
+    @property
     def readme(self) -> Path:
         return self.root / "README.md"
 

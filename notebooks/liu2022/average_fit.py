@@ -74,6 +74,26 @@ for shape in ((4, 4), (7, 5), (16, 16), (1, 30)):
     from_printed.append(relative_difference(average, m * brightness))
 
 # %% [markdown]
+# **By hand.** The images $(1, 3)$ and $(2, 4)$ have brightness 2 and 3. The inner products of the two
+# translates are 14 and 10, half of them 7 and 5, and their mean is 6, as $2 \cdot 3$ is. With the factor
+# $m = 2$ it would be 12.
+
+# %%
+first = np.array([[1.0, 3.0]])
+second = np.array([[2.0, 4.0]])
+average = Average(Linear(), CyclicTranslations((1, 2)))(first, second).item() / 2
+product_of_means = first.mean() * second.mean()
+counterexample = {
+    "printed": 2 * product_of_means,
+    "exact": average,
+    "repaired": product_of_means,
+    "comparisons": len(from_printed),
+    "printed_fails": int(np.sum(np.array(from_printed) > 1e-10)),
+    "repaired_fails": int(np.sum(np.array(differences) > 1e-10)),
+}
+run.table([counterexample], "counterexample")
+
+# %% [markdown]
 # Rotations of annular images, which are shifts along one axis, leave one number per ring.
 
 # %%

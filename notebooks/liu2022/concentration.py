@@ -103,6 +103,31 @@ start = share[failing.any(axis=0).argmax()]
 repaired = not failing[:, share <= np.sqrt(0.5)].any()
 
 # %% [markdown]
+# **By hand.** One eigenvalue, $\lambda = 1$, and $r = 0.95$, within the printed range: the left side is
+# $1/\sqrt{1 - 0.9025}$, the right side $e^{0.9025}$. At $r = 0.89$ the inequality still holds.
+
+# %%
+LAST_SHARE = 0.89  # of the printed range: the inequality holds up to here
+
+
+def moment_generating_function(r):
+    """Of the product of two independent standard normal variables."""
+    return 1 / np.sqrt(1 - r**2)
+
+
+counterexample = {
+    "printed": np.exp(0.95**2),
+    "exact": moment_generating_function(0.95),
+    "repaired": np.exp(LAST_SHARE**2),
+    "exact_in_repaired_range": moment_generating_function(LAST_SHARE),
+    "comparisons": failing.size,
+    "printed_fails": int(failing.sum()),
+    "repaired_comparisons": failing[:, share <= LAST_SHARE].size,
+    "repaired_fails": int(failing[:, share <= LAST_SHARE].sum()),
+}
+run.table([counterexample], "counterexample")
+
+# %% [markdown]
 # The product formula agrees with an average over draws:
 
 # %%

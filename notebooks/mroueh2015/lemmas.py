@@ -503,6 +503,29 @@ run.figure(fig, "appendix", caption=caption)
 # because $V$ can run from $V(0) - LC$ to $V(0) + LC$, and McDiarmid's inequality then gives $2LC
 # \sqrt{\log(1/\delta) / 2N}$. The slack in $4 L \mathcal R_N$ hides it at every usual $\delta$.
 
+# %% [markdown]
+# **By hand.** One function with $|f| = 1$, labels that are fair coins, and the hinge loss $\max(0, 1 -
+# u)$, so that $L = C = V(0) = 1$. Its risk is 1. With probability $2^{-400}$ all $N = 400$ labels
+# agree with it, and the empirical risk is 0: the two differ by 1. Take half of that probability as
+# $\delta$. Then $\mathcal R_N = E|\text{mean of } N \text{ coins}| = 0.0399$.
+
+# %%
+N = 400
+rarity = 0.5 ** (N + 1)
+R = complexity(N, 1)
+counterexample = {
+    "printed": float(allowed_gap(N, R, 1.0, rarity)),
+    "exact": 1.0,
+    "repaired": float(allowed_gap(N, R, 1.0, rarity, spread=2.0)),
+    "complexity": float(R),
+    "probability_of_agreement": float(stats.binom.pmf(N, N, 0.5)),
+    "delta": rarity,
+    "comparisons": len(gaps),
+    "printed_fails": n_above_printed,
+    "repaired_fails": n_above_repaired,
+}
+run.table([counterexample], "counterexample")
+
 # %% tags=["claims"]
 run.claim("mroueh2015/theorem4-cdf", lhs=probability, rhs=cdf_bound, ceiling=1.0)
 run.claim(

@@ -327,6 +327,36 @@ run.claim(
 run.claim("mroueh2015/remark3-local-inverse", trials=local_trials["inverses"])
 
 # %% [markdown]
+# **By hand.** Take $x = (-2, 1, 1)/\sqrt 6$, the swap of the first two coordinates and a three-cycle.
+# The printed distances are $|gx - gx| = 0$, twice, and $|gx - g'x| = \sqrt{18/6}$, twice: their mean
+# is $\sqrt 3/2$. The inverses take x to the same point $(1, -2, 1)/\sqrt 6$, so that every
+# template has $\langle gt, x \rangle = \langle g't, x \rangle$, and the distance is zero.
+
+# %%
+swap_and_cycle = Subset(Permutations(3), [[2, 1, 3], [2, 3, 1]])
+x = np.array([[-2.0, 1.0, 1.0]]) / np.sqrt(6)
+directions = sphere(n_directions, 3, np.random.default_rng(run.seed + 2))
+on_templates = swap_and_cycle.act(swap_and_cycle.elements(), directions) @ x[0]
+distances = subset_distances(swap_and_cycle, x)
+to_mean_distance = np.sqrt(2 * np.pi * 3)
+
+
+def n_violations(trials):
+    """Number of comparisons in which the left side exceeds the right one."""
+    return int(sum(np.sum(gap > slack) for gap, slack, _ in trials))
+
+
+counterexample = {
+    "printed": to_mean_distance * distances["printed"].item(),
+    "exact": np.abs(on_templates[0] - on_templates[1]).max(),
+    "repaired": to_mean_distance * distances["inverses"].item(),
+    "comparisons": sum(np.size(gap) for gap, _, _ in local_trials["printed"]),
+    "printed_fails": n_violations(local_trials["printed"]),
+    "repaired_fails": n_violations(local_trials["inverses"]),
+}
+run.table([counterexample], "counterexample")
+
+# %% [markdown]
 # ### The feature map of a subset, and the kernel along an orbit
 #
 # The same distances appear with the feature map itself, on a swap and a three-cycle of three coordinates:

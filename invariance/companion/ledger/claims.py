@@ -1,17 +1,29 @@
-"""The ledger of the papers' claims: one checkable claim per entry of ``notebooks/claims.yml``.
+"""The ledger of the papers' claims: `load_ledger` joins its three files.
 
-The texts about papers, pages and methods are in ``notebooks/papers.yml``.
+``notebooks/claims.yml`` states the claims, one entry each, and its head explains the fields.
+``protocols.yml`` describes how each claim is tested, ``history.yml`` holds earlier results and
+remarks. A small project may write protocol, history and note into ``claims.yml`` instead. The texts
+about papers, pages and methods are in ``notebooks/papers.yml``.
 """
 
+import hashlib
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ..errors import LedgerError, hint
-from ..files import AS_PRINTED, can_read_yaml, parse_yaml, read_text, read_yaml
+from ..files import (
+    AS_PRINTED,
+    can_read_yaml,
+    file_digest,
+    parse_yaml,
+    read_text,
+    read_yaml,
+)
 from ..paths import Paths
 
 #: The kinds of claims, each with the arguments of ``Run.claim`` that it needs.
@@ -24,8 +36,20 @@ KINDS = {
     "same": "samples=differences (axis 0 = repetitions), or value=..., se=...",
 }
 
-#: The fields of a claim that the ledger's owner does not write.
-OURS = ("protocol", "history", "note")
+#: The data on which a claim is tested, in words.
+DATA = {
+    "generated": "generated data",
+    "full": "the paper's data",
+    "rebuilt": "the paper's data, rebuilt from the same source",
+    "stand-in": "other data of the same kind",
+}
+
+#: The files beside ``claims.yml`` that belong to the ledger.
+PROTOCOLS = "protocols.yml"
+HISTORY = "history.yml"
+
+#: The fields of a claim that define it and its reproduction.
+STATEMENT = ("kind", "source", "says", "paper", "unit", "better", "margin", "share", "count")
 
 
 @dataclass(frozen=True)
@@ -42,18 +66,43 @@ class Earlier:
 
 
 @dataclass(frozen=True)
+class Rewording:
+    """A change of a claim's words after a run.
+
+    ``before`` and ``now`` are the digests of both statements (`statement_digest`), and ``words``
+    the earlier words. ``stands`` is the reason why a result under the earlier words answers the
+    present ones too; if it is empty, that result does not count.
+    """
+
+    before: str
+    now: str
+    words: str = ""
+    stands: str = ""
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """A formula that is wrong as printed, and the formula that holds."""
+
+    printed: str
+    holds: str
+
+
+@dataclass(frozen=True)
 class Claim:
     """One checkable claim of a paper.
 
-    The head of ``notebooks/claims.yml`` explains the fields of the ledger's owner; ``paper`` holds
-    the printed numbers, digit for digit. Our fields are ``protocol`` (registered before the run
-    that counts), ``history`` (results under earlier protocols) and ``note`` (a standing remark).
+    The head of ``notebooks/claims.yml`` explains the fields of its owner; ``paper`` holds the
+    printed numbers, digit for digit. The other fields are ``protocol`` (registered before the run
+    that counts), ``history`` (results under earlier protocols), ``note`` (a standing remark) and
+    ``reworded`` (the latest change of the claim's words after a run).
     """
 
     id: str
     kind: str
     source: str
     data: str
+    about: str = ""
     says: str = ""
     paper: tuple[str, ...] = ()
     unit: str = ""
@@ -63,14 +112,32 @@ class Claim:
     count: str = ""
     limits: str = ""
     program: str = ""
+    erratum: Erratum | None = None
+    counterfactual: str = ""
+    scored: str = "true"
     protocol: str = ""
     history: tuple[Earlier, ...] = ()
     note: str = ""
+    reworded: Rewording | None = None
 
     @property
     def paper_key(self) -> str:
         """The key of the paper to which the claim belongs."""
         return self.id.split("/")[0]
+
+    @property
+    def topic(self) -> str:
+        """The field ``about``; without it, the topic that kind and data suggest."""
+        if self.about:
+            return self.about
+        if self.kind == "value":
+            return "number"
+        return "theorem" if self.data == "generated" else "finding"
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the scoreboard counts the claim."""
+        return self.scored == "true"
 
     @property
     def printed(self) -> str:
@@ -96,6 +163,17 @@ class Claim:
         return (float(self.margin or 0),) * max(1, len(self.paper))
 
 
+def statement_digest(claim: Claim) -> str:
+    """Return 16 digits that identify a claim's statement.
+
+    >>> statement_digest(Claim("p/c", "order", "f1", "full", says="a beats b"))
+    '145de288c70d1b4d'
+    """
+    statement = {name: getattr(claim, name) for name in STATEMENT if getattr(claim, name)}
+    text = json.dumps(statement, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 class Ledger(dict[str, Claim]):
     """Claims by id, in the order of the file."""
 
@@ -111,13 +189,21 @@ _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)"
 _FORMS = {
     "id": ("[^/]+/[^/]+", "of the form <paper>/<claim>"),
     "kind": ("|".join(KINDS), f"one of {', '.join(KINDS)}"),
-    "data": ("full|generated", "full or generated"),
+    "about": ("theorem|cost|finding|number", "theorem, cost, finding or number"),
+    "data": ("|".join(DATA), f"one of {', '.join(DATA)}"),
+    "scored": ("true|false", "true or false"),
     "better": ("higher|lower|neither", "higher, lower or neither"),
     "count": ("instructions", "instructions"),
     "program": ("true", "true"),
     "paper": (_NUMBER, "a finite number"),
     "margin": (rf"(?!-){_NUMBER}( ?%)?", "a finite number that is not negative"),
     "share": (r"0?\.\d*[1-9]\d*|1(\.0*)?", "above 0 and at most 1"),
+}
+#: The fields that hold a mapping, or a list of mappings, with their types.
+_RECORDS: dict[str, Callable[..., Any]] = {
+    "erratum": Erratum,
+    "reworded": Rewording,
+    "history": Earlier,
 }
 _FIELDS = [field.name for field in fields(Claim)]
 _REQUIRED = ("id", "kind", "source", "data")
@@ -129,7 +215,7 @@ def _problem_of(entry: dict[str, Any]) -> str | None:
     for name, value in entry.items():
         if name not in _FIELDS:
             return f"unknown field {name!r}. {hint(name, _FIELDS, 'fields')}"
-        if name != "history":
+        if name not in _RECORDS:
             problem = _problem_of_field(name, value)
             if problem is not None:
                 return problem
@@ -170,16 +256,27 @@ def _claim(index: int, entry: Any) -> Claim:
         if name in entry:
             values[name] = _in_one_line(entry[name])
     values["paper"] = tuple(_as_list(entry.get("paper", [])))
-    try:
-        values["history"] = tuple(_earlier(result) for result in entry.get("history", []))
-    except (TypeError, AttributeError):
-        expected = "expected a list of {protocol: ..., gave: ..., verdict: ...}"
-        raise LedgerError(f"{title}: history: {expected}") from None
+    for name in _RECORDS.keys() & entry.keys():
+        values[name] = _records(name, entry[name], title)
     return Claim(**values)
 
 
-def _earlier(result: dict[str, str]) -> Earlier:
-    return Earlier(**{name: _in_one_line(text) for name, text in result.items()})
+def _records(name: str, content: Any, title: str) -> Any:
+    """Return the record, or the tuple of records, that a field holds."""
+    record = _RECORDS[name]
+    try:
+        if name == "history":
+            return tuple(record(**_in_lines(result)) for result in content)
+        return record(**_in_lines(content))
+    except (TypeError, AttributeError):
+        names = ": ..., ".join(field.name for field in fields(record))
+        form = f"{{{names}: ...}}"
+        expected = f"a list of {form}" if name == "history" else form
+        raise LedgerError(f"{title}: {name}: expected {expected}") from None
+
+
+def _in_lines(mapping: dict[str, str]) -> dict[str, str]:
+    return {name: _in_one_line(text) for name, text in mapping.items()}
 
 
 def _in_one_line(text: str) -> str:
@@ -187,22 +284,86 @@ def _in_one_line(text: str) -> str:
 
 
 def load_ledger(path: Path | str) -> Ledger:
-    """Read the ledger, a YAML file; a `LedgerError` names the claim and the malformed field."""
-    return parse_ledger(read_text(Path(path)), str(path))
+    """Read ``claims.yml`` at `path` and the ledger's files beside it, if they exist.
+
+    A `LedgerError` names the claim and the malformed field.
+    """
+    texts = []
+    for file in ledger_files(path)[1:]:
+        texts.append(read_text(file) if file.is_file() else "")
+    return parse_ledger(read_text(Path(path)), str(path), *texts)
 
 
-def parse_ledger(text: str, title: str) -> Ledger:
-    """Return the ledger in a YAML text, which messages call `title`."""
+def ledger_files(path: Path | str) -> list[Path]:
+    """Return the paths of the ledger's files: claims, protocols, history."""
+    claims = Path(path)
+    return [claims, claims.with_name(PROTOCOLS), claims.with_name(HISTORY)]
+
+
+def ledger_digest(path: Path | str) -> str:
+    """Return the SHA-256 of the ledger's files together."""
+    digests = [file_digest(file) or "" for file in ledger_files(path)]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()
+
+
+def parse_ledger(text: str, title: str, protocols: str = "", history: str = "") -> Ledger:
+    """Return the ledger in YAML texts; messages call the text of the claims `title`.
+
+    >>> text = "claims: [{id: p/c, kind: order, source: f1, data: full}]"
+    >>> parse_ledger(text, "the ledger", "p/c: ten draws")["p/c"].protocol
+    'ten draws'
+    """
     content = parse_yaml(text, title, AS_PRINTED)
     if not isinstance(content, dict) or not isinstance(content.get("claims"), list):
         raise LedgerError(f"the ledger {title} must hold one list named 'claims'")
+    additions = _additions(protocols, history)
     ledger = Ledger()
     for index, entry in enumerate(content["claims"]):
+        if isinstance(entry, dict):
+            entry = _joined(entry, additions.pop(str(entry.get("id")), {}))
         claim = _claim(index, entry)
         if claim.id in ledger:
             raise LedgerError(f"claim {claim.id!r} stands twice in the ledger: keep one")
         ledger[claim.id] = claim
+    for claim_id in additions:
+        problem = f"{PROTOCOLS} or {HISTORY} names the claim {claim_id!r}"
+        raise LedgerError(f"{problem}, which is not in {title}. {hint(claim_id, ledger, 'ids')}")
     return ledger
+
+
+def _additions(protocols: str, history: str) -> dict[str, dict[str, Any]]:
+    """Return the fields of each claim that the files beside ``claims.yml`` hold."""
+    additions: dict[str, dict[str, Any]] = {}
+    for claim_id, protocol in _mapping(protocols, PROTOCOLS).items():
+        additions[claim_id] = {"protocol": protocol}
+    for claim_id, entry in _mapping(history, HISTORY).items():
+        if not isinstance(entry, dict) or not entry.keys() <= _HISTORY_FIELDS.keys():
+            expected = f"a mapping with {', '.join(_HISTORY_FIELDS)}"
+            raise LedgerError(f"{HISTORY}: {claim_id}: {entry!r:.60} is not {expected}")
+        named = {_HISTORY_FIELDS[name]: value for name, value in entry.items()}
+        additions.setdefault(claim_id, {}).update(named)
+    return additions
+
+
+#: The keys of an entry of ``history.yml``, with the fields of a claim that they fill.
+_HISTORY_FIELDS = {"earlier": "history", "note": "note", "reworded": "reworded"}
+
+
+def _mapping(text: str, title: str) -> dict[str, Any]:
+    content = parse_yaml(text, title, AS_PRINTED)
+    if content is None:
+        return {}
+    if not isinstance(content, dict):
+        raise LedgerError(f"{title} must hold a mapping from the ids of claims")
+    return content
+
+
+def _joined(entry: dict[str, Any], addition: dict[str, Any]) -> dict[str, Any]:
+    twice = entry.keys() & addition.keys()
+    if twice:
+        fields_twice = ", ".join(sorted(twice))
+        raise LedgerError(f"claim {entry['id']!r} has {fields_twice} in two files: keep one")
+    return entry | addition
 
 
 def paper_label(key: str) -> str:

@@ -188,7 +188,7 @@ def _counts(claim: Claim, entry: Entry, results: Results, paths: Paths) -> bool:
     if results["profile"] != "full":
         return True
     digest = registered(claim, paths, results["notebook"])
-    return standing(entry, digest) == entry["verdict"]
+    return standing(entry, claim, digest) == entry["verdict"]
 
 
 def _recorder_problems(recorders: Mapping[str, set[str]], ledger: Ledger) -> Iterator[str]:

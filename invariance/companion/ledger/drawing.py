@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ..source import code_cells, parse_code
 
-_RECORDING_METHODS = {"claim", "say", "table", "timing", "uses_data"}
+_RECORDING_METHODS = {"claim", "counterfactual", "say", "table", "timing", "uses_data"}
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 

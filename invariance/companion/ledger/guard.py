@@ -4,27 +4,23 @@ Every published file has its digest in ``figures/SHA256SUMS``. The command that 
 records its digest; `alterations` lists all files that were changed, lost or added by anything else.
 
 The ledger's owner decides what has to be reproduced: they write each claim's statement, printed
-numbers and margin. The owner may be someone other than those who reproduce the claims. The ledger
-is the owner's edition, word for word, with three fields of ours. Our lines are inserted below the
-owner's line of a claim, indented by five blanks, and the closing brace moves to their end. Removing
-them restores the owner's file, whose SHA-256 is in ``notebooks/claims.sha256`` (`departures`). A
-project without this file has no owner but its authors.
+numbers and margin. The owner may be someone other than those who reproduce the claims.
+``notebooks/claims.yml`` is the owner's edition, word for word, and ``notebooks/claims.sha256``
+holds its SHA-256 (`departures`); protocols and history stand in files of their own. A project
+without ``claims.sha256`` has no owner but its authors.
 """
 
-import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from ..errors import LedgerError
-from ..files import AS_PRINTED, file_digest, locked, parse_yaml, read_text, write_bytes
+from ..files import file_digest, locked, read_text, write_bytes
 from ..paths import Paths
-from .claims import OURS
+from .claims import ledger_files
 
-_OUR_LINES = re.compile(r"^(  - \{.*),\n(?:     .*\n)+", re.MULTILINE)
 _REMEDY = (
     "'git diff' shows the change; 'invariance run --profile full' publishes results, "
-    "'invariance scoreboard' records the ledger's own fields and everything else"
+    "'invariance scoreboard' records the ledger and everything else"
 )
 
 
@@ -40,7 +36,7 @@ def _guarded(paths: Paths) -> Iterator[Path]:
             is_file = path.is_symlink() or path.is_file()
             if is_file and not is_hidden and path != paths.digests:
                 yield path
-    for path in (paths.ledger, paths.papers, paths.owners_digest):
+    for path in (*ledger_files(paths.ledger), paths.papers, paths.owners_digest):
         if path.is_file():
             yield path
 
@@ -113,15 +109,6 @@ def alterations(paths: Paths) -> list[str]:
 # ------------------------------------------------------------------------- the owner's edition
 
 
-def owners_text(ledger: str) -> str:
-    """Return the ledger without our lines.
-
-    >>> owners_text("claims:\\n  - {id: p/c, kind: order,\\n     protocol: few draws}\\n")
-    'claims:\\n  - {id: p/c, kind: order}\\n'
-    """
-    return _OUR_LINES.sub(r"\1}\n", ledger)
-
-
 def departures(paths: Paths, edition: Path | None = None) -> list[str]:
     """Return one sentence for each difference between the ledger and the owner's edition.
 
@@ -131,31 +118,12 @@ def departures(paths: Paths, edition: Path | None = None) -> list[str]:
     if not paths.owners_digest.exists():
         return []
     named_digest, _, _ = read_text(paths.owners_digest).partition(" ")
-    ledger = read_text(paths.ledger)
-    owners_ledger = owners_text(ledger)
     sentences = []
-    if hashlib.sha256(owners_ledger.encode()).hexdigest() != named_digest:
-        problem = f"differs from its owner's edition in more than {', '.join(OURS)}"
-        remedy = "'git diff' shows the difference"
-        form = "our fields are below the owner's line, indented by five blanks"
-        sentences.append(f"notebooks/claims.yml {problem}: {remedy}; {form}")
-    for entry, owners_entry in zip(_entries(ledger), _entries(owners_ledger), strict=False):
-        changed = _changed_fields(entry, owners_entry)
-        if changed:
-            fields = f"{owners_entry.get('id')}: {', '.join(changed)}"
-            sentences.append(f"notebooks/claims.yml: {fields} is the owner's, and set again below")
+    if file_digest(paths.ledger) != named_digest:
+        problem = "differs from its owner's edition, whose SHA-256 is in claims.sha256"
+        remedy = "protocols, earlier results and notes belong into protocols.yml and history.yml"
+        sentences.append(f"notebooks/claims.yml {problem}: 'git diff' shows the change; {remedy}")
     if edition is not None and file_digest(edition) != named_digest:
         problem = f"{edition} is another edition than claims.sha256 names"
         sentences.append(f"{problem}: copy its words and its SHA-256")
     return sentences
-
-
-def _changed_fields(entry: dict[str, object], owners_entry: dict[str, object]) -> list[str]:
-    names = (entry.keys() | owners_entry.keys()) - set(OURS)
-    return sorted(name for name in names if entry.get(name) != owners_entry.get(name))
-
-
-def _entries(text: str) -> list[dict[str, object]]:
-    content = parse_yaml(text, "the ledger notebooks/claims.yml", AS_PRINTED)
-    claims = content.get("claims") if isinstance(content, dict) else None
-    return [claim for claim in claims or () if isinstance(claim, dict)]

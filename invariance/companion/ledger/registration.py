@@ -5,7 +5,8 @@ A *registered* claim has a statement and a protocol that were committed before t
 - **Statement**: the fields of a claim that define it and its reproduction (`STATEMENT`): kind,
   source, words, printed numbers, unit, margin and the like. Fields that only classify a claim (its
   data, its limits) do not belong to it.
-- **Protocol**: the claim's protocol and the chosen settings of its notebook.
+- **Protocol**: the text of the claim's protocol, in whichever file of the ledger it stands, and the
+  chosen settings of its notebook.
 
 A full run records a digest of both, the verdicts in the claim's history, the edition of the
 ledger's owner, and the commit of the code. The rules:
@@ -17,18 +18,20 @@ ledger's owner, and the commit of the code. The rules:
    entry at its end: one change, one entry. A change without an entry is an error. The same holds
    for a result and the committed result that it replaced.
 3. Entries of a history are never removed, and their verdicts never change.
-4. The ledger's owner decides what has to be reproduced, and may be someone other than those who
+4. A result counts only if it answers the present words: the statement is the one at the run, or the
+   history declares the rewording, with both statements' digests and the reason why earlier results
+   stand (`settings.answers`). All other results wait for a new run.
+5. The ledger's owner decides what has to be reproduced, and may be someone other than those who
    reproduce it. If a project has an owner's edition (``notebooks/claims.sha256``), the statements
    change only with a new edition (`guard.departures`), and without an entry in the history. The
-   results then stand, are judged by the new statement, and are counted as not shown until they are
-   run again. The protocol is ours, and rule 2 applies to it.
-5. Results that differ from the commit that they name, or from ``SHA256SUMS``, are an error.
+   protocol is ours, and rule 2 applies to it.
+6. Results that differ from the commit that they name, or from ``SHA256SUMS``, are an error.
 
 Results recorded before statements had a digest are compared with the ledger of the commit that they
-name. A change that was undone is no change. A claim under a new name is a new claim.
+name; if their words have changed since, the history has to declare it. A change that was undone is
+no change. A claim under a new name is a new claim.
 """
 
-import hashlib
 import json
 import re
 from collections import Counter
@@ -41,14 +44,19 @@ from typing import Any
 from ..errors import CompanionError, LedgerError
 from ..files import file_digest, read_text
 from ..paths import Paths
-from .claims import Claim, Ledger, parse_ledger
+from .claims import (
+    STATEMENT,
+    Claim,
+    Ledger,
+    Rewording,
+    ledger_files,
+    parse_ledger,
+    statement_digest,
+)
 from .guard import departures, recorded_digests
 from .repository import NO_REPOSITORY, SHALLOW, Repository
 from .results import Entry, Results, read_results
 from .settings import parse_settings, protocol_digest, registered, settings_digest
-
-#: The fields of a claim that define it and its reproduction.
-STATEMENT = ("kind", "source", "says", "paper", "unit", "better", "margin", "share", "count")
 
 NO_COMMIT = "no commit named by the run"
 UNCOMMITTED = "uncommitted changes at the run"
@@ -87,17 +95,6 @@ class Registration:
         return self.gap in (NO_REPOSITORY, SHALLOW)
 
 
-def statement_digest(claim: Claim) -> str:
-    """Return 16 digits that identify a claim's statement.
-
-    >>> statement_digest(Claim("p/c", "order", "f1", "full", says="a beats b"))
-    '145de288c70d1b4d'
-    """
-    statement = {name: getattr(claim, name) for name in STATEMENT if getattr(claim, name)}
-    text = json.dumps(statement, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
 def owners_edition(paths: Paths) -> str:
     """Return the SHA-256 of the ledger owner's edition, or "" if there is no edition."""
     if not paths.owners_digest.is_file():
@@ -129,12 +126,19 @@ class _Commit:
         self.ledger = self._read_ledger()
 
     def _read_ledger(self) -> Ledger | None:
+        claims, *others = ledger_files(self._paths.ledger)
         try:
-            return parse_ledger(
-                self._repository.text(self._commit, self._paths.ledger), "the ledger"
-            )
+            text = self._repository.text(self._commit, claims)
+            return parse_ledger(text, "the ledger", *map(self._text_if_any, others))
         except (CompanionError, LookupError):
             return None
+
+    def _text_if_any(self, path: Path) -> str:
+        """Return a file of the commit; in old commits, one file is the whole ledger."""
+        try:
+            return self._repository.text(self._commit, path)
+        except LookupError:
+            return ""
 
     def settings(self, notebook: str) -> str:
         """Return the digest of the settings that a notebook had chosen by then."""
@@ -262,15 +266,20 @@ class Registrar:
 
         another_protocol = self._has_another_protocol(claim, entry, notebook)
         another_statement = at_run.statement not in (None, statement_digest(claim))
-        by_owner = another_statement and self._edition_holds
-        ours = another_protocol or (another_statement and not by_owner)
+        is_reworded = another_statement and _declares(claim.reworded, at_run.statement, claim)
+        has_digest = entry.get("statement") is not None
+        by_owner = another_statement and has_digest and self._edition_holds
+        statement_is_ours = another_statement and not by_owner and not is_reworded
         is_declared = len(history) > len(at_run.history)
-        if ours and not is_declared:
-            statement_is_ours = another_statement and not by_owner
+        if (another_protocol or statement_is_ours) and not is_declared:
             change = _change_in_words(claim, at_run.claim, another_protocol, statement_is_ours)
             remedy = "Add what it was, and what it gave, at the end of its history, or restore it"
+            if statement_is_ours:
+                remedy += f"; or declare it there as reworded: {{before: {at_run.statement}, ...}}"
             sentence = f"{claim.id}: its {change} since the run of {notebook}. {remedy}"
             return Registration(fault=sentence)
+        if is_reworded:
+            return Registration(gap=DECLARED)
         if by_owner:
             return Registration(gap=NEW_EDITION)
         if another_statement:
@@ -350,6 +359,13 @@ def commit_of(code: str) -> tuple[str, bool]:
         return "", True
     commit, dirty = match.groups()
     return commit, dirty is None
+
+
+def _declares(reworded: Rewording | None, before: str | None, claim: Claim) -> bool:
+    """Return whether a rewording leads from one statement to the present one."""
+    if reworded is None:
+        return False
+    return (reworded.before, reworded.now) == (before, statement_digest(claim))
 
 
 def _edition(results: Results) -> str:

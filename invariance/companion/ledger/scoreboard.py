@@ -19,11 +19,13 @@ from ..files import read_text, write_bytes
 from ..numbers import without_rounding
 from ..paths import Paths
 from ..words import without_tex
-from .claims import Claim, Ledger, load_ledger, paper_label
+from .claims import Claim, Ledger, ledger_files, load_ledger, paper_label
+from .errata import corrections
 from .guard import record_digests
+from .paper_tables import PaperTable, read_layouts, table_of
 from .registration import Registrar, Registration, registration_sentence
 from .results import Entry, Results, read_results
-from .settings import ANOTHER, UNREGISTERED, registered, standing
+from .settings import ANOTHER, REWORDED, UNREGISTERED, registered, standing
 from .verdicts import FAILED, KEPT, VERDICTS, at_fault, beside, in_brief, judge_again
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ BEGIN = "<!-- scoreboard: written by `invariance scoreboard` from figures/*/*/re
 END = "<!-- end of scoreboard -->"
 #: In place of the verdict on a claim that no full run has recorded.
 OPEN = "open"
-_UNCOUNTED = (ANOTHER, UNREGISTERED)
+_UNCOUNTED = (ANOTHER, REWORDED, UNREGISTERED)
 _PAGES = ("README.md", "FAILURES.md", "PROTOCOLS.md")
+_NUMBER_WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 class ScoreboardError(CompanionError, ValueError):
@@ -61,6 +64,9 @@ class Row:
     registration : Registration or None
         Whether the claim is shown to have been registered before the run; None if no full run has
         recorded it.
+    counterfactuals : tuple of mappings
+        Entries of ``results.json``, from whichever full run recorded them: results of a stated
+        change, which count for nothing.
     """
 
     claim: Claim
@@ -69,13 +75,14 @@ class Row:
     profile: str = ""
     digest: str | None = None
     registration: Registration | None = None
+    counterfactuals: tuple[Entry, ...] = ()
 
     @property
     def verdict(self) -> str:
         """The verdict of a full run under the registered protocol, or the reason it is missing."""
         if self.result is None or self.profile != "full":
             return OPEN
-        return standing(self.result, self.digest)
+        return standing(self.result, self.claim, self.digest)
 
     @property
     def ours(self) -> str:
@@ -117,7 +124,7 @@ def published_results(paths: Paths) -> list[dict[str, Any]]:
     return published
 
 
-def rows_of(ledger: Ledger, results: Iterable[Results], paths: Paths) -> list[Row]:
+def rows_of(ledger: Ledger, results: Sequence[Results], paths: Paths) -> list[Row]:
     """Return a row for each claim, in the ledger's order.
 
     `results` are contents of ``results.json``. If several of them hold a claim, because it has
@@ -136,7 +143,22 @@ def rows_of(ledger: Ledger, results: Iterable[Results], paths: Paths) -> list[Ro
             if row is not None:
                 candidates[name].append(_Candidate(row, content))
     registrar = Registrar(paths)
-    return [_chosen(of_claim, registrar) for of_claim in candidates.values()]
+    counterfactuals = _counterfactuals(results)
+    rows = []
+    for name, of_claim in candidates.items():
+        row = _chosen(of_claim, registrar)
+        rows.append(replace(row, counterfactuals=tuple(counterfactuals.get(name, ()))))
+    return rows
+
+
+def _counterfactuals(results: Iterable[Results]) -> dict[str, list[Entry]]:
+    """Return the counterfactuals of full runs, by claim."""
+    by_claim: dict[str, list[Entry]] = {}
+    for content in results:
+        if content["profile"] == "full":
+            for name, entries in content["counterfactuals"].items():
+                by_claim.setdefault(name, []).extend(entries)
+    return by_claim
 
 
 class _Candidate(NamedTuple):
@@ -203,7 +225,28 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
         written[paths.readme] = with_scoreboard(read_text(paths.readme), board)
     for name in _PAGES:
         written[paths.figures / name] = text(name)
+    if environment.globals["corrections"]:
+        written[paths.figures / "ERRATA.md"] = text("ERRATA.md")
+    tables = environment.globals["tables"]
+    if tables:
+        written[paths.figures / "TABLES.md"] = text("TABLES.md")
+    for table in tables:
+        written[paths.figures / "tables" / table.file] = table.as_csv()
     return written
+
+
+def tables_of(paths: Paths, rows: Sequence[Row]) -> list[PaperTable]:
+    """Return the papers' tables with our results, in the order of ``tables.yml``."""
+    ledger = Ledger({row.claim.id: row.claim for row in rows})
+    results = {}
+    for row in rows:
+        if row.result is not None and row.profile == "full":
+            results[row.claim.id] = row.result
+    counting = {row.claim.id for row in rows if row.verdict in VERDICTS}
+    tables = []
+    for name, layout in read_layouts(paths.tables).items():
+        tables.append(table_of(name, layout, ledger, results, counting))
+    return tables
 
 
 def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
@@ -216,10 +259,13 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         undefined=StrictUndefined,
     )
     environment.filters |= {
+        "as_word": as_word,
         "at_fault": at_fault,
         "clipped": clipped,
         "counted": counted,
+        "in_a_cell": _in_a_cell,
         "in_parentheses": _in_parentheses,
+        "paper_label": paper_label,
         "plain": _plain,
         "registration": registration,
         "sentence": sentence,
@@ -227,8 +273,11 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "without_rounding": without_rounding,
         "without_tex": without_tex,
     }
+    ledger = Ledger({row.claim.id: row.claim for row in rows})
     environment.globals |= {
         "columns": _columns(rows),
+        "corrections": corrections(paths.errata, ledger, paths.figures),
+        "tables": tables_of(paths, rows),
         "papers": _by_paper(rows),
         "results": _papers_first(published_results(paths), rows),
         "rows": rows,
@@ -287,7 +336,8 @@ def write_scoreboard(paths: Paths) -> str:
     written = scoreboard(paths, rows)
     for path, text in written.items():
         write_bytes(path, text.encode())
-    record_digests(paths, *written, paths.ledger, paths.papers, paths.owners_digest)
+    of_the_ledger = (*ledger_files(paths.ledger), paths.papers, paths.owners_digest)
+    record_digests(paths, *written, *of_the_ledger)
     _, _, rest = written.get(paths.readme, "").partition(BEGIN)
     table, _, _ = rest.partition(END)
     return table.strip()
@@ -332,6 +382,22 @@ def _with_verdicts(rows: Sequence[Row], verdicts: Sequence[str]) -> list[Row]:
 def _plain(text: str) -> str:
     """Return a text in one line, escaped for HTML."""
     return html.escape(" ".join(text.split()), quote=False)
+
+
+def _in_a_cell(text: str) -> str:
+    """Return a text in one line, without bars, which would end a cell of a Markdown table."""
+    return " ".join(text.split()).replace("|", r"\vert ")
+
+
+def as_word(number: int) -> str:
+    """Return a number below ten as a word, and any other in digits.
+
+    >>> as_word(5), as_word(12)
+    ('five', '12')
+    """
+    if 0 <= number < len(_NUMBER_WORDS):
+        return _NUMBER_WORDS[number]
+    return str(number)
 
 
 def _in_parentheses(text: str) -> str:

@@ -17,12 +17,14 @@ from typing import Any
 from ..errors import LedgerError
 from ..files import parse_yaml, read_text, write_bytes
 from ..paths import Paths
-from .claims import Claim
+from .claims import Claim, statement_digest
 
 #: The seed of `invariance choose`, which no run that counts may use.
 CHOOSING_SEED = 0
 #: In place of the verdict on a result under another protocol than the registered one.
 ANOTHER = "another protocol"
+#: In place of the verdict on a result under earlier words of the claim.
+REWORDED = "another wording"
 #: In place of the verdict on a result without a protocol.
 UNREGISTERED = "not registered"
 #: Environment variable with the file that a choosing stage writes.
@@ -139,13 +141,41 @@ def registered(claim: Claim, paths: Paths, notebook: str) -> str | None:
     return protocol_digest(claim, settings)
 
 
-def standing(entry: Mapping[str, Any], digest: str | None) -> str:
+def statement_at_run(claim: Claim, entry: Mapping[str, Any]) -> str | None:
+    """Return the digest of a claim's statement at the time of a result, or None if it is unknown.
+
+    A result without a digest is older than the latest change of the claim's words.
+    """
+    digest = entry.get("statement")
+    if digest is None and claim.reworded is not None:
+        return claim.reworded.before
+    return digest
+
+
+def answers(claim: Claim, entry: Mapping[str, Any]) -> bool:
+    """Return whether a result answers the present words of a claim.
+
+    It does if the words are those of the run, or if the history declares that results under the
+    earlier words stand.
+    """
+    now = statement_digest(claim)
+    before = statement_at_run(claim, entry)
+    if before in (None, now):
+        return True
+    reworded = claim.reworded
+    is_declared = reworded is not None and (reworded.before, reworded.now) == (before, now)
+    return is_declared and bool(reworded.stands)
+
+
+def standing(entry: Mapping[str, Any], claim: Claim, digest: str | None) -> str:
     """Return the verdict of a claim of ``results.json``, or why it does not count.
 
     `digest` identifies the registered protocol; see `registered`.
     """
     if entry.get("protocol") is None or digest is None:
         return UNREGISTERED
+    if not answers(claim, entry):
+        return REWORDED
     if entry["protocol"] != digest:
         return ANOTHER
     return str(entry["verdict"])

@@ -2,8 +2,19 @@
 
 The rules for each kind of claim stand at the head of ``notebooks/claims.yml``. An interval is the
 mean with two standard errors on either side. A number without a standard error is inconclusive,
-unless the notebook explains why it is exact. If a claim has several numbers, gaps or fits, the
-worst one decides (`combined`).
+unless the notebook explains why it is exact. If a claim has several numbers, gaps or fits, each of
+them is judged by itself (`judge_parts`), and the worst one decides (`combined`).
+
+Where the head leaves something open, it is read as follows:
+
+- *near* is between *inconclusive* and *matched*: the mean of an inconclusive number lies outside
+  the margin.
+- A margin is a part of the claim, so it has no band. The band belongs to a threshold that the
+  protocol names and the notebook passes as ``thresholds=``: a gap to it holds, or is reversed, if
+  the whole interval lies beyond a fifth of the threshold.
+- "Where the source says O(...), or 'at most'" refers to the claim's own words; ``upper_bound=True``
+  is the notebook's declaration for a source that says so elsewhere.
+- A claim whose precondition fails is not testable, whatever its numbers are.
 """
 
 import re
@@ -14,7 +25,17 @@ from ...evaluation.means import with_error
 from ..numbers import TINY, difference, number, without_rounding
 from .claims import Claim
 
-VERDICTS = ("matched", "better", "short", "differs", "violated", "inconclusive", "vacuous")
+VERDICTS = (
+    "matched",
+    "better",
+    "near",
+    "short",
+    "differs",
+    "violated",
+    "inconclusive",
+    "vacuous",
+    "not testable",
+)
 
 #: The numbers recorded for a claim, or a part of them.
 Recorded = Mapping[str, Any]
@@ -22,11 +43,15 @@ Recorded = Mapping[str, Any]
 Scores = Mapping[str, Recorded]
 
 #: Verdicts on claims that are reproduced.
-KEPT = VERDICTS[:2]
+KEPT = ("matched", "better")
 #: Verdicts on claims that were measured and are not reproduced.
-FAILED = VERDICTS[2:]
+FAILED = ("near", "short", "differs", "violated", "inconclusive", "vacuous")
+#: The verdict on a claim whose precondition fails: neither reproduced nor not reproduced.
+NOT_TESTABLE = "not testable"
 #: Largest half-width of a fitted exponent's interval, and largest distance from the stated one.
 WIDEST = 0.1
+#: The band around a threshold of ours, as a share of the threshold on either side.
+BAND = 0.2
 #: A difference above this, relative to the compared numbers, is more than rounding.
 ROUNDING = 1e-6
 
@@ -52,11 +77,23 @@ def judge(claim: Claim, recorded: Recorded) -> Verdict:
     Verdict(verdict='matched', reason='98.80 ± 0.10 against 98.97: [98.60, 99.00] within the margin
     of 0.5', ours='98.80 ± 0.10')
     """
-    parts = list(_JUDGES[claim.kind](claim, recorded))
+    parts = judge_parts(claim, recorded)
     verdict = combined([part.verdict for part in parts])
     reason = "; ".join(part.reason for part in parts)
     ours = ", ".join(part.ours for part in parts)
+    precondition = recorded.get("precondition")
+    if precondition is not None and not precondition["holds"]:
+        verdict = NOT_TESTABLE
+        reason = f"a precondition fails: {precondition['because']}; {reason}"
     return Verdict(verdict, reason, ours)
+
+
+def judge_parts(claim: Claim, recorded: Recorded) -> list[Verdict]:
+    """Return the verdict on each printed number of a claim, or on each fit of a rate, by itself.
+
+    For a claim of another kind, the only entry is the verdict on its numbers as a whole.
+    """
+    return list(_JUDGES[claim.kind](claim, recorded))
 
 
 #: Errors of reading recorded numbers that have another form than expected.
@@ -71,13 +108,79 @@ def judge_again(claim: Claim, recorded: Recorded) -> Verdict | None:
         return None
 
 
+def reached(claim: Claim, recorded: Recorded) -> list[bool | None]:
+    """Return whether the numbers of a counterfactual reach the printed ones, in their order.
+
+    A number reaches the printed one if it lies within the claim's margin, or beyond it on the
+    better side; the entry of a number that was not measured is None. For a claim without printed
+    numbers, the only entry is whether the statement holds.
+
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("61.02", "62.79"), margin="1")
+    >>> reached(claim, {"value": [61.9, None], "se": [0.1, None]})
+    [True, None]
+    """
+    if claim.kind != "value":
+        return [judge(claim, recorded).verdict in KEPT]
+    results: list[bool | None] = []
+    numbers = zip(recorded["value"], claim.values, claim.margins, strict=True)
+    for value, printed, margin in numbers:
+        if value is None:
+            results.append(None)
+            continue
+        verdict, _ = _against_paper(claim, value - printed, 0.0, margin, abs(value))
+        results.append(verdict in KEPT)
+    return results
+
+
+def counterfactual_numbers(claim: Claim, recorded: Recorded) -> str:
+    """Return the numbers of a counterfactual as text.
+
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("61.02", "62.79"), margin="1")
+    >>> counterfactual_numbers(claim, {"value": [61.9, None], "se": [0.1, None]})
+    '61.90 ± 0.10, not measured'
+    """
+    if claim.kind != "value":
+        return judge(claim, recorded).ours
+    texts = []
+    for value, se, decimals in zip(recorded["value"], recorded["se"], claim.decimals, strict=True):
+        text = "not measured"
+        if value is not None:
+            text = _with_se(value, se, decimals)
+        texts.append(text)
+    return ", ".join(texts)
+
+
+def in_words(claim: Claim, counterfactual: Recorded) -> str:
+    """Return a counterfactual of ``results.json`` in one line.
+
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("61.02", "62.79"), margin="1")
+    >>> recorded = {"value": [61.9, 60.0], "se": [0.1, 0.1]}
+    >>> in_words(claim, {"change": "mirrored", "recorded": recorded})
+    'mirrored: 61.90 ± 0.10 reaches 61.02, 60.00 ± 0.10 does not reach 62.79'
+    """
+    recorded = counterfactual["recorded"]
+    reaches = reached(claim, recorded)
+    change = counterfactual["change"]
+    if claim.kind != "value":
+        holds = "holds" if reaches[0] else "does not hold"
+        return f"{change}: the statement {holds}: {counterfactual_numbers(claim, recorded)}"
+    parts = []
+    for i, reaches_number in enumerate(reaches):
+        if reaches_number is None:
+            continue
+        text = _with_se(recorded["value"][i], recorded["se"][i], claim.decimals[i])
+        verb = "reaches" if reaches_number else "does not reach"
+        parts.append(f"{text} {verb} {claim.paper[i]}")
+    return f"{change}: {', '.join(parts)}"
+
+
 def at_fault(reason: str) -> str:
     """Return the parts of a reason that do not hold, or all parts if each one holds.
 
     >>> at_fault("a > b holds: gap 3, standard error 1; b > c is reversed: gap -4, paired ...")
     'b > c is reversed: gap -4, paired ...'
     """
-    holds = r" (holds: |within |inside the interval|a faster decay|undercuts)|, on the better side"
+    holds = r" (holds: |within the |within ± |inside the interval|undercuts)|, on the better side"
     parts = reason.split("; ")
     failing = [part for part in parts if not re.search(holds, part)]
     return "; ".join(failing or parts)
@@ -86,10 +189,10 @@ def at_fault(reason: str) -> str:
 def combined(verdicts: Sequence[str]) -> str:
     """Return the worst of several verdicts; ``better`` only if all are better.
 
-    >>> combined(["better", "matched"]), combined(["better", "inconclusive", "short"])
-    ('matched', 'short')
+    >>> combined(["better", "matched"]), combined(["better", "near"]), combined(["near", "short"])
+    ('matched', 'near', 'short')
     """
-    for worst in ("violated", "short", "differs", "inconclusive", "vacuous"):
+    for worst in ("violated", "short", "differs", "inconclusive", "near", "vacuous"):
         if worst in verdicts:
             return worst
     if "matched" in verdicts:
@@ -232,8 +335,10 @@ def _against_paper(
     distance = abs(difference_to_paper)
     if distance + 2 * se <= limit:
         return "matched", "within the margin"
+    if distance <= limit:
+        return "near", "has its mean, but not both ends, inside the margin"
     if distance - 2 * se <= limit:
-        return "inconclusive", "lies partly in the margin"
+        return "inconclusive", "lies partly inside, with its mean outside the margin"
     if claim.better == "neither":
         return "differs", "outside the margin"
     if (difference_to_paper > 0) == (claim.better == "higher"):
@@ -326,6 +431,17 @@ def _without_rounding_error(pair: Recorded, scores: Scores) -> float:
     return pair["gap"]
 
 
+def _band(pair: Recorded, scores: Scores, recorded: Recorded) -> float:
+    """Return the half-width of the band around a threshold of ours; zero for other gaps."""
+    thresholds = recorded.get("thresholds", ())
+    sizes = [abs(scores[name]["mean"]) for name in _ends(pair) if name in thresholds]
+    return BAND * max(sizes, default=0.0)
+
+
+def _ends(pair: Recorded) -> tuple[str, str]:
+    return pair["greater"], pair["smaller"]
+
+
 def _relation_of_gap(
     gap: float,
     pair: Recorded,
@@ -333,9 +449,14 @@ def _relation_of_gap(
     recorded: Recorded,
 ) -> str:
     se = pair["se"]
-    repetitions = [scores[pair[end]]["repetitions"] for end in ("greater", "smaller")]
+    band = _band(pair, scores, recorded)
+    repetitions = [scores[name]["repetitions"] for name in _ends(pair)]
     if not (se or any(repetitions) or recorded.get("exact")):
         return "has no standard error"
+    if band:
+        if abs(gap) - 2 * se <= band:
+            return "is in the band of a fifth around a threshold of ours"
+        return "holds" if gap > 0 else "is reversed"
     if gap > 2 * se:
         return "holds"
     level = 0.0
@@ -392,16 +513,21 @@ def _tightness(recorded: Recorded) -> str:
 
 
 def _rate(claim: Claim, recorded: Recorded) -> Parts:
+    is_bound = recorded["upper_bound"] or bool(_BOUND_IN_WORDS.search(claim.says))
     for name, fit in sorted(recorded["rates"].items()):
         slope = fit["slope"]
         expected = fit["expected"]
-        verdict, relation = _exponent(fit, recorded["upper_bound"])
+        verdict, relation = _exponent(fit, is_bound)
         label = ""
         if name:
             label = f"{name}: "
         interval = f"{slope:.3f} [{fit['low']:.3f}, {fit['high']:.3f}]"
         reason = f"{label}slope {interval}, stated {expected:g}: {relation}"
         yield Verdict(verdict, reason, f"{label}{interval}")
+
+
+#: Words by which a claim states an upper bound of a rate.
+_BOUND_IN_WORDS = re.compile(r"\bO\(|\bat most\b|\bupper bound")
 
 
 def _exponent(fit: Recorded, upper_bound: bool) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Arguments of ``Run.claim``, checked and reduced to plain numbers: `record`.
+"""Arguments of ``Run.claim`` and ``Run.counterfactual``, checked and reduced to plain numbers.
 
 The recorded numbers are all that `invariance.companion.ledger.verdicts.judge` needs. So a verdict
 can be computed again from ``results.json``.
@@ -25,10 +25,12 @@ def record(claim: Claim, arguments: Mapping[str, Any]) -> Recorded:
     Raises `RecordError`, which names the claim and the argument, for an argument that does not suit
     the kind, has the wrong length, or is not finite.
     """
+    numbers = dict(arguments)
     try:
-        if not arguments:
+        precondition = _precondition(numbers.pop("precondition", None), numbers.pop("because", ""))
+        if not numbers:
             raise ValueError("got no numbers")
-        return _RECORDERS[claim.kind](claim, **arguments)
+        return {**_RECORDERS[claim.kind](claim, **numbers), **precondition}
     except RecordError as error:
         raise RecordError(f"{claim.id}: {error}") from error
     except (TypeError, ValueError) as error:
@@ -37,6 +39,67 @@ def record(claim: Claim, arguments: Mapping[str, Any]) -> Recorded:
         needed = KINDS[claim.kind]
         message = f"{claim.id} is of kind {claim.kind}: {problem}; needs {needed}"
         raise RecordError(message) from error
+
+
+def _precondition(holds: Any, because: str) -> Recorded:
+    """Return whether a stated precondition of the claim holds, and the measured reason."""
+    if holds is None:
+        if because:
+            raise RecordError("because= explains precondition=, which is missing")
+        return {}
+    if not isinstance(holds, bool | np.bool_):
+        raise RecordError(f"precondition={holds!r:.40} is neither True nor False")
+    if not isinstance(because, str) or not because.strip():
+        raise RecordError("precondition= needs because=, its measured reason in a few words")
+    return {"precondition": {"holds": bool(holds), "because": because}}
+
+
+def record_counterfactual(
+    claim: Claim, value: Any = None, se: Any = None, **numbers: Any
+) -> Recorded:
+    """Reduce the arguments of ``Run.counterfactual`` to numbers for JSON, as `record` does.
+
+    `value` holds one entry for each printed number, None for a number that was not measured.
+
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("61.02", "62.79"), margin="1")
+    >>> record_counterfactual(claim, [61.9, None], se=0.1)
+    {'value': [61.9, None], 'se': [0.1, None]}
+    """
+    if value is None:
+        return record(claim, numbers)
+    if claim.kind == "same":
+        return record(claim, {"value": value, "se": se, **numbers})
+    if claim.kind != "value":
+        problem = f"{claim.id} has no printed number that value={value!r:.40} could reach"
+        remedy = f"pass {KINDS[claim.kind]}, as to run.claim"
+        raise RecordError(f"{problem}; {remedy}")
+    if numbers:
+        raise RecordError(f"{claim.id}: {', '.join(numbers)} does not go with value=")
+    values = _entries(claim, "value", value)
+    errors = _entries(claim, "se", se)
+    for i, entry in enumerate(values):
+        if entry is None:
+            errors[i] = None
+        elif errors[i] is None:
+            errors[i] = 0.0
+    if all(entry is None for entry in values):
+        raise RecordError(f"{claim.id}: value={value!r:.40} holds no number")
+    if any(error is not None and error < 0 for error in errors):
+        raise RecordError(f"{claim.id}: se={se!r:.40} is negative")
+    return {"value": values, "se": errors}
+
+
+def _entries(claim: Claim, name: str, value: Any) -> list[float | None]:
+    """Return one number, or None, for each printed number of a claim."""
+    count = len(claim.paper)
+    entries = [value] * count if name == "se" and np.ndim(value) == 0 else np.ravel(value).tolist()
+    if len(entries) != count:
+        printed = f"the paper has {count} number(s), {claim.printed}"
+        raise RecordError(f"{claim.id}: {printed}; {name} has {len(entries)}")
+    try:
+        return [None if entry is None else _number(name, entry) for entry in entries]
+    except RecordError as error:
+        raise RecordError(f"{claim.id}: {error}") from error
 
 
 def _numbers(name: str, value: object) -> np.ndarray:
@@ -156,9 +219,12 @@ def _order(
     paired: bool = False,
     exact: str = "",
     level: float = 0.0,
+    thresholds: Any = None,
 ) -> Recorded:
     if order is None or not isinstance(scores, Mapping) or not scores:
         raise ValueError("no order, or no scores by name")
+    own_thresholds = _thresholds(claim, thresholds, scores)
+    scores = {**scores, **own_thresholds}
     summaries = {name: _summary(name, score) for name, score in scores.items()}
     pairs = []
     for relation in _relations(order):
@@ -172,8 +238,26 @@ def _order(
         "scores": summaries,
         "pairs": pairs,
         "level": _number("level", level),
+        **({"thresholds": sorted(own_thresholds)} if own_thresholds else {}),
         **_texts(exact=exact),
     }
+
+
+def _thresholds(claim: Claim, thresholds: Any, scores: Mapping[str, Any]) -> dict[str, float]:
+    """Return the thresholds of ours by name; the claim's protocol has to name each of them."""
+    if thresholds is None:
+        return {}
+    if not isinstance(thresholds, Mapping):
+        raise RecordError(f"thresholds={thresholds!r:.60} is no mapping of names to numbers")
+    numbers = {}
+    for name, value in thresholds.items():
+        if name in scores:
+            raise RecordError(f"{name!r} is a score and a threshold")
+        if claim.protocol and name not in claim.protocol:
+            remedy = "a threshold of ours is declared by its name in the protocol"
+            raise RecordError(f"the protocol does not name the threshold {name!r}: {remedy}")
+        numbers[name] = _number(f"thresholds[{name!r}]", value)
+    return numbers
 
 
 def _pair(

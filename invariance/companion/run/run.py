@@ -22,12 +22,12 @@ from ...core.parameters import ParameterError
 from ..clock import WorkingClock
 from ..errors import NotebookError, RecordError
 from ..files import can_read_yaml, file_digest, read_json, read_text, write_bytes, write_json
-from ..ledger.claims import Ledger, load_ledger
+from ..ledger.claims import Claim, Ledger, ledger_digest, load_ledger, statement_digest
 from ..ledger.drawing import Drawings
-from ..ledger.registration import owners_edition, statement_digest
+from ..ledger.registration import owners_edition
 from ..ledger.results import RESULTS_SCHEMA
 from ..ledger.settings import protocol_digest, settings_digest
-from ..ledger.verdicts import Verdict, judge
+from ..ledger.verdicts import Verdict, counterfactual_numbers, in_words, judge, reached
 from ..paths import PROFILES, Paths
 from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
 from ..words import without_tex
@@ -38,7 +38,7 @@ from .code import Code
 from .display import shell, show, show_markdown
 from .imports import imported
 from .plots import described
-from .recording import record
+from .recording import record, record_counterfactual
 from .style import to_png, unreadable_formula
 from .tables import written
 from .withholding import withholding
@@ -109,6 +109,7 @@ class Run(Stages):
             self.folder = Path(batch_folder)
 
         self._claims: dict[str, dict] = {}
+        self._counterfactuals: dict[str, list[dict]] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
@@ -120,7 +121,7 @@ class Run(Stages):
         style.use()
         self._digests_read = {
             "settings": file_digest(self._paths.settings(notebook)),
-            "claims": file_digest(self._paths.ledger),
+            "claims": ledger_digest(self._paths.ledger),
         }
         self._write()
 
@@ -146,6 +147,7 @@ class Run(Stages):
             "seed": self.seed,
             "parameters": plain_parameters,
             "claims": self._claims,
+            "counterfactuals": self._counterfactuals,
             "says": [],
             "provenance": provenance,
             "volatile": {"started": started, "timings": {}},
@@ -236,13 +238,18 @@ class Run(Stages):
         - same: as for value, for the difference of the two things;
         - order: ``order="a >= b > c"``, ``scores={name: samples | Score(mean, se) | number}``,
           ``paired=True`` when sample `i` of every name is the same repetition, ``level=`` the gap
-          below which two scores are level for ``>=``, ``exact=`` if plain numbers are compared;
+          below which two scores are level for ``>=``, ``exact=`` if plain numbers are compared,
+          ``thresholds={name: number}`` for thresholds that are ours and not the paper's: they
+          enter the order by their names, which the protocol declares;
         - bound: ``lhs=``, ``rhs=``, ``ceiling=`` (the largest possible `lhs`), or ``trials=``, a
           list of the three, each a number or an array; ``allowed=`` (fraction of trials);
           ``sharper=dict(says=..., lhs=..., rhs=..., ceiling=...)``, or with ``trials=``;
         - rate: ``rates={name: fit_rate(x, y)}``, ``expected={name: exponent}``,
           ``upper_bound=True`` if the source states an upper bound;
         - identity: ``difference=``, ``tolerance=``, ``scale=`` (size of the compared quantities).
+
+        ``precondition=False`` with ``because=``, the measured reason, makes a claim of any kind not
+        testable: a condition that the paper states does not hold in this run.
 
         Raises `LedgerError` if the id is not in the ledger, and `RecordError` for numbers that do
         not suit the kind or are not finite and, in a batch run, for a claim recorded before.
@@ -290,6 +297,65 @@ class Run(Stages):
         markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(explanation)}</p>"
         line = f"{claim_id}: {word}. {explanation}"
         show({"text/html": markup, "text/plain": line}, {"claim": claim_id})
+
+    def counterfactual(
+        self, claim_id: str, change: str, value: Any = None, se: Any = None, **numbers: Any
+    ) -> list[bool | None]:
+        """Record what a stated change would have given for a claim, and whether that reaches it.
+
+        The result is shown beside the claim's verdict and counts for nothing.
+
+        Parameters
+        ----------
+        claim_id : str
+            A claim of the ledger. This notebook or another one records its verdict.
+        change : str
+            What is different from the claim's protocol: ``"averaged over mirror images"``.
+        value, se : float or list
+            One result and one standard error for each printed number; None for a printed number
+            that the change was not tried on. One `se` may stand for all.
+        **numbers
+            In place of `value`, the numbers that ``claim`` takes for the claim's kind:
+            ``samples=``, or ``order=`` and ``scores=``.
+
+        Returns
+        -------
+        list of bool or None
+            Whether each printed number is reached: the result lies within the claim's margin or
+            beyond it on the better side. For a claim without printed numbers, the only entry is
+            whether the statement holds.
+
+        Raises
+        ------
+        LedgerError
+            If the id is not in the ledger.
+        RecordError
+            For numbers that do not suit the claim, for `value` if the paper prints no number and,
+            in a batch run, for a change recorded before.
+        """
+        if self._ledger is None:
+            print(f"{claim_id}: not compared, there is no ledger")
+            return []
+        claim = self._ledger[claim_id]
+        if not isinstance(change, str) or not change.strip():
+            raise RecordError(f"{claim_id}: change={change!r}: describe the change in a few words")
+        recorded = record_counterfactual(claim, value, se, **numbers)
+        entries = self._counterfactuals.setdefault(claim_id, [])
+        if any(entry["change"] == change for entry in entries):
+            self._refuse_repetition(f"{claim_id}: the change {change!r} is recorded twice")
+            entries[:] = [entry for entry in entries if entry["change"] != change]
+        reaches = reached(claim, recorded)
+        ours = counterfactual_numbers(claim, recorded)
+        entries.append({"change": change, "recorded": recorded, "ours": ours, "reaches": reaches})
+        self._write()
+        self._show_counterfactual(claim, entries[-1])
+        return reaches
+
+    def _show_counterfactual(self, claim: Claim, entry: Mapping[str, Any]) -> None:
+        line = in_words(claim, entry)
+        markup = f'<p class="counterfactual"><code>{html.escape(claim.id)}</code>, '
+        markup += f"{html.escape(line)}</p>"
+        show({"text/html": markup, "text/plain": f"{claim.id}, {line}"}, {"claim": claim.id})
 
     def say(self, text: str, **numbers: Any) -> None:
         """Print a sentence with numbers of this run in it, as Markdown, and publish it.
@@ -425,4 +491,18 @@ def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict]
         results = read_json(folder / "results.json")
         if results is not None and (folder / f"{table}.csv").is_file():
             return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
+    return None
+
+
+def recorded(notebook: str, claim_id: str, profile: str) -> dict[str, Any] | None:
+    """Return the numbers that another notebook has recorded for a claim, or None.
+
+    They are those of `Run.claim`: ``value`` and ``se``, or ``scores``, by the claim's kind. The
+    results are chosen as in `saved`.
+    """
+    paths = Paths.find()
+    for folder in (paths.published(notebook), paths.output(notebook, profile)):
+        results = read_json(folder / "results.json")
+        if results is not None and claim_id in results["claims"]:
+            return results["claims"][claim_id]["recorded"]
     return None

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import NotebookError
 from ..files import file_digest, read_json, read_text
-from ..ledger.claims import Ledger, load_ledger
+from ..ledger.claims import Ledger, ledger_digest, load_ledger
 from ..ledger.results import altered, read_results, read_status
-from ..ledger.settings import registered
+from ..ledger.settings import answers, registered
 from ..paths import Paths
 from ..provenance import architecture, modules_of, package_versions
 
@@ -104,7 +104,7 @@ def _difference_to_start(paths: Paths, job: "Job", files_read: Mapping[str, Any]
             return f"code ({name})"
     if files_read["settings"] != expected["settings"]:
         return "settings"
-    if job.choosing or files_read["claims"] == file_digest(paths.ledger):
+    if job.choosing or files_read["claims"] == ledger_digest(paths.ledger):
         return None
     results, _ = read_results(job.folder, job.notebook)
     return _changed_protocol(paths, job.notebook, results or {}, load_ledger(paths.ledger))
@@ -113,13 +113,15 @@ def _difference_to_start(paths: Paths, job: "Job", files_read: Mapping[str, Any]
 def _changed_protocol(
     paths: Paths, notebook: str, results: Mapping[str, Any], ledger: Ledger
 ) -> str | None:
-    """Return a claim whose protocol has changed since it was measured at full scale, or None."""
+    """Return what has changed in a claim since it was measured at full scale, or None."""
     if results.get("profile") != "full":
         return None
     for claim_id in sorted(set(ledger) & set(results["claims"])):
-        protocol = results["claims"][claim_id]["protocol"]
-        if protocol != registered(ledger[claim_id], paths, notebook):
+        entry = results["claims"][claim_id]
+        if entry["protocol"] != registered(ledger[claim_id], paths, notebook):
             return f"the protocol of {claim_id}"
+        if not answers(ledger[claim_id], entry):
+            return f"the statement of {claim_id}"
     return None
 
 

@@ -16,12 +16,14 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from ..files import read_text
-from ..ledger.scoreboard import Row, clipped, registration, sentence
+from ..ledger.claims import paper_label
+from ..ledger.scoreboard import Row, as_word, clipped, registration, sentence
 from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..numbers import without_rounding
 from ..paths import Paths
 from ..run.style import light_picture
 from .cells import RECORDED, Cell, Output, as_notebook, page_of
+from .evidence import Evidence
 from .ideas import Idea
 from .material import Figure, Material, Notebook, Outcome
 from .plots import chart, dot_plot
@@ -76,6 +78,7 @@ class Book:
         self.pages = {name: page_of(notebook) for name, notebook in material.notebooks.items()}
         self.reference = Reference(self.about["reference"])
         self.findings = list(findings_of(material))
+        self.evidence = Evidence(material, paths)
         self.parts: list[str] = []  # HTML in Sphinx's pages, which refer to it by number
         self.examples: dict[str, int] = {}  # part with the notebooks that use a documented name
         self.class_pages: set[str] = set()  # pages of the reference for one class
@@ -100,6 +103,7 @@ class Book:
         jinja.filters |= {
             "anchor": anchor,
             "answer": answer,
+            "as_word": as_word,
             "at_fault": at_fault,
             "clipped": clipped,
             "counts": counts,
@@ -108,6 +112,7 @@ class Book:
             "heading": self.heading,
             "idea": self.idea,
             "members": self.members,
+            "paper_label": paper_label,
             "picture": self.picture,
             "prose": prose,
             "recorded": self.recorded,
@@ -118,6 +123,8 @@ class Book:
         }
         jinja.globals |= {
             "about": self.about,
+            "evidence": self.evidence,
+            "evidence_pages": self._evidence_pages,
             "existing_pages": self._existing_pages(),
             "failed": FAILED,
             "findings": self.findings,
@@ -132,7 +139,8 @@ class Book:
 
     def _existing_pages(self) -> set[str]:
         """Return the pages that a project's own text may link to."""
-        pages = {*self.pages, *self.about["pages"], "claims/index", "claims/ledger"}
+        pages = {*self.pages, *self.about["pages"], *self._evidence_pages}
+        pages |= {"claims/index", "claims/ledger"}
         pages |= {f"{name.split('/')[0]}/index" for name in self.pages}
         pages |= {f"papers/{paper.key}" for paper in self.material.papers}
         return pages
@@ -203,11 +211,27 @@ class Book:
         readme = self._document(f"notebooks/{name}/README.md").partition("\n")[2]
         return file, text.replace("```{part}", f"{readme}\n```{{part}}", 1)
 
+    @cached_property
+    def _evidence_pages(self) -> dict[str, str]:
+        """The titles of the pages about errata, tables and figures that have any content."""
+        pages = {}
+        n_corrections = len(self.evidence.corrections)
+        if n_corrections:
+            noun = "formula" if n_corrections == 1 else "formulas"
+            pages["claims/errata"] = f"{as_word(n_corrections).capitalize()} {noun} to correct"
+        if self.evidence.tables:
+            pages["claims/tables"] = "The papers' tables and ours"
+        if self.evidence.pairs:
+            pages["claims/figures"] = "The papers' figures and ours"
+        return pages
+
     def _claim_lists(self) -> Iterator[tuple[str, str]]:
         head = read_text(self._paths.ledger).partition("\nclaims:")[0]
         rules = [line.removeprefix("#").removeprefix(" ") for line in head.splitlines()]
-        children = ["claims/failures", "claims/ledger"]
+        children = [*self._evidence_pages, "claims/failures", "claims/ledger"]
         yield self._page("claims/index", "All claims", "claims.html", children)
+        for name, title in self._evidence_pages.items():
+            yield self._page(name, title, f"{name.rpartition('/')[2]}.html")
         yield self._page("claims/failures", "Claims that failed, and why", "failures.html")
         yield self._page("claims/ledger", "The ledger", "ledger.html", rules=rules)
 

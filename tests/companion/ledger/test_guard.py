@@ -17,7 +17,7 @@ from invariance.companion.errors import LedgerError
 from invariance.companion.ledger import consistency, guard
 from invariance.companion.ledger.claims import KINDS, load_ledger
 from invariance.companion.ledger.consistency import typed_results
-from invariance.companion.ledger.guard import alterations, departures, owners_text, record_digests
+from invariance.companion.ledger.guard import alterations, departures, record_digests
 from invariance.companion.ledger.settings import read_settings
 from invariance.companion.paths import Paths
 
@@ -141,58 +141,44 @@ claims:
   - {id: demo/a, kind: order, source: f1, says: "a, beats b", data: full}
   - {id: demo/b, kind: same, source: f2, margin: 1, data: full}
 """
-OURS = """\
-# The rules.
-claims:
-  # ---- one
-  - {id: demo/a, kind: order, source: f1, says: "a, beats b", data: full,
-     protocol: &one "ten draws",
-     history: [{protocol: "two draws", gave: "1"}]}
-  - {id: demo/b, kind: same, source: f2, margin: 1, data: full,
-     protocol: *one}
-"""
 
 
 @pytest.fixture
 def edition(project):
     digest = hashlib.sha256(OWNERS.encode()).hexdigest()
+    project.ledger.write_text(OWNERS, "utf-8")
     project.owners_digest.write_text(f"{digest}  claims.yaml\n", "utf-8")
     return project
 
 
-def test_ours_is_the_owners_and_it_is_compared():
-    """The ledger is the owner's edition, word for word, with three fields of ours."""
+def test_the_ledger_is_the_owners_edition_word_for_word():
     paths = Paths(ROOT)
     assert paths.owners_digest.is_file()
     assert departures(paths) == []
-    assert owners_text(OURS) == owners_text(OWNERS) == OWNERS
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [("The rules", "Our rules"), ("beats", "equals"), ("margin: 1", "margin: 2"),
-     ("  # ---- one\n", ""), ("full,\n     protocol: *one}", "generated}"),
-     ("protocol: *one}", "protocol: *one}\n  - {id: demo/c, kind: order, source: f, data: full}")],
+     ("  # ---- one\n", ""), ("data: full}\n", 'data: full, protocol: "ten draws"}\n')],
 )  # fmt: skip
-def test_any_other_difference_is_refused(edition, before, after):
-    edition.ledger.write_text(OURS, "utf-8")
+def test_any_difference_is_refused(edition, before, after):
     assert departures(edition) == []
-    assert before in OURS
-    edition.ledger.write_text(OURS.replace(before, after), "utf-8")
+    assert before in OWNERS
+    edition.ledger.write_text(OWNERS.replace(before, after), "utf-8")
     assert any("differs from its owner's edition" in sentence for sentence in departures(edition))
 
 
-def test_an_owners_field_set_again_below_is_refused(edition):
-    edition.ledger.write_text(
-        OURS.replace("protocol: *one}", "protocol: *one,\n     margin: 9}"), "utf-8"
-    )
-    (sentences,) = departures(edition)
-    assert "demo/b: margin is the owner's" in sentences
+def test_protocols_and_history_are_no_part_of_the_edition(edition):
+    (edition.notebooks / "protocols.yml").write_text("demo/a: ten draws\n", "utf-8")
+    (edition.notebooks / "history.yml").write_text("demo/b: {note: it is ours}\n", "utf-8")
+    assert departures(edition) == []
+    ledger = load_ledger(edition.ledger)
+    assert (ledger["demo/a"].protocol, ledger["demo/b"].note) == ("ten draws", "it is ours")
 
 
 def test_the_owners_file_is_compared_only_if_it_is_named(edition, tmp_path):
     """Files outside the repository do not matter unless they are named."""
-    edition.ledger.write_text(OURS, "utf-8")
     theirs = tmp_path / "claims.yaml"
     for folder in (edition.root.parent / "shared", tmp_path):
         folder.mkdir(exist_ok=True)
@@ -204,7 +190,7 @@ def test_the_owners_file_is_compared_only_if_it_is_named(edition, tmp_path):
     assert departures(edition, theirs) == []
     done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
     assert "another edition" not in done.output
-    theirs.write_text(OURS, "utf-8")
+    theirs.write_text(OWNERS + "# more\n", "utf-8")
     done = CliRunner().invoke(main, ["check", "--edition", str(theirs)])
     assert done.exit_code == 1 and "another edition" in done.output
 
@@ -217,11 +203,17 @@ def test_the_ledger_of_the_four_papers_loads():
     papers = Counter(claim.paper_key for claim in ledger.values())
     assert set(papers) == {"mroueh2015", "raj2017", "liu2022", "soleymani2025"}
     assert {claim.kind for claim in ledger.values()} == set(KINDS)
-    assert len(ledger) == 172
+    assert len(ledger) == 178
     svm = [claim for claim in ledger.values() if claim.id.startswith("liu2022/table2-mnist")]
     assert {claim.margin for claim in svm} == {"0.02", "0.3"}
     assert {claim.better for claim in svm} == {"higher", "neither"}
-    assert ledger["mroueh2015/fig2-templates-bins"].share == "0.75"
+    assert ledger["mroueh2015/fig1-knn-order"].share == "0.75"
+    assert sum(claim.is_scored for claim in ledger.values()) == 175
+    topics = Counter(claim.about for claim in ledger.values())
+    assert topics == {"theorem": 72, "cost": 12, "finding": 45, "number": 49}
+    errata = [claim for claim in ledger.values() if claim.erratum is not None]
+    assert len(errata) == 5 and all(claim.erratum.holds for claim in errata)
+    assert sum(bool(claim.counterfactual) for claim in ledger.values()) == 18
     assert ledger["mroueh2015/remark2-cost"].count == "instructions"
     assert "by construction" in ledger["soleymani2025/example5.2"].limits
     assert ledger["liu2022/table1-mnist"].margins == (4.5, 37.5)
@@ -255,6 +247,14 @@ def test_printed_digits_survive_and_our_fields_are_there(project):
             "{id: demo/a, kind: value, source: s, data: full, better: lower, margin: 1, paper: x}",
             "'x' is not",
         ),
+        ("{id: demo/a, kind: order, source: s, data: real}", "data: 'real' is not one of"),
+        ("{id: demo/a, kind: order, source: s, data: full, about: art}", "about: 'art'"),
+        ("{id: demo/a, kind: order, source: s, data: full, scored: no}", "scored: 'no'"),
+        ("{id: demo/a, kind: order, source: s, data: full, erratum: x}", "erratum: expected .prin"),
+        (
+            "{id: demo/a, kind: order, source: s, data: full, erratum: {printed: x, hold: y}}",
+            "erratum: expected .printed: ..., holds",
+        ),
         ("just text", "claim 1"),
         (
             "{id: demo/a, kind: order, source: s, data: full}\n"
@@ -266,6 +266,29 @@ def test_printed_digits_survive_and_our_fields_are_there(project):
 def test_a_malformed_entry_is_named(tmp_path, entry, message):
     path = tmp_path / "claims.yml"
     path.write_text(f"claims:\n  - {entry}\n", "utf-8")
+    with pytest.raises(LedgerError, match=message):
+        load_ledger(path)
+
+
+LEDGER = 'claims:\n  - {id: demo/a, kind: order, source: s, data: full, protocol: "few draws"}\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("protocols.yml", "demo/b: ten draws", "names the claim 'demo/b'"),
+        ("protocols.yml", "demo/a: ten draws", "'demo/a' has protocol in two files"),
+        ("protocols.yml", "[demo/a]", "protocols.yml must hold a mapping"),
+        ("history.yml", "demo/a: {nota: x}", "history.yml: demo/a: .* is not a mapping with"),
+        ("history.yml", "demo/a: {earlier: x}", "history: expected a list of"),
+        ("history.yml", "demo/a: {earlier: [{gave: x}]}", "history: expected a list of"),
+        ("history.yml", "demo/a: {reworded: {before: x}}", "reworded: expected .before"),
+    ],
+)
+def test_a_malformed_file_beside_the_claims_is_named(tmp_path, file, text, message):
+    path = tmp_path / "claims.yml"
+    path.write_text(LEDGER, "utf-8")
+    (tmp_path / file).write_text(text, "utf-8")
     with pytest.raises(LedgerError, match=message):
         load_ledger(path)
 

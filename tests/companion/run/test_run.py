@@ -21,8 +21,7 @@ from matplotlib.figure import Figure
 
 from invariance.companion import Run, instructions, processor_seconds
 from invariance.companion.errors import LedgerError, NotebookError, RecordError
-from invariance.companion.ledger.claims import load_ledger
-from invariance.companion.ledger.registration import statement_digest
+from invariance.companion.ledger.claims import load_ledger, statement_digest
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.provenance import closure
 from invariance.companion.run.cache import CacheError
@@ -430,3 +429,69 @@ def test_seconds_grow_with_the_work_which_is_prepared_once_and_called_three_time
     program = "def prepare(calls): return lambda: calls.append(len(calls))"
     assert processor_seconds(program, [calls])[0] >= 0
     assert calls == [0, 1, 2]
+
+
+def test_a_counterfactual_is_recorded_beside_the_claim_and_changes_no_verdict(batch, capsys):
+    verdict = batch.claim("demo/pair", value=[20.0, 20.0], se=0.1, repetitions=5)
+    assert verdict.verdict == "short"
+    reaches = batch.counterfactual("demo/pair", "mirrored", value=[14.5, 20.0], se=[0.2, 0.1])
+    assert reaches == [True, False]
+    assert batch.counterfactual("demo/pair", "smoothed", value=[None, 13.0]) == [None, True]
+    shown = capsys.readouterr().out
+    assert "mirrored: 14.50 ± 0.20 reaches 14.01, 20.00 ± 0.10 does not reach 13.7" in shown
+    assert "smoothed: 13.0 reaches 13.7" in shown
+    content = results(batch)
+    first, second = content["counterfactuals"]["demo/pair"]
+    assert first["change"] == "mirrored" and first["reaches"] == [True, False]
+    assert first["recorded"] == {"value": [14.5, 20.0], "se": [0.2, 0.1]}
+    assert second["recorded"] == {"value": [None, 13.0], "se": [None, 0.0]}
+    assert content["claims"]["demo/pair"]["verdict"] == "short"
+
+
+def test_a_counterfactual_needs_no_verdict_and_takes_samples(batch):
+    assert batch.counterfactual("demo/number", "plain", samples=[98.4, 98.6]) == [True]
+    assert batch.counterfactual("demo/number", "beyond", value=99.9) == [True]
+    assert batch.counterfactual("demo/number", "worse", value=98.3) == [False]
+    assert results(batch)["claims"] == {}
+
+
+def test_a_counterfactual_of_an_order_is_judged_as_the_order(batch):
+    scores = {"a": [2.0, 2.1, 2.0], "b": [1.0, 1.1, 1.2]}
+    assert batch.counterfactual("demo/order", "centred", order="a > b", scores=scores) == [True]
+    assert batch.counterfactual("demo/order", "turned", order="b > a", scores=scores) == [False]
+
+
+@pytest.mark.parametrize(
+    ("claim", "arguments", "message"),
+    [
+        ("demo/order", {"value": 3.0}, "no printed number that value=3.0 could reach"),
+        ("demo/pair", {"value": 14.0}, r"2 number\(s\), 14.01, 13.7; value has 1"),
+        ("demo/pair", {"value": [14.0, math.nan]}, "value is nan"),
+        ("demo/pair", {"value": [None, None]}, "holds no number"),
+        ("demo/pair", {"value": [14.0, 14.0], "se": [0.1]}, "se has 1"),
+        ("demo/number", {"value": 98.0, "se": -0.1}, "se=-0.1 is negative"),
+        ("demo/number", {"value": 98.0, "order": "a > b"}, "order does not go with value="),
+        ("demo/number", {}, "got no numbers"),
+    ],
+)
+def test_a_counterfactual_without_the_claims_numbers_is_refused(batch, claim, arguments, message):
+    with pytest.raises(RecordError, match=message):
+        batch.counterfactual(claim, "mirrored", **arguments)
+    assert results(batch)["counterfactuals"] == {}
+
+
+def test_a_change_is_described_and_recorded_once_in_a_batch(batch, project, monkeypatch):
+    with pytest.raises(RecordError, match="describe the change"):
+        batch.counterfactual("demo/number", "", value=98.0)
+    with pytest.raises(LedgerError, match="demo/numbers"):
+        batch.counterfactual("demo/numbers", "mirrored", value=98.0)
+    batch.counterfactual("demo/number", "mirrored", value=98.0)
+    with pytest.raises(RecordError, match="recorded twice"):
+        batch.counterfactual("demo/number", "mirrored", value=99.0)
+    monkeypatch.delenv("INVARIANCE_RUN_DIR")
+    run = Run("p/a", seed=3)
+    run.counterfactual("demo/number", "mirrored", value=98.0)
+    with pytest.warns(UserWarning, match="recorded twice"):
+        run.counterfactual("demo/number", "mirrored", value=99.0)
+    (entry,) = results(run)["counterfactuals"]["demo/number"]
+    assert entry["recorded"]["value"] == [99.0]

@@ -117,12 +117,14 @@ def _validated_error(draw: Draw, kernel: Kernel, X: Array, coefficients: Array) 
 def crossing(sizes: Array, errors: Array, level: float) -> float:
     """Return the sample size at which errors first fall below a level, interpolated in logarithms.
 
-    It is NaN if all errors, or none, are below the level.
+    It is the smallest size if all errors are below the level, and NaN if no error is.
     """
     below = np.asarray(errors) < level
     first = int(np.argmax(below))
-    if not below[first] or first == 0:
+    if not below[first]:
         return float("nan")
+    if first == 0:
+        return float(sizes[0])
     log_errors = np.log(errors[first - 1 : first + 1])
     log_sizes = np.log(sizes[first - 1 : first + 1])
     share = (log_errors[0] - np.log(level)) / (log_errors[0] - log_errors[1])

@@ -48,16 +48,18 @@ run = Run("beyond/average_the_kernel", profile=profile, seed=seed, noise=noise)
 # %% tags=["settings"]
 LEVEL = 0.5  # of the target's variance: an error at which samples are compared
 if run.quick:
-    DIMENSIONS = [7, 8, 9]
+    DIMENSIONS = [8, 9, 10]
     N_DRAWS = {"many samples": 2, "few samples": 3}
     N_SIZES = 6
     N_TEST = 200
-    SHOWN_DIMENSION = 8
+    LARGEST_SHARE = 1.5  # of the number of cubics: samples of the recipes that need many
+    SHOWN_DIMENSION = 10
 else:
     DIMENSIONS = [10, 14, 18, 22, 26, 32]
     N_DRAWS = {"many samples": 5, "few samples": 30}
     N_SIZES = 8
     N_TEST = 1000
+    LARGEST_SHARE = 0.75
     SHOWN_DIMENSION = 22
 MANY = [PLAIN, AVERAGED_ANSWER]  # recipes that need samples in proportion to d^3
 FEW = [AVERAGED_KERNEL, INSIDE, PUBLISHED]  # and those that may do with d^2
@@ -82,10 +84,10 @@ def number_of_cubics(d):
 def sample_sizes(d, recipes):
     """Return the sample sizes at which a group of recipes is tried."""
     if recipes == MANY:
-        sizes = number_of_cubics(d) * np.geomspace(0.15, 0.75, N_SIZES)
+        sizes = number_of_cubics(d) * np.geomspace(0.15, LARGEST_SHARE, N_SIZES)
     else:
         sizes = number_of_cubics(d) / d * np.geomspace(0.1, 6.0, 2 * N_SIZES)
-    return sizes.astype(int)
+    return np.unique(np.maximum(sizes.astype(int), 2))
 
 
 # %%

@@ -23,7 +23,7 @@ PUBLISHED = "published spectral averaging"
 RECIPES = {
     PLAIN: "krr",
     AVERAGED_ANSWER: "krr-average",
-    AVERAGED_KERNEL: "haar",
+    AVERAGED_KERNEL: "closed-form",
     INSIDE: "spec-avg-ridge",
     PUBLISHED: "spec-avg",
 }

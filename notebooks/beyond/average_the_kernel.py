@@ -184,7 +184,8 @@ axis.set(
     xscale="log",
     yscale="log",
     xlabel="dimension $d$",
-    ylabel="samples of plain regression / samples of the recipe",
+    ylabel="samples of plain regression\n/ samples of the recipe",
+    ylim=(0.5, 300),
     title=f"Averaging the kernel gains the power {rates[AVERAGED_KERNEL].slope:.2f} of $d$, "
     f"averaging the answer {rates[AVERAGED_ANSWER].slope:.2f}",
 )

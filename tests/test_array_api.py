@@ -23,7 +23,8 @@ TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
 BOTH = pytest.mark.parametrize(("dtype", "blocked"), [("float32", False), ("float64", True)])
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((23, 12))
-IMAGES, OTHERS = RNG.random((9, 48)), RNG.random((7, 48))
+IMAGES = RNG.random((9, 48))
+OTHERS = RNG.random((7, 48))
 ANGULAR = [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]
 
 
@@ -159,18 +160,22 @@ def test_gram_matrices(library, name, dtype, blocked, monkeypatch):
         for part in ("kernels.locality", "orbits.engine", "groups.permutations"):
             monkeypatch.setattr(f"invariance.{part}.on_cpu", lambda X: False)
     kernel = KERNELS[name]
-    X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
+    X = IMAGES.astype(dtype)
+    Y = OTHERS.astype(dtype)
     X[:, :20] *= not blocked  # a blank border
-    expected, square = kernel(X, Y), kernel(X)
+    expected = kernel(X, Y)
+    square = kernel(X)
     if blocked and hasattr(kernel, "block_bytes"):
         kernel = type(kernel)(**{**kernel.get_params(deep=False), "block_bytes": 20_000})
-    given, others = library.asarray(X), library.asarray(Y)
+    given = library.asarray(X)
+    others = library.asarray(Y)
     same(kernel(given, others), expected, given)
     same(kernel(given), square, given)
 
 
 def test_away_from_the_host_shifts_are_products_there(library, monkeypatch):
-    given, shifts = library.asarray(POINTS), G.CyclicShifts(12)
+    given = library.asarray(POINTS)
+    shifts = G.CyclicShifts(12)
     kernels = [kind(K.Gaussian(0.1), shifts) for kind in (K.Average, K.BestFit)]
     model = OrbitFourier(shifts, 31, gamma=0.1, random_state=0).fit(POINTS)
     expected = [take(POINTS) for take in (*kernels, model.transform)]
@@ -182,7 +187,8 @@ def test_away_from_the_host_shifts_are_products_there(library, monkeypatch):
 
 def test_precisions(library):
     """Points of two meet in the wider one; single precision inside keeps the type outside."""
-    wide, narrow = library.asarray(IMAGES), library.asarray(OTHERS.astype(np.float32))
+    wide = library.asarray(IMAGES)
+    narrow = library.asarray(OTHERS.astype(np.float32))
     expected = K.Gaussian(0.1)(IMAGES, OTHERS.astype(np.float32).astype(np.float64))
     same(K.Gaussian(0.1)(wide, narrow), expected, wide)
     kernel = K.BestFit(
@@ -195,7 +201,8 @@ def test_precisions(library):
 
 def test_even_powers_of_negative_products_warn_and_follow_both_extremes(library):
     kernel = K.BestFit(K.Polynomial(2, 1.0), G.Translations((6, 8), max_shift=1))
-    X, Y = IMAGES - 2, 2 - OTHERS
+    X = IMAGES - 2
+    Y = 2 - OTHERS
     with pytest.warns(UserWarning, match="do not commute"):
         found = kernel(library.asarray(X), library.asarray(Y))
     with pytest.warns(UserWarning, match="do not commute"):
@@ -224,7 +231,8 @@ def test_gradients_of_kernels_are_those_of_finite_differences(torch, name):
 
 
 def test_gradients_of_averages_are_those_of_finite_differences(torch):
-    X, Y = torch.tensor(POINTS[:3, :4], requires_grad=True), torch.tensor(POINTS[3:5, :4])
+    X = torch.tensor(POINTS[:3, :4], requires_grad=True)
+    Y = torch.tensor(POINTS[3:5, :4])
     for group in (G.SignFlips(4), G.Negation(), G.CyclicShifts(4)):
         kernel = K.Average(K.Gaussian(0.1), group)
         assert torch.autograd.gradcheck(partial(kernel, Y=Y), X, check_forward_ad=True)
@@ -234,7 +242,8 @@ def test_gradients_of_averages_are_those_of_finite_differences(torch):
 @pytest.mark.parametrize("base", [K.Gaussian(0.1), K.CDF(radius=8.0)], ids=["Gaussian", "CDF"])
 def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torch, side, base):
     kernel = K.BestFit(base, G.CyclicShifts(12), side=side, method="definition")
-    given, others = torch.tensor(POINTS[:3], requires_grad=True), torch.tensor(POINTS[3:5])
+    given = torch.tensor(POINTS[:3], requires_grad=True)
+    others = torch.tensor(POINTS[3:5])
 
     def of_fixed(A):
         return kernel(A, others) if side == "second" else kernel(others, A)
@@ -266,21 +275,24 @@ EXTREMES = {
 def test_an_extreme_has_the_gradient_at_the_element_that_attains_it(torch, name, base):
     group, way = EXTREMES[name]
     d = group.n_features
-    X, Y = torch.tensor(POINTS[:5, :d], requires_grad=True), torch.tensor(POINTS[5:8, :d])
+    X = torch.tensor(POINTS[:5, :d], requires_grad=True)
+    Y = torch.tensor(POINTS[5:8, :d])
     if base is None:
         model = MaxFilter(group, 3, templates=Y.numpy()).fit(X.detach().numpy())
-        taker, explained = model.transform, model.explain(X.detach().numpy())
+        taker = model.transform
+        explained = model.explain(X.detach().numpy())
     else:
         kernel = K.BestFit(base, group)
-        taker, explained = lambda A: kernel(A, Y), kernel.explain(X.detach().numpy(), Y.numpy())
+        taker = lambda A: kernel(A, Y)
+        explained = kernel.explain(X.detach().numpy(), Y.numpy())
     assert way in (None, explained.way)
     # The definition: over all elements, the largest.
     values = []
     for element in group.quadrature()[0]:
-        moved = torch.tensor(group.act(element[None], Y.numpy())[0].reshape(3, d))
-        inner = X @ moved.T
+        transformed = torch.tensor(group.act(element[None], Y.numpy())[0].reshape(3, d))
+        inner = X @ transformed.T
         if isinstance(base, K.Gaussian):
-            inner = torch.exp(-0.1 * ((X[:, None] - moved) ** 2).sum(axis=2))
+            inner = torch.exp(-0.1 * ((X[:, None] - transformed) ** 2).sum(axis=2))
         values.append((1 + inner) ** 2 if isinstance(base, K.Polynomial) else inner)
     expected = torch.stack(values).max(axis=0).values
     found = taker(X)
@@ -324,7 +336,8 @@ WITHOUT_GRADIENT = {
 
 @pytest.mark.parametrize("name", WITHOUT_GRADIENT)
 def test_a_gradient_that_would_be_lost_is_refused(torch, name):
-    taker, message = WITHOUT_GRADIENT[name], r"has no gradient.*pass X\.detach\(\)"
+    taker = WITHOUT_GRADIENT[name]
+    message = r"has no gradient.*pass X\.detach\(\)"
     given = torch.tensor(IMAGES, requires_grad=True)
     with pytest.raises(ValueError, match=message):
         taker(given)
@@ -381,7 +394,8 @@ def test_points_must_be_floats_rows_finite_and_there(library, name):
 
 
 def test_arrays_of_two_libraries_are_refused_with_the_way_to_convert_them(library):
-    given, best = library.asarray(POINTS), K.BestFit(K.Linear(), G.CyclicShifts(12))
+    given = library.asarray(POINTS)
+    best = K.BestFit(K.Linear(), G.CyclicShifts(12))
     for kernel, other in ((K.Gaussian(0.1), POINTS.tolist()), (best, POINTS)):
         kind = type(other).__name__
         remedy = rf"{library.__name__}\.asarray\(numpy\.asarray"

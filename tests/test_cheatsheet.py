@@ -150,16 +150,18 @@ def test_nothing_that_is_not_invariant_passes_in_silence(code, points, method):
     for rule, infinite in whole.items():
         if code.startswith(rule):
             mover = eval(code.replace(rule, infinite), _names())
-    moved = np.stack([mover.act(mover.sample(1, i), X[i : i + 1])[0, 0] for i in range(len(X))])
+    transformed = np.stack(
+        [mover.act(mover.sample(1, i), X[i : i + 1])[0, 0] for i in range(len(X))]
+    )
     user = _seeded(METHODS[method](group))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if hasattr(user, "fit"):
             values = user.fit(X).transform(X)
-            others = user.transform(moved)
+            others = user.transform(transformed)
         else:
             values = user(X, X)
-            others = user(moved, X)
+            others = user(transformed, X)
     tolerance = getattr(user, "tolerance", 1e-9)
     error = np.linalg.norm(others - values) / np.linalg.norm(values)
     told = any(re.search("nodes", str(each.message)) for each in caught)

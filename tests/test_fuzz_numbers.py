@@ -20,7 +20,8 @@ import fuzz_numbers as fuzz
 pytestmark = pytest.mark.skipif(not exact.IS_EXTENDED, reason="no long doubles on this processor")
 
 #: Cases of each object.
-SEED, EACH = 20, 9
+SEED = 20
+EACH = 9
 
 
 @pytest.mark.parametrize("name", fuzz.TARGETS)

@@ -207,7 +207,8 @@ def _right(what: str, value: Any, shape: tuple[int | None, ...] | None = None) -
 
 def _points(thing: Any, name: str) -> np.ndarray:
     """A few points that an object can take."""
-    rng, n = np.random.default_rng(0), getattr(thing, "n_features", None)
+    rng = np.random.default_rng(0)
+    n = getattr(thing, "n_features", None)
     if name in ("features.AngularBasis", "beyond.Scattering"):
         return rng.random((4, 64))
     if name in ("groups.SortedNoise", "groups.AtomPermutations"):
@@ -216,7 +217,8 @@ def _points(thing: Any, name: str) -> np.ndarray:
     known = {"beyond.LogMel": (3, 400), "beyond.Rotations3D": (8, 12)}
     if name in known:
         return rng.standard_normal(known[name])
-    shape, group = getattr(thing, "shape", None), getattr(thing, "group", None)
+    shape = getattr(thing, "shape", None)
+    group = getattr(thing, "group", None)
     if not isinstance(n, int) or isinstance(n, bool) or n < 1:
         n = None  # the object refuses it: any points will do
     if n is None and isinstance(shape, tuple) and len(shape):
@@ -243,8 +245,8 @@ def use(name: str, thing: Any) -> None:
         _right("evaluate", thing.evaluate(points), (8, size))
     elif hasattr(thing, "act") and hasattr(thing, "sample"):
         points = _points(thing, name)
-        moved = thing.act(thing.sample(3, random_state=0), points)
-        _right("act", moved, (3, len(points), None))
+        transformed = thing.act(thing.sample(3, random_state=0), points)
+        _right("act", transformed, (3, len(points), None))
         order = thing.order
         if order < 1:
             raise Wrong(f"order is {order}")

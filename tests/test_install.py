@@ -199,7 +199,8 @@ def test_pins_are_plain():
 
 def test_conda_environment_installs_the_project_with_the_same_pins():
     environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))
-    python, pip = environment["dependencies"][0], environment["dependencies"][-1]["pip"]
+    python = environment["dependencies"][0]
+    pip = environment["dependencies"][-1]["pip"]
     assert python == "python" + PROJECT["requires-python"]
     assert pip[0] == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")

@@ -25,14 +25,14 @@ SAME = 1e-12
 X = np.random.default_rng(0).normal(size=(150, 8))
 SHIFTS = CyclicShifts(8)
 CIRCLE = CircleAction([0, 0, 1, 1, 2, 2, 3, 3], density=VonMises(kappa=2.0), n_nodes=16)
-HOW = {"gamma": 0.1, "n_jobs": 2, "random_state": 0}
+OPTIONS = {"gamma": 0.1, "n_jobs": 2, "random_state": 0}
 
 FUNCTIONS = {
     "Average": partial(Average(Gaussian(gamma=0.1), SHIFTS), Y=X),
     "BestFit": partial(BestFit(Gaussian(gamma=0.1), SHIFTS, n_jobs=2), Y=X),
     "GroupCDF": GroupCDF(SHIFTS, n_components=9, n_bins=4, random_state=0).fit(X).transform,
-    "OrbitFourier on the circle": OrbitFourier(CIRCLE, 300, **HOW).fit(X).transform,
-    "OrbitNystroem": OrbitNystroem(SHIFTS, 20, **HOW).fit(X).transform,
+    "OrbitFourier on the circle": OrbitFourier(CIRCLE, 300, **OPTIONS).fit(X).transform,
+    "OrbitNystroem": OrbitNystroem(SHIFTS, 20, **OPTIONS).fit(X).transform,
 }
 #: Those that are sent to other processes: a kernel and a fitted feature map.
 SENT = ["Average", "OrbitFourier on the circle"]
@@ -80,7 +80,8 @@ def test_dask(name, client):
 
 
 def test_a_worker_that_dies_changes_nothing(client, tmp_path):
-    sign, kernel = tmp_path / "killed", FUNCTIONS["Average"]
+    sign = tmp_path / "killed"
+    kernel = FUNCTIONS["Average"]
 
     def fragile(rows):
         if not sign.exists():
@@ -95,7 +96,8 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
 
 
 def test_what_cannot_be_sent_is_an_error_and_not_a_wait(client):
-    lock, kernel = threading.Lock(), FUNCTIONS["Average"]
+    lock = threading.Lock()
+    kernel = FUNCTIONS["Average"]
 
     def locked(rows):
         with lock:
@@ -147,7 +149,7 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
 
 
 @pytest.mark.parametrize(
-    ("function", "rows", "how", "message"),
+    ("function", "rows", "options", "message"),
     [
         (lambda rows: rows[:1], X, {}, r"\(1, 8\) of float64 from 40 rows"),
         (lambda rows: rows @ rows.T, X, {}, r"made \(30, 30\) .* but \(30, 40\) of float64 is due"),
@@ -162,9 +164,9 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
         (np.emath.sqrt, X, {"out": np.empty(X.shape)}, "of complex128 .* of float64 is due"),
     ],
 )
-def test_what_is_no_map_of_rows_is_refused(function, rows, how, message):
+def test_what_is_no_map_of_rows_is_refused(function, rows, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        by_rows(function, rows, **({"block_rows": 40} | how))
+        by_rows(function, rows, **({"block_rows": 40} | options))
 
 
 # -- memory, other arrays, other backends ----------------------------------------------------------
@@ -174,7 +176,9 @@ class Written:
     """An array of another library: a shape, a type, and values that can be assigned."""
 
     def __init__(self, shape, dtype=float, seen=lambda: None):
-        self.shape, self.dtype, self.seen = shape, np.dtype(dtype), seen
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.seen = seen
         self.values = np.zeros(shape, dtype)
 
     def __setitem__(self, rows, values):
@@ -211,7 +215,8 @@ def test_zarr(tmp_path):
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
 def test_finished_blocks_wait_in_bounded_number(n_jobs):
     """However slowly they are written; each takes 20 MB, and 24 are made."""
-    made, waiting = [], []
+    made = []
+    waiting = []
 
     def large(rows):
         made.append(len(rows))
@@ -240,7 +245,8 @@ class Elsewhere(ThreadingBackend):
     ("given", "own"), [({}, False), ({"n_jobs": 2}, False), ({"n_jobs": 1}, True)]
 )
 def test_a_registered_backend_is_used_without_a_number_of_jobs(given, own):
-    here, seen = threading.get_ident(), set()
+    here = threading.get_ident()
+    seen = set()
 
     def note(rows):
         seen.add(threading.get_ident())
@@ -258,7 +264,8 @@ def test_a_registered_backend_is_used_without_a_number_of_jobs(given, own):
 
 @pytest.mark.parametrize("block_rows", [1, 7, 40, 149, 150, 1000])
 def test_a_symmetric_matrix_is_half_the_work(block_rows):
-    kernel, pairs = BestFit(Gaussian(gamma=0.1), SHIFTS), []
+    kernel = BestFit(Gaussian(gamma=0.1), SHIFTS)
+    pairs = []
 
     def counted(rows, others=None):
         pairs.append(len(rows) * len(rows if others is None else others))
@@ -275,7 +282,7 @@ def test_a_symmetric_matrix_is_half_the_work(block_rows):
 
 
 @pytest.mark.parametrize(
-    ("function", "how", "message"),
+    ("function", "options", "message"),
     [
         (lambda A, B=None: np.tri(len(A), len(A if B is None else B)), {}, "differs by 1 when"),
         (lambda A, B=None: A, {}, r"made \(40, 8\) from 40 rows: no kernel"),
@@ -284,9 +291,9 @@ def test_a_symmetric_matrix_is_half_the_work(block_rows):
         (Gaussian(0.1), {"symmetric": 2}, "symmetric to be"),
     ],
 )
-def test_what_is_not_symmetric_is_refused(function, how, message):
+def test_what_is_not_symmetric_is_refused(function, options, message):
     with pytest.raises(ValueError, match=message):
-        by_rows(function, X, 40, **({"symmetric": True} | how))
+        by_rows(function, X, 40, **({"symmetric": True} | options))
 
 
 # -- resuming --------------------------------------------------------------------------------------
@@ -296,7 +303,8 @@ class Counted:
     """A kernel that leaves a file for each block, and fails at a row if it is told so."""
 
     def __init__(self, folder, gamma=0.1):
-        self.folder, self.gamma = str(folder), gamma
+        self.folder = str(folder)
+        self.gamma = gamma
 
     def __call__(self, rows, others=None):
         names = os.listdir(self.folder)
@@ -341,7 +349,8 @@ def test_finished_rows_are_not_computed_again(counted, tmp_path, n_jobs, death):
     if death and n_jobs == 1:
         pytest.skip("this process would die")
     function, since, folder = counted
-    path, points = tmp_path / "K.npy", X.copy()
+    path = tmp_path / "K.npy"
+    points = X.copy()
     points[105, 0] = 7.5
     for name in ["fatal", *(["die"] if death else [])]:
         (folder / name).touch()
@@ -361,9 +370,9 @@ def test_stale_rows_are_never_taken(counted, tmp_path):
     function, since, _ = counted
     path = tmp_path / "K.npy"
 
-    def run(function=function, points=X, block_rows=10, out=None, **how):
+    def run(function=function, points=X, block_rows=10, out=None, **options):
         out = opened(path) if out is None else out
-        K = by_rows(function, points, block_rows, out, resume=True, **how)
+        K = by_rows(function, points, block_rows, out, resume=True, **options)
         return np.array(K), since()
 
     K, blocks = run()
@@ -406,14 +415,16 @@ def test_changed_code_is_computed_again(tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", float, X.shape)
     for scale in (2, 3):
         assert np.array_equal(by_rows(made(scale), X, 40, out, resume=True), scale * X + 1)
-    plain, squared = (lambda rows: rows * 2), (lambda rows: rows**2)
+    plain = lambda rows: rows * 2
+    squared = lambda rows: rows**2
     assert np.array_equal(by_rows(plain, X, 40, out, resume=True), X * 2)
     assert np.array_equal(by_rows(squared, X, 40, out, resume=True), X**2)
 
 
 def test_code_of_a_module_counts(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    helper, module = tmp_path / "by_rows_helper.py", tmp_path / "by_rows_module.py"
+    helper = tmp_path / "by_rows_helper.py"
+    module = tmp_path / "by_rows_module.py"
     module.write_text(
         "import by_rows_helper\n\ndef f(rows):\n    return by_rows_helper.g(rows)\n", "utf-8"
     )

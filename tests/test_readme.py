@@ -40,18 +40,20 @@ def test_ten_lines_to_a_first_model(capsys):
     rest = names["X"][some]
     answer = names["model"].predict(rest)
     assert np.mean(answer == names["y"][some]) > 0.94
-    moved = rest.reshape(-1, 5, 8)[:, ::-1].reshape(-1, 40)
-    assert np.array_equal(names["model"].predict(moved), answer)
+    transformed = rest.reshape(-1, 5, 8)[:, ::-1].reshape(-1, 40)
+    assert np.array_equal(names["model"].predict(transformed), answer)
 
 
 def test_a_kernel_that_scikit_learn_takes_as_it_is():
     images, digit = load_digits(return_X_y=True)
     profiles = images.reshape(-1, 8, 8).sum(axis=1) / 16  # eight numbers an image, by column
     one_or_eight = np.isin(digit, (1, 8))
-    X_train, y_train = profiles[one_or_eight], digit[one_or_eight]
+    X_train = profiles[one_or_eight]
+    y_train = digit[one_or_eight]
     names = {"X_train": X_train, "y_train": y_train}
     exec(KERNEL.replace("SVC(kernel", "model = SVC(kernel"), names)
-    kernel, model = names["kernel"], names["model"]
+    kernel = names["kernel"]
+    model = names["model"]
     assert model.score(X_train, y_train) > 0.8
     shifted = np.roll(X_train, 3, axis=1)
     np.testing.assert_allclose(kernel(shifted, X_train), kernel(X_train, X_train), atol=1e-12)
@@ -76,7 +78,8 @@ PROBLEMS = [(words, code) for words, code, points in ROWS if "`" not in points[:
 
 
 def _names() -> dict:
-    rng, names = np.random.default_rng(0), {"np": np, "n": 4}
+    rng = np.random.default_rng(0)
+    names = {"np": np, "n": 4}
     for package in (beyond, evaluation, features, groups, kernels, linear, spectral):
         names |= {name: getattr(package, name) for name in package.__all__}
     R = rng.standard_normal((4, 5, 3))
@@ -113,12 +116,13 @@ def test_a_symmetry(words, code, points):
     if "PitchSpeed" in code:
         pytest.importorskip("pedalboard")
     names = _names()
-    found, X = eval(code, names), eval(points, names)
+    found = eval(code, names)
+    X = eval(points, names)
     if isinstance(X, tuple):
         X = np.random.default_rng(1).random(X)
     if hasattr(found, "act"):  # a group
-        moved = found.act(found.sample(2, 0), X)
-        assert moved.shape == (2, *X.shape) and np.isfinite(moved).all()
+        transformed = found.act(found.sample(2, 0), X)
+        assert transformed.shape == (2, *X.shape) and np.isfinite(transformed).all()
     elif hasattr(found, "transform"):  # a feature map
         assert len(found.fit_transform(X)) == len(X)
     elif hasattr(found, "predict"):
@@ -132,7 +136,8 @@ def test_a_symmetry(words, code, points):
 @pytest.mark.parametrize("words, code", PROBLEMS)
 def test_a_problem(words, code):
     names = _names()
-    X, y = names["X"], names["y"]
+    X = names["X"]
+    y = names["y"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of indefinite matrices, and of gamma at a bound
         found = eval(code, names)

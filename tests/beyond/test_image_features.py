@@ -76,17 +76,21 @@ def by_definition(images, n_scales, orientations):
         return torus[far[:, None, :, None], far[None, :, None, :]].reshape(n * n, n * n)
 
     def wavelet(j, k):
-        angle, width = np.pi * k / orientations, 0.8 * 2**j
-        u, v = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+        angle = np.pi * k / orientations
+        width = 0.8 * 2**j
+        u = x * np.cos(angle) + y * np.sin(angle)
+        v = y * np.cos(angle) - x * np.sin(angle)
         window = np.exp(-(u**2 + (4 * v / orientations) ** 2) / (2 * width**2))
-        window, wave = window / window.sum(), np.exp(3j * np.pi / 4 * u / 2**j)
+        window = window / window.sum()
+        wave = np.exp(3j * np.pi / 4 * u / 2**j)
         return convolution(window * (wave - np.sum(window * wave)))
 
     def average(image):
         places = (smooth @ image).reshape(n, n, -1)[block:-block:block, block:-block:block]
         return places.reshape(-1, image.shape[1])
 
-    window, images = np.exp(-(x**2 + y**2) / (2 * (0.4 * block) ** 2)), images.reshape(-1, n * n).T
+    window = np.exp(-(x**2 + y**2) / (2 * (0.4 * block) ** 2))
+    images = images.reshape(-1, n * n).T
     smooth = convolution(window / window.sum())
     waves = {(j, k): wavelet(j, k) for j in range(n_scales) for k in range(orientations)}
     coefficients = [average(images)]

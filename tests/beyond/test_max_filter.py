@@ -103,15 +103,15 @@ def test_largest_values_over_all_angles_are_exact(name, kind):
     scale = scale * np.linalg.norm(model.templates_.astype(float), axis=1)
     rounding = 1e-12 if kind == np.float64 else 1e-5
     for element in group.sample(5 if group.is_group else 0, 0)[:, None]:
-        moved = model.transform(group.act(element, X)[0].astype(kind))
-        assert np.all(np.abs(moved - found) <= rounding * scale)
+        transformed = model.transform(group.act(element, X)[0].astype(kind))
+        assert np.all(np.abs(transformed - found) <= rounding * scale)
     angles = 2 * np.pi * np.arange(20_000) / 20_000
     parts = group.chain()
     (turned,) = [i for i, part in enumerate(parts) if part.order == np.inf]
-    moved = model.templates_.astype(float)[None]
+    transformed = model.templates_.astype(float)[None]
     for i, part in enumerate(parts):
         elements = angles if i == turned else part.elements()
-        moved = np.concatenate([part.act(elements, M) for M in moved])
-    dense = np.max([X.astype(float) @ M.T for M in moved], axis=0)
+        transformed = np.concatenate([part.act(elements, M) for M in transformed])
+    dense = np.max([X.astype(float) @ M.T for M in transformed], axis=0)
     assert np.all(np.abs(dense - found) <= max(rounding, 1e-5) * scale)
     assert np.all(found >= dense - rounding * scale)

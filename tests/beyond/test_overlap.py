@@ -32,11 +32,13 @@ def definition(base, group, X, Z, scale):
         )
         for i, a in enumerate(A[:, *rows]):
             for j, b in enumerate(B[:, *back]):
-                u, v = a.reshape(-1, channels), b.reshape(-1, channels)
+                u = a.reshape(-1, channels)
+                v = b.reshape(-1, channels)
                 if scale == "size":
                     u, v = (w * np.sqrt(height * width / len(w)) for w in (u, v))
                 if scale == "standard":
-                    u, v = u - u.mean(axis=0), v - v.mean(axis=0)
+                    u = u - u.mean(axis=0)
+                    v = v - v.mean(axis=0)
                     u, v = (w / np.linalg.norm(w) for w in (u, v))
                 values[i, j] = max(values[i, j], base(u.reshape(1, -1), v.reshape(1, -1))[0, 0])
     return values

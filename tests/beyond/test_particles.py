@@ -299,7 +299,8 @@ def test_rotations_of_one_and_two_points():
     of_two_points = S.invariant_subspace(basis, TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in of_two_points] == [0, 2, 1]
     x = basis.sample(40, random_state=0)
-    a, b = x[:, :3], x[:, 3:]
+    a = x[:, :3]
+    b = x[:, 3:]
     y = np.cross(a, b) + 2 * a
     model = S.SpectralAveraging(basis, TURNS, outputs=TURNS, estimator="least_squares").fit(x, y)
     assert_allclose(model.predict(x), y, atol=1e-12)
@@ -310,7 +311,9 @@ def test_rotations_of_one_and_two_points():
 def test_every_estimator_is_exactly_equivariant(estimator):
     basis = beyond.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(200, random_state=0)
-    a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
+    a = X[:, :3]
+    b = X[:, 3:6]
+    c = X[:, 6:]
     force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
     force += 0.1 * np.random.default_rng(0).standard_normal(force.shape)
     model = S.SpectralAveraging(basis, TURNS, outputs=TURNS, degree=4, estimator=estimator)

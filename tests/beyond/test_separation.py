@@ -37,8 +37,8 @@ def test_the_pairs_attain_the_constants():
     report = separation_report(spectrum, shifts, X, n_steps=50, random_state=0)
     for constant, (x, z) in ((report.lower, report.worst), (report.upper, report.steepest)):
         distance = np.linalg.norm(x - shifts.act(shifts.elements(), z[None])[:, 0], axis=1).min()
-        moved = np.linalg.norm(spectrum(x[None]) - spectrum(z[None]))
-        assert_allclose(constant, moved / distance, rtol=1e-6)
+        transformed = np.linalg.norm(spectrum(x[None]) - spectrum(z[None]))
+        assert_allclose(constant, transformed / distance, rtol=1e-6)
 
 
 def test_a_power_spectrum_takes_a_reflection_for_the_same():
@@ -51,7 +51,8 @@ def test_a_power_spectrum_takes_a_reflection_for_the_same():
 
 def test_sums_of_smooth_features_are_not_bi_lipschitz_on_sets():
     """Of {t, -t} and {0, 0} the sums differ by a multiple of t squared; sorted sets do not."""
-    w, b = RNG.standard_normal(20), RNG.uniform(0, 6, 20)
+    w = RNG.standard_normal(20)
+    b = RNG.uniform(0, 6, 20)
     maps = {"sum": lambda x: np.cos(x[:, :, None] * w + b).sum(axis=1), "sorted": np.sort}
     for name, features in maps.items():
         lower = [

@@ -67,7 +67,8 @@ def test_the_arithmetic_is_that_of_nadeau_and_bengio():
 
 def test_an_integer_draws_the_folds_three_times():
     X, y = load_digits(return_X_y=True)
-    X, y = X[:90] / 16, y[:90] % 3
+    X = X[:90] / 16
+    y = y[:90] % 3
     wrong = []
     for seed in range(3):
         for fit, held in StratifiedKFold(4, shuffle=True, random_state=seed).split(X, y):
@@ -138,7 +139,8 @@ def test_what_is_built_in_depends_on_the_model():
     assert built_in(features, group)[0].group.order == 9
     assert isinstance(built_in(SVC(), group), Augmented)  # "rbf" is no kernel object
     X, y = load_digits(return_X_y=True)
-    X, y = X[:120] / 16, y[:120]
+    X = X[:120] / 16
+    y = y[:120]
     for one in (made, built_in(features, group), built_in(SVC(), group)):
         assert one.fit(X, y).score(X, y) > 0.8
     test = symmetry_test(model, {"shifts": group}, X, y, cv=3)
@@ -147,7 +149,8 @@ def test_what_is_built_in_depends_on_the_model():
 
 def test_augmentation_is_fitting_to_moved_copies():
     X = np.random.default_rng(0).standard_normal((20, 3))
-    y, group = X @ [1.0, 2.0, 3.0], CyclicShifts(3)
+    y = X @ [1.0, 2.0, 3.0]
+    group = CyclicShifts(3)
     model = Augmented(LinearRegression(), group).fit(X, y)
     every = np.concatenate([X, *group.act(group.elements(), X)])
     expected = LinearRegression().fit(every, np.tile(y, 4))
@@ -299,7 +302,9 @@ def test_all_models_are_compared_on_the_same_folds():
 
 
 def test_a_group_too_large_to_average_over_is_told_of_at_once(monkeypatch):
-    X, fit, fitted = np.random.default_rng(0).standard_normal((30, 40)), RLSRegressor.fit, []
+    X = np.random.default_rng(0).standard_normal((30, 40))
+    fit = RLSRegressor.fit
+    fitted = []
     monkeypatch.setattr(RLSRegressor, "fit", lambda *given: fitted.append(1) or fit(*given))
     groups = {"shifts": G.CyclicShifts(40), "orders": G.Permutations(40)}
     with pytest.raises(ValueError, match=r"Permutations\(n=40\) has .* n_transforms"):
@@ -312,7 +317,8 @@ def test_false_alarms(second):
     """Of models that are equally good on average, or that miss one direction worth its noise, one
     is supported in at most 5 % of samples; more than 14 of 150 happen in less than 1 %."""
     columns = {1: [0, 1], 4: [0], 2: [0]} if second else {1: [0, 1, 2], 4: [3, 4, 5], 2: [0, 1, 5]}
-    alarms, build = 0, keep(columns)
+    alarms = 0
+    build = keep(columns)
     for seed in range(150):
         rng = np.random.default_rng(seed)
         X = rng.standard_normal((50, 6))
@@ -378,7 +384,10 @@ def test_equal_models_and_exact_ones_have_plain_verdicts(n_outputs):
 
 def test_a_margin_passes_what_costs_next_to_nothing():
     rng = np.random.default_rng(0)
-    X, how = rng.standard_normal((400, 4)), {"parents": {}, "build": keep({2: [0]})}
+    X = rng.standard_normal((400, 4))
+    options = {"parents": {}, "build": keep({2: [0]})}
     y = X[:, 0] + rng.standard_normal(400)
     for margin, best in ((0, None), (0.05, "2")):
-        assert find_symmetry(RLSRegressor(), {"2": TWO}, X, y, margin=margin, **how).best == best
+        assert (
+            find_symmetry(RLSRegressor(), {"2": TWO}, X, y, margin=margin, **options).best == best
+        )

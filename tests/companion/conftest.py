@@ -119,7 +119,8 @@ def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Pat
         base = base.parent  # The folder that the processes of this test run share.
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
-        folder, finished = base / name, base / f"{name}.made"
+        folder = base / name
+        finished = base / f"{name}.made"
         with open(base / f"{name}.lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not finished.exists():

@@ -12,7 +12,8 @@ pytest.importorskip("torch", reason="needs the extra `torch`")
 def bars(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return images of upright or lying bars at random places, and their labels."""
     rng = np.random.default_rng(seed)
-    images, labels = np.zeros((n, 16, 16)), np.array(["lying", "upright"])[rng.integers(0, 2, n)]
+    images = np.zeros((n, 16, 16))
+    labels = np.array(["lying", "upright"])[rng.integers(0, 2, n)]
     for image, label, place, start in zip(
         images, labels, rng.integers(0, 16, n), rng.integers(0, 8, n), strict=True
     ):
@@ -49,7 +50,8 @@ def test_the_same_seed_gives_the_same_network_whatever_was_drawn_before():
 
 def test_colours_come_last():
     rng = np.random.default_rng(0)
-    images, y = rng.random((60, 8, 8, 3)), np.arange(60) % 2
+    images = rng.random((60, 8, 8, 3))
+    y = np.arange(60) % 2
     images[..., 2] += y[:, None, None]  # One colour, not one row or column, depends on the label.
     X = images.reshape(60, -1)
     network = ResidualNetwork((8, 8, 3), (4,), epochs=10).fit(X[:30], y[:30])

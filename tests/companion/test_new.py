@@ -72,7 +72,8 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     pages = {
         path.relative_to(site).as_posix(): path.read_text("utf-8") for path in site.rglob("*.html")
     }
-    index, paper = pages["index.html"], pages["papers/doe2031.html"]
+    index = pages["index.html"]
+    paper = pages["papers/doe2031.html"]
     assert "A companion to doe2031" in index and "At most 1e-12." in index
     assert all(word in paper for word in ("The paper", "matched", "violated", "inconclusive"))
     notebook = pages["doe2031/first.html"]

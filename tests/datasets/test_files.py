@@ -203,7 +203,8 @@ def test_cifar_records(offline, monkeypatch):
     trusted(monkeypatch, "cifar10", offline, {"cifar10/official.tar": content})
     dataset = image_loaders.load_cifar10()
     assert dataset.data.shape == (120, 32, 32, 3) and dataset.n_train == 100
-    image, record = dataset.data[3], records[3]
+    image = dataset.data[3]
+    record = records[3]
     assert dataset.target[3] == record[0]
     for channel in range(3):
         plane = record[1 + 1024 * channel : 1 + 1024 * (channel + 1)]
@@ -212,12 +213,14 @@ def test_cifar_records(offline, monkeypatch):
 
 
 def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
-    digest, members = hashlib.sha256(), {}
+    digest = hashlib.sha256()
+    members = {}
     for i, name in enumerate(["0_ann_0.wav", "7_bob_3.wav"]):
         wavfile.write(wave := io.BytesIO(), 8000, np.full(5, i, dtype=np.int16))
         digest.update(name.encode() + b"\0" + wave.getvalue())
         members[f"any-release/recordings/{name}"] = wave.getvalue()
-    content, digest = archive(members), digest.hexdigest()
+    content = archive(members)
+    digest = digest.hexdigest()
     put(offline, "fsdd/fsdd.tar.gz", content)
     message = f"expected checksum .*content:6b1a.*found content:{digest}"
     with pytest.raises(DataError, match=message):
@@ -291,7 +294,8 @@ def test_images_that_unpack_to_too_much(tmp_path):
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
 def test_headers_that_promise_seven_gigabytes(tmp_path, kind):
     header = tarfile.TarInfo("0_ann_0.wav")
-    header.size, header.type = 7 * 2**30, kind
+    header.size = 7 * 2**30
+    header.type = kind
     content = gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(2**22))
     path = put(tmp_path, "promise.tar.gz", content)
     tracemalloc.start()

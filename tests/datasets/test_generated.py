@@ -328,7 +328,8 @@ def test_splits_pass_the_filter_and_the_variable_names_a_function(two_rows, monk
 
 def test_images_that_settings_were_chosen_on_are_never_tested_on():
     digits = D.load_digits_images()
-    X, y = digits.data[:100], digits.target[:100]
+    X = digits.data[:100]
+    y = digits.target[:100]
     chosen_on = D.make_rotated_mnist(X, y, n_train=30, n_test=60, random_state=0).rows[:30]
     for seed in (1, 2, 3):
         sizes = {"n_train": 30, "n_test": 60, "random_state": seed}

@@ -26,7 +26,8 @@ def test_mean_and_standard_error():
 
 def test_ordinary_fit_is_linear_regression():
     y = TRUTH * np.exp(0.1 * np.random.default_rng(0).normal(size=5))
-    fit, plain = fit_rate(X, y), stats.linregress(np.log(X), np.log(y))
+    fit = fit_rate(X, y)
+    plain = stats.linregress(np.log(X), np.log(y))
     assert fit.slope == pytest.approx(plain.slope)
     assert fit.se == pytest.approx(plain.stderr)
     assert fit.high - fit.slope == pytest.approx(stats.t.ppf(0.975, 3) * plain.stderr)
@@ -101,8 +102,8 @@ def test_memory_is_measured_by_a_second_run_or_by_the_first():
             fits.append(np.ones(2**20).mean())  # 8 MiB, gone before the prediction
             return lambda points: points[:, 0]
 
-        how = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
-        assert 8 <= trial(fit, POINTS, **how).peak_mb < 8.5 and len(fits) == runs
+        options = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
+        assert 8 <= trial(fit, POINTS, **options).peak_mb < 8.5 and len(fits) == runs
 
 
 def test_share_of_changes_counts_pairs_of_point_and_element():

@@ -68,8 +68,8 @@ def test_an_asymmetric_indefinite_kernel_is_made_symmetric_and_clipped():
 def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
     learner = RLSRegressor() if task == "regression" else RLSClassifier()
     values = y if task == "regression" else np.array(["a", "b", "c"])[np.arange(20) % 3]
-    moved = Negation().act(np.array([-1]), X)
-    predicted = best_with_copies([Gaussian(0.5)], learner, X=X, y=values, moved=moved)(Z)
+    transformed = Negation().act(np.array([-1]), X)
+    predicted = best_with_copies([Gaussian(0.5)], learner, X=X, y=values, moved=transformed)(Z)
 
     alpha = type(learner)(kernel=Gaussian(0.5)).fit(X, values).alpha_
     points = np.concatenate([X, -X])

@@ -91,7 +91,8 @@ def test_tiny_penalties_do_not_drown_in_the_direction_of_the_intercept(start):
 
 # ------------------------------------------------------------ with copies
 
-N, COPIES = 24, 3
+N = 24
+COPIES = 3
 rng = np.random.default_rng(0)
 POINTS = rng.standard_normal((N, 4))
 LABELS = np.array(["a", "b", "c"])[np.digitize(POINTS[:, 0] + POINTS[:, 1], [-0.6, 0.6])]
@@ -100,7 +101,8 @@ AUGMENTED = np.concatenate([POINTS, *(POINTS + 0.3 * rng.standard_normal((2, N, 
 
 def again_and_again(copies, alpha):
     """Every point left out with its copies; penalty and mean of the targets stay."""
-    X, classes = AUGMENTED[: copies * N], np.unique(LABELS)
+    X = AUGMENTED[: copies * N]
+    classes = np.unique(LABELS)
     Y = np.where(LABELS[:, None] == classes, 1.0, -1.0)
     right = []
     for i in range(N):

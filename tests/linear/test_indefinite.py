@@ -32,7 +32,8 @@ def features(K, rows, centred):
     values, V = np.linalg.eigh(H @ K @ H)
     V = V[:, np.abs(values) > 1e-10]
     values = values[np.abs(values) > 1e-10]
-    V, values = V[:, values > 0], values[values > 0]
+    V = V[:, values > 0]
+    values = values[values > 0]
     # a new point's row, seen from the training mean
     new = (rows - centred * K.mean(axis=0)) @ H
     return V * np.sqrt(np.abs(values)), new @ V * np.sign(values) / np.sqrt(np.abs(values))
@@ -89,7 +90,8 @@ def test_definite_kernels_are_left_alone():
     y = X[:, 0] ** 2
     # singular, hence with eigenvalues that rounding puts below zero; also in single precision,
     # and a kernel that is positive definite only on differences
-    linear, distances = X @ X.T, -((X[:, None] - X) ** 2).sum(-1)
+    linear = X @ X.T
+    distances = -((X[:, None] - X) ** 2).sum(-1)
     for gram in (linear, linear.astype(np.float32), distances):
         assert L.RLSRegressor([1e-3], "precomputed").fit(gram, y).negative_share_ == 0
     expected = L.RLSRegressor([1e-3]).fit(X, y).predict(X)
@@ -131,12 +133,14 @@ def test_the_lowest_eigenvalue_is_exact_and_rounding_counts_as_none(n, log_noise
 @pytest.mark.parametrize("size", [1e-2, 1e-3, 1e-6])
 def test_a_negative_eigenvalue_that_the_ridge_covers_is_measured_and_repaired(clip, size):
     rng = np.random.default_rng(0)
-    n, m = 200, 100
+    n = 200
+    m = 100
     V = np.linalg.qr(rng.standard_normal((n + m, n + m)))[0]
     values = np.r_[np.linspace(0.1, 1, 250), -size * np.linspace(0.5, 1, 50)]
     K = (V * values) @ V.T
     K = (K + K.T) / 2
-    y, labels = rng.standard_normal(n + m), np.arange(n + m) % 2
+    y = rng.standard_normal(n + m)
+    labels = np.arange(n + m) % 2
     alpha = 0.01  # n alpha = 3: the matrix is positive definite with it
     gram, rows = repaired(K, K) if clip else (K, K)
     with pytest.warns(L.IndefiniteWarning, match="an eigenvalue of -") as caught:
@@ -171,10 +175,13 @@ def test_leave_one_out_foretells_the_test_on_real_data():
     points = data.data.reshape(len(data.data), -1) / 255
     points = points / np.linalg.norm(points, axis=1, keepdims=True)
     order = np.random.default_rng(0).permutation(len(points))
-    train, test = order[:300], order[300:1300]
+    train = order[:300]
+    test = order[300:1300]
     kernel = BestFit(Polynomial(4), Translations((28, 28), max_shift=2))
-    gram, rows = kernel(points[train]), kernel(points[test], points[train])
-    gram, labels = (gram + gram.T) / 2, data.target[train]
+    gram = kernel(points[train])
+    rows = kernel(points[test], points[train])
+    gram = (gram + gram.T) / 2
+    labels = data.target[train]
     with pytest.warns(L.IndefiniteWarning, match="% of the sum"):
         model = L.RLSClassifier(kernel="precomputed").fit(gram, labels)
     assert model.negative_share_ > 0.01

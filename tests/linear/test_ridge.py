@@ -28,7 +28,8 @@ def problem(n, decades, t, dtype=float, seed=0):
 @pytest.mark.parametrize("t", [1, 3])
 def test_each_ridge_as_by_its_own_factor(decades, step, t, always_near):
     matrix, y = problem(80, decades, t)
-    ridges, made = 1e-5 * step ** np.array([3, 0, 5, 1, 4, 2]), []
+    ridges = 1e-5 * step ** np.array([3, 0, 5, 1, 4, 2])
+    made = []
 
     def fresh():
         made.append(1)
@@ -60,7 +61,8 @@ def test_exhausted_spaces_and_zero_targets(always_near):
 
 
 def test_what_is_not_known_to_be_definite_is_factored(always_near):
-    matrix, y = np.diag([1.0, 2.0, -0.5]), np.ones(3)
+    matrix = np.diag([1.0, 2.0, -0.5])
+    y = np.ones(3)
     before = matrix.copy()
     found = solve_ridges(matrix, y, np.array([0.1, 0.4, 0.6, 1.0]))
     assert np.isnan(found).all(axis=1).tolist() == [True, True, False, False]
@@ -70,9 +72,12 @@ def test_what_is_not_known_to_be_definite_is_factored(always_near):
 
 def test_conjugate_gradients_where_each_target_has_rows_of_its_own():
     rng = np.random.default_rng(0)
-    Z, ridges = rng.standard_normal((40, 25)), np.array([0.01, 3.0])
+    Z = rng.standard_normal((40, 25))
+    ridges = np.array([0.01, 3.0])
     inside = np.column_stack([np.arange(40) < 30, np.arange(40) >= 5])
-    y, near, expected = inside * rng.standard_normal((40, 2)), [], np.zeros((40, 2))
+    y = inside * rng.standard_normal((40, 2))
+    near = []
+    expected = np.zeros((40, 2))
     for i, own in enumerate(inside.T):
         matrix = Z[own] @ Z[own].T + ridges[i] * np.eye(own.sum())
         expected[own, i] = linalg.solve(matrix, y[own, i])
@@ -93,10 +98,12 @@ def test_kernel_ridge_agrees_with_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((43, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.standard_normal(43) + 5
-    gram, alphas = Gaussian(0.5)(X), np.logspace(-6, 0, 5)
+    gram = Gaussian(0.5)(X)
+    alphas = np.logspace(-6, 0, 5)
     before = gram.copy()
     test, train = np.split(rng.permutation(43), [11])
-    square, across = gram[np.ix_(train, train)], gram[np.ix_(test, train)]
+    square = gram[np.ix_(train, train)]
+    across = gram[np.ix_(test, train)]
     duals = kernel_ridge(square, y[train], alphas=alphas * square.diagonal().mean())
     for lam, dual in zip(alphas, duals, strict=True):
         expected = plain(gram, y, train, test, lam)
@@ -111,7 +118,8 @@ def test_kernel_ridge_agrees_with_scikit_learn(seed):
 @pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")
 def test_indefinite_matrices_need_larger_alphas_where_they_are_not_repaired():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((30, 2)), rng.standard_normal(30)
+    X = rng.standard_normal((30, 2))
+    y = rng.standard_normal(30)
     gram = Gaussian(0.5)(X)
     gram -= 0.05 * np.eye(30)
     duals = kernel_ridge(gram, y, alphas=[1e-10, 1e-1], clip=False)

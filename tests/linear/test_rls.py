@@ -33,10 +33,16 @@ def weighted_ridge(X, Y, weights, penalty, intercept):
 def test_leave_one_out_is_that_of_refits(n, p, t, intercept, weighted, share, seed):
     """With weights (of which one is zero) for alphas from 1e-4, without them from 1e-6."""
     rng = np.random.default_rng(seed)
-    X, Y, Z = rng.standard_normal((n, p)), rng.standard_normal((n, t)), rng.standard_normal((4, p))
-    weights, alpha, atol = np.ones(n), 10 ** (1 - 7 * share), 1e-7
+    X = rng.standard_normal((n, p))
+    Y = rng.standard_normal((n, t))
+    Z = rng.standard_normal((4, p))
+    weights = np.ones(n)
+    alpha = 10 ** (1 - 7 * share)
+    atol = 1e-7
     if weighted:
-        weights, alpha, atol = rng.uniform(0.2, 3, n), 10 ** (1 - 5 * share), 1e-6
+        weights = rng.uniform(0.2, 3, n)
+        alpha = 10 ** (1 - 5 * share)
+        atol = 1e-6
         weights[0] = 0  # as if it were not there, but for its prediction
     penalty = weights.sum() * alpha  # stays when a point is left out
     brute = []
@@ -84,7 +90,8 @@ def test_loo_error_of_the_classifier_is_the_brute_force_one():
     X, y = make_classification(40, 5, random_state=1)
     lam = 0.05
     model = RLSClassifier(alphas=[lam]).fit(X, y)
-    data, wrong = (X, 2.0 * y[:, None] - 1, np.ones(len(X))), 0
+    data = (X, 2.0 * y[:, None] - 1, np.ones(len(X)))
+    wrong = 0
     for i in range(len(X)):
         f = weighted_ridge(*(np.delete(M, i, 0) for M in data), lam * len(X), True)
         wrong += (f(X[i : i + 1])[0, 0] > 0) != (y[i] == 1)
@@ -96,7 +103,8 @@ def test_loo_error_of_the_classifier_is_the_brute_force_one():
     "model", [RLSClassifier(), RLSRegressor(), BlockRidgeClassifier()], ids=str
 )
 def test_features_whose_squares_float64_cannot_hold_are_refused(model, size):
-    X, y = np.random.default_rng(0).standard_normal((20, 3)), np.arange(20) % 2
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = np.arange(20) % 2
     with pytest.raises(ValueError, match="scale the features"):
         clone(model).fit(size * X, y)
     alphas = 1e-3 if isinstance(model, BlockRidgeClassifier) else [1e-3]
@@ -133,7 +141,8 @@ def test_small_kernels_are_as_good_as_large_ones():
 
 
 def test_parameters_set_after_fit_wait_for_the_next_fit():
-    X, y = np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
+    X = np.random.default_rng(0).standard_normal((30, 3))
+    y = np.arange(30) % 2
     Z = X[:5] + 0.1
     for kernel in (None, Gaussian(0.5), "rbf"):
         model = RLSClassifier(kernel=kernel).fit(X, y)
@@ -151,7 +160,8 @@ def test_parameters_set_after_fit_wait_for_the_next_fit():
 @pytest.mark.parametrize("fit", [RLSClassifier([1e-2]).fit, BlockRidgeClassifier(1e-2, 40).fit])
 def test_weights_are_repetitions(fit, n_classes):
     X, y = load_iris(return_X_y=True)
-    X, y = X[y < n_classes], y[y < n_classes]
+    X = X[y < n_classes]
+    y = y[y < n_classes]
     counts = np.random.default_rng(0).integers(0, 4, len(X))
     weighted = fit(X, y, sample_weight=counts)
     expected = fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
@@ -181,7 +191,8 @@ def rare(seed, n=300, positives=6):
 
 def test_balanced_classes_are_found_though_few():
     """Six positives in 300: recall 0 without weights, and most of them with."""
-    recalls, scores = [], []
+    recalls = []
+    scores = []
     for seed in range(10):
         X, y = rare(seed)
         Z, t = rare(seed + 100, 3000, 1500)
@@ -191,7 +202,8 @@ def test_balanced_classes_are_found_though_few():
         ]
         recalls.append([recall_score(t, model.predict(Z)) for model in models])
         scores.append([balanced_accuracy_score(t, model.predict(Z)) for model in models])
-    recalls, scores = np.mean(recalls, axis=0), np.mean(scores, axis=0)
+    recalls = np.mean(recalls, axis=0)
+    scores = np.mean(scores, axis=0)
     assert recalls[0] < 0.1 and recalls[1] > 0.6
     assert scores[1] > scores[0] + 0.2
 
@@ -222,7 +234,8 @@ def gaps(found, truth):
 
     The error is that of the fifth's new points and of the 80 points that it was calibrated on.
     """
-    sure, right = found.max(axis=1), found.argmax(axis=1) == truth
+    sure = found.max(axis=1)
+    right = found.argmax(axis=1) == truth
     fifths = np.array_split(np.argsort(sure), 5)
     p = np.array([right[part].mean() for part in fifths])
     size = len(truth) / 5
@@ -232,7 +245,9 @@ def gaps(found, truth):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_every_fifth_is_as_often_right_as_it_says(n_classes):
     """Ten draws, chi square of five fifths: one false alarm in 1e4. A slope alone is caught."""
-    found, errors, by_slope = [], [], []
+    found = []
+    errors = []
+    by_slope = []
     for seed in range(10):
         model, values, new, y = noisy(seed, n_classes)
         gap, error = gaps(model.predict_proba(new), y[400:])
@@ -290,7 +305,8 @@ def test_the_share_of_random_labels_is_found():
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_agrees_with_rls(alpha, n_classes):
     X, y = load_iris(return_X_y=True)
-    X, y = X[y < n_classes], y[y < n_classes]
+    X = X[y < n_classes]
+    y = y[y < n_classes]
     reference = RLSClassifier(alphas=[alpha]).fit(X, y)
     model = BlockRidgeClassifier(alpha=alpha, block_rows=11).fit(X, y)
     assert_allclose(model.decision_function(X), reference.decision_function(X), atol=1e-8)
@@ -329,7 +345,8 @@ def test_float32(monkeypatch):
 
 
 def test_sums_in_place_and_one_copy_for_the_factor():
-    X, y = np.random.default_rng(0).standard_normal((20, 1500)), np.arange(20) % 2
+    X = np.random.default_rng(0).standard_normal((20, 1500))
+    y = np.arange(20) % 2
     model = BlockRidgeClassifier().partial_fit(X, y, classes=[0, 1])
     square = model._squares.nbytes
     tracemalloc.start()
@@ -346,7 +363,8 @@ def test_an_offset_of_the_features_costs_no_precision():
     """Features of 1000 + noise in single precision, which hold 24 bits: 14 of them of the noise."""
     X, y = load_digits(return_X_y=True)
     X = X / 16 + np.random.default_rng(0).standard_normal(X.shape) * 0.1
-    train, test = slice(0, 1200), slice(1200, None)
+    train = slice(0, 1200)
+    test = slice(1200, None)
     exact = BlockRidgeClassifier(1e-2).fit(X[train], y[train])
     far = (X + 1000).astype(np.float32)
     for dtype in ("float64", "float32"):

@@ -58,7 +58,8 @@ def test_points_that_are_equal_under_the_map_get_the_mean(alphas, dtype):
     """As ridge regression with any sensible penalty gives; no test point is far from it."""
     y = np.arange(20) % 10
     targets = np.column_stack([y, -y])
-    X, Z = ORBIT.astype(dtype), ELSEWHERE.astype(dtype)
+    X = ORBIT.astype(dtype)
+    Z = ELSEWHERE.astype(dtype)
     weights = np.random.default_rng(1).uniform(0.5, 2, 20)
     for kernel in KERNELS:
         for values in (y, targets):
@@ -70,7 +71,8 @@ def test_points_that_are_equal_under_the_map_get_the_mean(alphas, dtype):
         decided = RLSClassifier(alphas, kernel).fit(X, y).decision_function(Z)
         assert_mean(decided, np.where(np.eye(10), 1.0, -1.0), dtype)
     for features in FEATURES:
-        A, B = features.fit_transform(X), features.transform(Z)
+        A = features.fit_transform(X)
+        B = features.transform(Z)
         for kernel in (None, Linear(), "linear"):
             model = RLSRegressor(alphas, kernel).fit(A, y)
             assert_mean(model.predict(np.concatenate([A, B])), y, dtype)
@@ -94,7 +96,8 @@ def test_two_orbits_get_the_means_of_their_targets(dtype):
     two = np.concatenate([ORBIT, np.roll(np.eye(10) + np.eye(10)[::-1], 1, axis=1)[:10]])
     two[20:] = [np.roll(np.r_[1.0, 1.0, np.zeros(8)], k) for k in range(10)]
     y = np.r_[np.zeros(20), np.ones(10)] + rng.choice([-0.1, 0.1], 30)
-    X, Z = two.astype(dtype), ELSEWHERE.astype(dtype)
+    X = two.astype(dtype)
+    Z = ELSEWHERE.astype(dtype)
     means = np.r_[np.full(20, y[:20].mean()), np.full(10, y[20:].mean())]
     for kernel in KERNELS:
         for alphas in (None, [1e-25], [1e-9]):
@@ -102,7 +105,8 @@ def test_two_orbits_get_the_means_of_their_targets(dtype):
             assert_allclose(model.predict(X), means, atol=0.06)
             assert np.abs(model.predict(Z)).max() < 200  # a polynomial in other points is large
     for features in FEATURES:
-        A, B = features.fit_transform(X), features.transform(Z)
+        A = features.fit_transform(X)
+        B = features.transform(Z)
         model = RLSRegressor().fit(A, y)
         assert_allclose(model.predict(A), means, atol=0.06)
         largest = np.abs(B - A.mean(axis=0)).max() / np.abs(A - A.mean(axis=0)).max()
@@ -183,7 +187,8 @@ def test_a_far_origin_costs_only_what_rounding_takes(p, shift):
 def test_duplicated_rows_are_weights():
     """Also with a kernel: a group of equal rows is one point with the sum of the weights."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((8, 3)), rng.standard_normal(8)
+    X = rng.standard_normal((8, 3))
+    y = rng.standard_normal(8)
     counts = np.array([1, 5, 2, 1, 7, 1, 3, 2])
     for kernel in (None, Gaussian(0.3), Linear()):
         for alpha in (1e-2, 1e-8):
@@ -196,7 +201,8 @@ def test_duplicated_rows_are_weights():
 @pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-30, 1e100, 1e150])
 def test_the_size_of_a_kernel_changes_nothing(size):
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    X = rng.standard_normal((30, 3))
+    y = rng.standard_normal(30)
     for gram in (Gaussian(0.3)(X), np.full((30, 30), 0.3)):
         one = RLSRegressor(kernel="precomputed").fit(gram, y)
         two = RLSRegressor(kernel="precomputed").fit(size * gram, y)
@@ -307,7 +313,8 @@ def a_wide_column(rng, n, p):
 def test_features_of_several_sizes_cost_no_digits(draw, n, p, intercept):
     """Squared, features lose half of their digits; a singular value decomposition keeps them."""
     rng = np.random.default_rng(n)
-    X, y = draw(rng, n, p), rng.standard_normal(n)
+    X = draw(rng, n, p)
+    y = rng.standard_normal(n)
     new = draw(rng, 3, p)
     rows = [list(map(Fraction, row)) for row in X]
     means = [sum(column) / n if intercept else Fraction(0) for column in zip(*rows, strict=True)]
@@ -401,7 +408,8 @@ def test_the_unit_of_the_targets_decides_nothing(factor):
 
 def test_targets_without_weight_have_no_unit():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((9, 3)), rng.standard_normal(9)
+    X = rng.standard_normal((9, 3))
+    y = rng.standard_normal(9)
     weights = np.r_[np.ones(8), 0]
     for kernel in (None, Gaussian(0.3)):
         before = RLSRegressor(kernel=kernel).fit(X[:8], y[:8])

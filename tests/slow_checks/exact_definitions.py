@@ -56,7 +56,8 @@ def together(first: Array, second: Array) -> Array:
 
 
 def side_by_side(one: Array, two: Array) -> Array:
-    p, q = one.shape[1], two.shape[1]
+    p = one.shape[1]
+    q = two.shape[1]
     made = np.zeros((len(one), len(two), p + q, p + q), Long)
     made[:, :, :p, :p] = one[:, None]
     made[:, :, p:, p:] = two
@@ -74,7 +75,8 @@ def on_each(maps: Array, n_points: int) -> Array:
 
 
 def plane_turns(angles: Array) -> Array:
-    c, s = np.cos(angles), np.sin(angles)
+    c = np.cos(angles)
+    s = np.sin(angles)
     return np.stack([np.stack([c, -s], -1), np.stack([s, c], -1)], axis=1)
 
 
@@ -120,7 +122,7 @@ class Turns:
         """
         if self.kind == "space":
             turns, weights = _space_rule(level)
-            moved = on_each(turns, len(self.columns) // 3)
+            transformed = on_each(turns, len(self.columns) // 3)
         else:
             angles = equal_angles(level)
             weights = np.full(level, Long(1) / level)
@@ -129,31 +131,31 @@ class Turns:
                 weights = q = q / q.sum()
             if self.density is not None and relative:
                 weights = extended([np.sum(q * np.roll(q, k)) for k in range(level)])
-            moved = self._turned(angles)
-        return on_columns(moved, list(self.columns), self.d), weights
+            transformed = self._turned(angles)
+        return on_columns(transformed, list(self.columns), self.d), weights
 
     def _turned(self, angles: Array) -> Array:
         n = len(self.columns)
         if self.kind == "plane":
             return on_each(plane_turns(angles), n // 2)
-        moved = np.tile(np.eye(n, dtype=Long), (len(angles), 1, 1))
+        transformed = np.tile(np.eye(n, dtype=Long), (len(angles), 1, 1))
         for i in np.flatnonzero(self.frequencies)[::2]:
-            moved[:, i : i + 2, i : i + 2] = plane_turns(self.frequencies[i] * angles)
-        return moved
+            transformed[:, i : i + 2, i : i + 2] = plane_turns(self.frequencies[i] * angles)
+        return transformed
 
     def largest_inner(self, X: Array, Y: Array) -> Array | None:
         """max_g <x, g y> over all rotations; None where there is no formula."""
-        moved = list(self.columns)
-        still = [i for i in range(self.d) if i not in moved]
+        transformed = list(self.columns)
+        still = [i for i in range(self.d) if i not in transformed]
         fixed = X[:, still] @ Y[:, still].T
         if self.kind == "plane":
-            one, two = (A[:, moved].reshape(len(A), -1, 2) for A in (X, Y))
+            one, two = (A[:, transformed].reshape(len(A), -1, 2) for A in (X, Y))
             real = np.einsum("npi,mpi->nm", one, two)
             imaginary = np.einsum("np,mp->nm", one[..., 0], two[..., 1])
             imaginary -= np.einsum("np,mp->nm", one[..., 1], two[..., 0])
             return fixed + np.hypot(real, imaginary)
         if self.kind == "space":
-            one, two = (A[:, moved].reshape(len(A), -1, 3) for A in (X, Y))
+            one, two = (A[:, transformed].reshape(len(A), -1, 3) for A in (X, Y))
             moments = np.einsum("npi,mpj->nmij", one, two)
             return fixed + extended([[_superposed(M) for M in row] for row in moments])
         return None
@@ -169,8 +171,10 @@ def _space_rule(level: int) -> tuple[Array, Array]:
     tilted = np.tile(np.eye(3, dtype=Long), (len(cosines), 1, 1))
     c = extended(cosines)
     s = np.sqrt(1 - c * c)
-    tilted[:, 0, 0], tilted[:, 2, 2] = c, c
-    tilted[:, 0, 2], tilted[:, 2, 0] = s, -s
+    tilted[:, 0, 0] = c
+    tilted[:, 2, 2] = c
+    tilted[:, 0, 2] = s
+    tilted[:, 2, 0] = -s
     maps = np.einsum("aij,bjk,ckl->abcil", about_z, tilted, about_z).reshape(-1, 3, 3)
     shares = extended(weights) / 2 / n**2
     return maps, np.broadcast_to(shares[None, :, None], (n, len(c), n)).ravel()
@@ -213,7 +217,7 @@ class Action:
     is_group: bool = True
     coulomb: int = 0
     #: Columns that some element moves.
-    moved: list[int] = field(default_factory=list)
+    transformed: list[int] = field(default_factory=list)
 
     def rule(self, level: int = 0, relative: bool = True) -> tuple[Array, Array]:
         """Matrices and their weights; see `Turns.rule`."""
@@ -231,8 +235,8 @@ class Action:
 
     def moves(self, X: Array, maps: Array) -> Array:
         """The points after each map, shape (r, n, k)."""
-        moved = np.einsum("rij,nj->rni", maps, extended(X))
-        return moved if self.shifts is None else moved + self.shifts[:, None]
+        transformed = np.einsum("rij,nj->rni", maps, extended(X))
+        return transformed if self.shifts is None else transformed + self.shifts[:, None]
 
     def levels(self) -> tuple[int, ...]:
         """Levels of `rule` of which two that agree are right."""
@@ -301,7 +305,9 @@ def laplacian(kernel: Any) -> Base:
 
 
 def polynomial(kernel: Any) -> Base:
-    p, gamma, coef0 = int(kernel.degree), Long(kernel.gamma), Long(kernel.coef0)
+    p = int(kernel.degree)
+    gamma = Long(kernel.gamma)
+    coef0 = Long(kernel.coef0)
     bound = lambda S: abs(coef0) + abs(gamma) * S * S  # noqa: E731
     return Base(
         repr(kernel),
@@ -332,10 +338,12 @@ def cdf(kernel: Any, d: int) -> Base:
 
 
 def von_mises(kernel: Any, averaged: bool) -> Base:
-    eta, omega = Long(kernel.eta), 2 * PI / Long(kernel.period)
+    eta = Long(kernel.eta)
+    omega = 2 * PI / Long(kernel.period)
 
     def values(A: Array, B: Array) -> Array:
-        u, v = omega * A[..., :, None, :], omega * B[..., None, :, :]
+        u = omega * A[..., :, None, :]
+        v = omega * B[..., None, :, :]
         if not averaged:
             return np.exp(eta * (np.cos(u - v) - kernel.normalize).sum(axis=-1))
         parts = np.exp(eta * (np.cos(u - v) - kernel.normalize))
@@ -362,17 +370,19 @@ def average(base: Base, action: Action, X: Array, Y: Array, level: int, side: st
     keep, one sum is two.
     """
     maps, weights = action.rule(level)
-    X, Y = extended(X), extended(Y)
+    X = extended(X)
+    Y = extended(Y)
     once = action.is_group and action.unitary and base.of_inner
     once = once or (action.turns is not None and action.turns.density is not None)
     if side == "first":
         return np.tensordot(weights, base.values(action.moves(X, maps), Y[None]), axes=1)
     if side == "second" or once:
         return np.tensordot(weights, base.values(X[None], action.moves(Y, maps)), axes=1)
-    one, two = action.moves(X, maps), action.moves(Y, maps)
+    one = action.moves(X, maps)
+    two = action.moves(Y, maps)
     total = np.zeros((len(X), len(Y)), Long)
-    for weight, moved in zip(weights, one, strict=True):
-        total += weight * np.tensordot(weights, base.values(moved[None], two), axes=1)
+    for weight, transformed in zip(weights, one, strict=True):
+        total += weight * np.tensordot(weights, base.values(transformed[None], two), axes=1)
     return total
 
 
@@ -391,11 +401,12 @@ def settled(compute: Callable[[int], Array], levels: tuple[int, ...], rtol: floa
 
 def best(base: Base, action: Action, X: Array, Y: Array, side: str) -> Array | None:
     """The largest value over the transformations of one point; None where it is not known."""
-    X, Y = extended(X), extended(Y)
+    X = extended(X)
+    Y = extended(Y)
     if action.turns is None:
-        moved, still = (X, Y) if side == "first" else (Y, X)
-        moved = action.moves(moved, action.maps)
-        pair = (moved, still[None]) if side == "first" else (still[None], moved)
+        transformed, still = (X, Y) if side == "first" else (Y, X)
+        transformed = action.moves(transformed, action.maps)
+        pair = (transformed, still[None]) if side == "first" else (still[None], transformed)
         return base.values(*pair).max(axis=0)
     parts = [action.turns.largest_inner(X, Y @ A.T) for A in action.maps]
     if parts[0] is None:
@@ -413,7 +424,8 @@ def best(base: Base, action: Action, X: Array, Y: Array, side: str) -> Array | N
 
 def solve(A: Array, B: Array) -> Array:
     """A^-1 B by elimination with pivots."""
-    A, B = extended(A).copy(), extended(B).copy()
+    A = extended(A).copy()
+    B = extended(B).copy()
     flat = B.ndim == 1
     B = B.reshape(len(B), -1)
     n = len(A)
@@ -468,7 +480,8 @@ class Ridge:
         n = len(K)
         matrix = np.zeros((n + intercept,) * 2, Long)
         matrix[:n, :n] = extended(K) + np.diag(Long(alpha) / extended(shares))
-        matrix[n:, :n], matrix[:n, n:] = 1, 1
+        matrix[n:, :n] = 1
+        matrix[:n, n:] = 1
         y = extended(y).reshape(n, -1)
         right = np.concatenate([y, np.zeros((int(intercept), y.shape[1]), Long)])
         return cls(matrix, solve(matrix, right), intercept)

@@ -24,7 +24,8 @@ from invariance import beyond, features, groups, kernels, linear, spectral
 
 WIDTH = 16
 SHIFTS = groups.CyclicShifts(WIDTH)
-GAUSSIAN, LAPLACIAN = kernels.Gaussian(2e-5), kernels.Laplacian(1e-3)
+GAUSSIAN = kernels.Gaussian(2e-5)
+LAPLACIAN = kernels.Laplacian(1e-3)
 Answer = Callable[[Any], list[Any]]
 
 
@@ -152,8 +153,11 @@ def values(seed: int) -> dict[str, np.ndarray]:
     """Points of whole numbers from 0 to 99, which all forms can hold; and extreme ones."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 100, (9, WIDTH)).astype(float)
-    blank, tied = X.copy(), X.copy()
-    blank[0], tied[3:6], tied[:, ::3] = 0, tied[:3], 7
+    blank = X.copy()
+    tied = X.copy()
+    blank[0] = 0
+    tied[3:6] = tied[:3]
+    tied[:, ::3] = 7
     return {
         "points": X,
         "a blank first row": blank,
@@ -221,7 +225,8 @@ def outcome(answer: Answer, X: Any) -> list[np.ndarray] | Exception:
 def verdict(name: str, expected: Any, A: np.ndarray, form: str) -> str | None:
     """What is wrong with the answer to numbers in some form; None where nothing is."""
     acts = name.startswith("act ")  # called too often to look for NaN, as it says
-    answer, X = TARGETS[name], (FORMS | WHOLE | REFUSED)[form](A)
+    answer = TARGETS[name]
+    X = (FORMS | WHOLE | REFUSED)[form](A)
     before = X.copy() if hasattr(X, "copy") else X
     try:
         found = outcome(answer, X)
@@ -252,7 +257,8 @@ def verdict(name: str, expected: Any, A: np.ndarray, form: str) -> str | None:
         single = form == "float32"
         scale = np.abs(other).max(initial=1e-300)
         if not np.isfinite(A).all():  # moved where the numbers are
-            one, other = np.nan_to_num(one), np.nan_to_num(other)
+            one = np.nan_to_num(one)
+            other = np.nan_to_num(other)
         if one.shape != other.shape:
             return f"silent: shape {one.shape}, not {other.shape}"
         if (off := np.abs(one - other).max() / scale) > (2e-2 if single else 1e-9):
@@ -273,10 +279,13 @@ def cases(seed: int) -> list[tuple[str, str, str]]:
 
 def failures(chosen: list[tuple[str, str, str]], seed: int) -> dict[tuple[str, str, str], str]:
     """What is wrong, by case."""
-    arrays, expected, wrong = values(seed), {}, {}
+    arrays = values(seed)
+    expected = {}
+    wrong = {}
     for case in chosen:
         name, which, form = case
-        A, answer = arrays[which], TARGETS[name]
+        A = arrays[which]
+        answer = TARGETS[name]
         if (name, which) not in expected:
             try:
                 expected[name, which] = outcome(answer, A.copy())

@@ -103,7 +103,8 @@ class Case:
 
     def close(self, what: str, answer: Any, due: Any, tolerance: Any) -> None:
         """Record where ``found`` is farther from ``due`` than the tolerance."""
-        answer, due = extended(answer), extended(due)
+        answer = extended(answer)
+        due = extended(due)
         if answer.shape != due.shape:
             self.fail(what, np.inf, f"shape {answer.shape}, not {due.shape}")
             return
@@ -172,12 +173,14 @@ def points(case: Case, rng: np.random.Generator, n: int, d: int, plain: bool = F
     """Points (n, d) of some kind, at some place and scale, in some type; told to the case."""
     kind = "normal" if plain else str(rng.choice(DRAWN))
     X = KINDS[kind](rng, n, d)
-    place, dtype = "", np.float64
+    place = ""
+    dtype = np.float64
     if not plain:
         draw = rng.random()
         size = 10.0 ** rng.uniform(1, 9)
         if draw < 0.15:
-            X, place = X + size, "offset"
+            X = X + size
+            place = "offset"
         elif draw < 0.25:
             column = int(rng.integers(0, d))
             X[:, column] += size
@@ -186,9 +189,11 @@ def points(case: Case, rng: np.random.Generator, n: int, d: int, plain: bool = F
             X[:, int(rng.integers(0, d))] *= min(size, 1e4)
             place = "wide column"
         elif draw < 0.40:
-            X, place = X * 10.0 ** rng.uniform(-8, 8), "scaled"
+            X = X * 10.0 ** rng.uniform(-8, 8)
+            place = "scaled"
         elif draw < 0.42:
-            X, place = X * 10.0 ** float(rng.choice([-170, -150, -30, 30])), "extreme"
+            X = X * 10.0 ** float(rng.choice([-170, -150, -30, 30]))
+            place = "extreme"
         if rng.random() < 0.25:
             dtype = np.float32
     tie = kind not in ("normal", "uniform", "zero sums")
@@ -279,7 +284,8 @@ def _turned(n: int, d: int) -> tuple[Array, Array]:
 
 
 def _finite_actions() -> Iterator[Action]:
-    E, G = exact, groups
+    E = exact
+    G = groups
     yield Action("CyclicShifts(4)", G.CyclicShifts(4), 4, E.cyclic(4))
     yield Action("CyclicShifts(1)", G.CyclicShifts(1), 1, E.cyclic(1))
     yield Action("CyclicShifts(3, block=2)", G.CyclicShifts(3, block=2), 6, E.cyclic(3, 2))
@@ -396,7 +402,8 @@ def _sets() -> Iterator[Action]:
 
 
 def _infinite_actions() -> Iterator[Action]:
-    E, G = exact, groups
+    E = exact
+    G = groups
 
     def made(name: str, group: Any, turns: Turns, maps: Any = None, **options: Any) -> Action:
         maps = np.eye(turns.d, dtype=Long)[None] if maps is None else maps
@@ -509,7 +516,8 @@ def a_base(rng: np.random.Generator, X: Array, d: int, name: str = "") -> Base:
     if name == "laplacian":
         return exact.laplacian(kernels.Laplacian(parameter(bandwidth(rng, X) ** 0.5)))
     if name == "polynomial":
-        degree, coef0 = int(rng.integers(1, 6)), float(rng.choice([0.0, 0.5, 1.0, -0.5]))
+        degree = int(rng.integers(1, 6))
+        coef0 = float(rng.choice([0.0, 0.5, 1.0, -0.5]))
         gamma = parameter(1 / Long(S) ** 2)
         return exact.polynomial(kernels.Polynomial(degree, gamma, coef0=coef0))
     if name == "linear":
@@ -523,7 +531,8 @@ def a_base(rng: np.random.Generator, X: Array, d: int, name: str = "") -> Base:
 
 def rounding_of(base: Base, d: int, *arrays: Any) -> Any:
     """What rounding of the points may do to a value; see the head of this file."""
-    u, S = unit(*arrays), norms(*arrays)
+    u = unit(*arrays)
+    S = norms(*arrays)
     size = base.size(S)
     allowed = 2 * (d + 4) * u * (size + S * base.slope(S, d)) + np.finfo(np.float64).tiny
     if base.of_distance and u > 1e-10:
@@ -539,7 +548,8 @@ def rounding_of_moved(base: Base, d: int, *arrays: Any, turned: bool = False) ->
     and over drawn elements, whose common fixed points nobody looks for, a Gaussian is off by gamma
     times that. From 1e-9 on the library repairs such values or warns.
     """
-    u, S = unit(*arrays), norms(*arrays)
+    u = unit(*arrays)
+    S = norms(*arrays)
     squares = 2 * (d + 4) * u * S**2
     allowed = rounding_of(base, d, *arrays)
     if isinstance(base.kernel, kernels.CDF):
@@ -582,8 +592,8 @@ def look_at_kernel(
         allowed = tolerance if of_diagonal is None else of_diagonal
         case.close("diag", kernel.diag(X), diagonal, allowed)
     if move is not None:
-        moved = move(X)
-        again = kernel(moved, X if Y is None else Y)
+        transformed = move(X)
+        again = kernel(transformed, X if Y is None else Y)
         case.close("invariance", again, gram, 2 * largest)
     return gram
 
@@ -622,7 +632,8 @@ def plain_kernel(case: Case, rng: np.random.Generator) -> None:
     X = points(case, rng, int(rng.choice([1, 3, 6])), d)
     Y = other_points(case, rng, X, None)
     if name in ("vonmises", "signs"):
-        eta, period = float(rng.choice([0.1, 1.0, 20.0])), float(rng.choice([2.0, 1.0, 2 * np.pi]))
+        eta = float(rng.choice([0.1, 1.0, 20.0]))
+        period = float(rng.choice([2.0, 1.0, 2 * np.pi]))
         made = spectral.SignAveragedVonMises if name == "signs" else spectral.VonMisesKernel
         base = exact.von_mises(
             made(eta, period, normalize=bool(rng.random() < 0.8)), name == "signs"
@@ -632,7 +643,8 @@ def plain_kernel(case: Case, rng: np.random.Generator) -> None:
     other = X if Y is None else Y
     case.target = f"{type(base.kernel).__name__}"
     case.described.append(repr(base.kernel))
-    A, B = extended(X), extended(other)
+    A = extended(X)
+    B = extended(other)
     due = base.values(A, B)
     diagonal = np.diag(base.values(A, A))
     tolerance = rounding_of(base, d, X, Y)
@@ -670,24 +682,28 @@ def average(case: Case, rng: np.random.Generator) -> None:
     if infinite and side in ("both", "first"):
         side = "auto"  # both sums of a fine rule take minutes
     kernel = kernels.Average(base.kernel, action.group, side=side, normalize=normalize, **options)
-    case.target, case.group = f"Average({type(base.kernel).__name__})", action.name
+    case.target = f"Average({type(base.kernel).__name__})"
+    case.group = action.name
     case.described.append(repr(kernel))
     if action.maps.shape[1] != action.d and side in ("first", "second"):
         _has_to_refuse(case, kernel, X, Y)
         return
     due, at_itself = (_averaged(base, action, X, B, side) for B in (Y, None))
-    slack, of_own = rounding_of_moved(base, action.d, X, Y), rounding_of_moved(base, action.d, X)
+    slack = rounding_of_moved(base, action.d, X, Y)
+    of_own = rounding_of_moved(base, action.d, X)
     if infinite:
         of_own = of_own + kernel.tolerance * np.abs(np.diag(at_itself)).max()
         slack = slack + kernel.tolerance * max(np.abs(due).max(), np.abs(np.diag(at_itself)).max())
     tolerance = slack
     if normalize:
         others = at_itself if Y is None else _averaged(base, action, Y, None, side)
-        left, right = np.diag(at_itself), np.diag(others)
+        left = np.diag(at_itself)
+        right = np.diag(others)
         if min(left.min(), right.min()) <= 0 or not np.isfinite(at_itself).all():
             raise Skip("a kernel that is zero on some points has no normalised values")
         due, tolerance = _normalised(due, left, right, slack)
-        at_itself, of_own = np.ones_like(at_itself), 8 * unit(X)
+        at_itself = np.ones_like(at_itself)
+        of_own = 8 * unit(X)
     if rng.random() < 0.2:
         kernel.explain(X, Y)
     two_sided = side in ("auto", "both")
@@ -727,7 +743,8 @@ def sampled_average(case: Case, rng: np.random.Generator) -> None:
     Y = other_points(case, rng, X, action)
     base = a_base(rng, X, action.maps.shape[1])
     kernel = kernels.Average(base.kernel, action.group, n_transforms=3, random_state=1)
-    case.target, case.group = "Average(n_transforms)", action.name
+    case.target = "Average(n_transforms)"
+    case.group = action.name
     case.described.append(repr(kernel))
     if action.shifts is not None:
         raise Skip("no linear maps")
@@ -755,7 +772,8 @@ def best_fit(case: Case, rng: np.random.Generator) -> None:
     side = str(rng.choice(["second", "second", "first"]))
     method = "definition" if rng.random() < 0.1 and not infinite else "auto"
     kernel = kernels.BestFit(base.kernel, action.group, side=side, method=method, **_plumbing(rng))
-    case.target, case.group = f"BestFit({type(base.kernel).__name__})", action.name
+    case.target = f"BestFit({type(base.kernel).__name__})"
+    case.group = action.name
     case.described.append(repr(kernel))
     if action.maps.shape[1] != action.d:
         _has_to_refuse(case, kernel, X, Y)
@@ -798,16 +816,15 @@ def hyperkernel(case: Case, rng: np.random.Generator) -> None:
             return exact.average(base, action, A, B, 0, "auto")
         return base.values(extended(A), extended(B))
 
-    left, right = np.diag(values(X, X)), np.diag(values(other, other))
+    left = np.diag(values(X, X))
+    right = np.diag(values(other, other))
     apart = left[:, None] + right - 2 * values(X, other)
     gamma = float(
         np.clip(1 / max(float(np.median(apart)), 1e-6 * float(left.max()), 1e-140), 1e-140, 1e140)
     )
     kernel = kernels.Hyperkernel(inside, gamma)
-    case.target, case.group = (
-        f"Hyperkernel({type(inside).__name__})",
-        action.name if grouped else "-",
-    )
+    case.target = f"Hyperkernel({type(inside).__name__})"
+    case.group = action.name if grouped else "-"
     case.described.append(repr(kernel))
     # A Gaussian of |mu_x - mu_z|: rounding of the points moves mu by at most S times the slope of
     # the feature map, sqrt(2) of a root of the kernel's curvature; its own rounding by sqrt(u).
@@ -836,7 +853,8 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
     base = a_base(
         rng, X, d, str(rng.choice(["gaussian", "gaussian", "laplacian", "linear", "cdf"]))
     )
-    pooling, normalize = str(rng.choice(["mean", "sum"])), bool(rng.random() < 0.3)
+    pooling = str(rng.choice(["mean", "sum"]))
+    normalize = bool(rng.random() < 0.3)
     matching = bool(rng.random() < 0.4)
     made = beyond.MatchingKernel if matching else beyond.SetKernel
     options = {key: value for key, value in _plumbing(rng).items() if key != "n_jobs"}
@@ -844,7 +862,8 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
     case.target = f"{type(kernel).__name__}({type(base.kernel).__name__})"
     case.described.append(repr(kernel))
     n = len(sets)
-    due, count = np.zeros((n, n), Long), np.zeros((n, n))
+    due = np.zeros((n, n), Long)
+    count = np.zeros((n, n))
     for i, one in enumerate(sets):
         for j, two in enumerate(sets):
             values = base.values(extended(one), extended(two))
@@ -877,12 +896,14 @@ def _matched(values: Array) -> Any:
 
 
 def locality(case: Case, rng: np.random.Generator) -> None:
-    length, window = 5, 3
+    length = 5
+    window = 3
     X = points(case, rng, int(rng.choice([1, 3, 5])), length)
     Y = other_points(case, rng, X, None)
     S = float(norms(X)) or 1.0
     powers = tuple(int(p) for p in rng.integers(1, 4, 2))
-    alpha, beta = parameter(1 / Long(S) ** 2), 0.2
+    alpha = parameter(1 / Long(S) ** 2)
+    beta = 0.2
     options = _plumbing(rng)
     kernel = kernels.Locality((length,), window, powers=powers, gammas=(alpha, beta), **options)
     case.target = "Locality"
@@ -912,7 +933,8 @@ def locality(case: Case, rng: np.random.Generator) -> None:
 
 
 def overlap_fit(case: Case, rng: np.random.Generator) -> None:
-    length, most = 5, 2
+    length = 5
+    most = 2
     X = points(case, rng, int(rng.choice([1, 3, 5])), length)
     Y = other_points(case, rng, X, None)
     standard = bool(rng.random() < 0.5)
@@ -923,15 +945,20 @@ def overlap_fit(case: Case, rng: np.random.Generator) -> None:
         base = exact.gaussian(kernels.Gaussian(0.5))
     shifts = groups.Translations(length, most, boundary=str(rng.choice(["zero", "cyclic"])))
     kernel = beyond.OverlapFit(base.kernel, shifts, scale="standard" if standard else "size")
-    case.target, case.group = f"OverlapFit({kernel.scale})", "Translations"
+    case.target = f"OverlapFit({kernel.scale})"
+    case.group = "Translations"
     case.described.append(repr(kernel))
     other = X if Y is None else Y
-    A, B, answer, slack = extended(X), extended(other), [], rounding_of(base, length, X, Y)
+    A = extended(X)
+    B = extended(other)
+    answer = []
+    slack = rounding_of(base, length, X, Y)
     for shift in range(-most, most + 1):
         one = A[:, max(shift, 0) : length + min(shift, 0)]
         two = B[:, max(-shift, 0) : length - max(shift, 0)]
         if standard:
-            (one, p), (two, q) = _standardised(one, A), _standardised(two, B)
+            (one, p) = _standardised(one, A)
+            (two, q) = _standardised(two, B)
             slack = np.maximum(slack, unit(X, Y) * 20 * norms(X, Y) * np.maximum.outer(p, q))
             apart = 2 - 2 * one @ two.T  # of vectors of norm one; flat parts resemble nothing
             answer.append(np.exp(-Long(base.kernel.gamma) * apart))
@@ -967,7 +994,8 @@ def tangent_distance(case: Case, rng: np.random.Generator) -> None:
     case.target = "TangentDistance"
     case.described.append(repr(distance))
     answer = extended(distance(X))
-    u, S = unit(X), norms(X)
+    u = unit(X)
+    S = norms(X)
     case.close("diag", np.diag(answer), 0 * np.diag(answer), 0)
     case.close("symmetry", answer, answer.T, 1e3 * np.sqrt(u) * S * (1e-3 if u < 1e-10 else 1))
     plain = np.sqrt(exact.squares(extended(X), extended(X)))
@@ -975,7 +1003,8 @@ def tangent_distance(case: Case, rng: np.random.Generator) -> None:
         "not above the plain distance", np.maximum(answer, plain), plain, 20 * np.sqrt(u) * S
     )
     T = extended(distance.tangents(X.astype(float)))
-    due, conditions = np.zeros_like(answer), np.ones_like(answer)
+    due = np.zeros_like(answer)
+    conditions = np.ones_like(answer)
     for i in range(len(X)):
         for j in range(len(X)):
             due[i, j], conditions[i, j] = _between_planes(X[i], X[j], T[i], T[j])
@@ -1025,10 +1054,12 @@ def orbit_fourier(case: Case, rng: np.random.Generator) -> None:
     model = features.OrbitFourier(
         action.group, 6, kernel=kernel, gamma=gamma, form=form, random_state=0, **_plumbing(rng)
     )
-    case.target, case.group = "OrbitFourier", action.name
+    case.target = "OrbitFourier"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
-    omega, phases = extended(model.templates_), extended(model.phases_)
+    omega = extended(model.templates_)
+    phases = extended(model.phases_)
     centre = 0 if model.centre_ is None else extended(model.centre_)  # which the group fixes
     size = np.sqrt(Long(2) / Z.shape[1])
 
@@ -1040,7 +1071,8 @@ def orbit_fourier(case: Case, rng: np.random.Generator) -> None:
         both = np.concatenate([np.cos(inner), np.sin(inner)], axis=2)
         return size * np.tensordot(weights, both, axes=1)
 
-    S, longest = norms(X), norms(omega)
+    S = norms(X)
+    longest = norms(omega)
     slack = 2 * (action.d + 4) * unit(X) * size * (2 + S * longest)
     _look_at_features(case, rng, action, model, X, Z, at, slack, size)
 
@@ -1065,10 +1097,11 @@ def _look_at_features(
     # relative to the longest row of features, as kernels are to their largest value
     promised = Long(getattr(model, "tolerance", 1e-4)) * norms(Z) if action.turns else Long(0)
     if action.is_group:
-        moved = mover(rng, action)(X)
-        case.close("invariance", model.transform(moved), Z, 2 * slack + promised)
+        transformed = mover(rng, action)(X)
+        case.close("invariance", model.transform(transformed), Z, 2 * slack + promised)
         larger = X[:2] * X.dtype.type(30)  # than those that the nodes were chosen for
-        twice, still = model.transform(mover(rng, action)(larger)), model.transform(larger)
+        twice = model.transform(mover(rng, action)(larger))
+        still = model.transform(larger)
         most = np.maximum(promised, Long(1e-4) * norms(still) * bool(action.turns))
         case.close("invariance of larger points", twice, still, 60 * slack + most)
     if rng.random() < 0.3:
@@ -1095,10 +1128,12 @@ def orbit_nystroem(case: Case, rng: np.random.Generator) -> None:
     model = features.OrbitNystroem(
         action.group, len(X), kernel=base.kernel, random_state=0, **_plumbing(rng)
     )
-    case.target, case.group = f"OrbitNystroem({type(base.kernel).__name__})", action.name
+    case.target = f"OrbitNystroem({type(base.kernel).__name__})"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
-    landmarks, L = extended(model.landmarks_), extended(model.whitener_)
+    landmarks = extended(model.landmarks_)
+    L = extended(model.whitener_)
     inside = base.values(landmarks, landmarks)
     off = rounding_of(base, action.d, X)
     largest = np.sqrt(np.square(L).sum())
@@ -1141,7 +1176,8 @@ def group_cdf(case: Case, rng: np.random.Generator) -> None:
     model = features.GroupCDF(
         action.group, 3, n_bins=n_bins, templates=templates, s=s, random_state=0, **_plumbing(rng)
     )
-    case.target, case.group = "GroupCDF", action.name
+    case.target = "GroupCDF"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
     if not np.isfinite(Z).all():
@@ -1164,8 +1200,8 @@ def group_cdf(case: Case, rng: np.random.Generator) -> None:
             case.close("ties", Z.reshape(low.shape), high, slack)
     promised = Long(getattr(model, "tolerance", 1e-4)) * norms(Z) if action.turns else Long(0)
     if action.is_group:
-        moved = mover(rng, action)(X)
-        case.close("invariance", model.transform(moved), Z, slack + promised)
+        transformed = mover(rng, action)(X)
+        case.close("invariance", model.transform(transformed), Z, slack + promised)
     case.close("one point", model.transform(X[:1]), Z[:1], slack + 0 * step)
 
 
@@ -1178,7 +1214,8 @@ def max_filter(case: Case, rng: np.random.Generator) -> None:
         action.group, 3, templates=_templates(rng, X, bool(rng.random() < 0.4)), random_state=0,
         **_plumbing(rng),
     )  # fmt: skip
-    case.target, case.group = "MaxFilter", action.name
+    case.target = "MaxFilter"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
     T = extended(model.templates_)
@@ -1196,7 +1233,8 @@ def dilated_cdf(case: Case, rng: np.random.Generator) -> None:
     d = int(rng.choice([9, 12, 17]))
     X = points(case, rng, int(rng.choice([1, 3])), d)
     model = beyond.DilatedCDF(n_features=168, random_state=0)
-    case.target, case.group = "DilatedCDF", "shifts"
+    case.target = "DilatedCDF"
+    case.group = "shifts"
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
     shift = int(rng.integers(1, d))
@@ -1223,7 +1261,8 @@ def dilated_cdf(case: Case, rng: np.random.Generator) -> None:
 def angular_basis(case: Case, rng: np.random.Generator) -> None:
     X = points(case, rng, int(rng.choice([1, 3])), 36)
     model = features.AngularBasis((6, 6)).fit(X)
-    case.target, case.group = "AngularBasis", "rotations"
+    case.target = "AngularBasis"
+    case.group = "rotations"
     Z = np.asarray(model.transform(X))
     slack = 2 * 40 * unit(X) * norms(X)
     case.close("definition", Z, extended(X) @ extended(model.functions_), slack)
@@ -1240,7 +1279,8 @@ def set_features(case: Case, rng: np.random.Generator) -> None:
     )
     turning = bool(rng.random() < 0.5)
     model = beyond.SetFeatures(inner if turning else None, pooling)
-    case.target, case.group = "SetFeatures", "PlaneRotations()" if turning else "-"
+    case.target = "SetFeatures"
+    case.group = "PlaneRotations()" if turning else "-"
     case.described.append(repr(model))
     padded = beyond.pad_sets(sets)
     Z = np.asarray(model.fit(padded).transform(padded))
@@ -1288,7 +1328,8 @@ def rls_kernel(case: Case, rng: np.random.Generator) -> None:
     if rng.random() < 0.3:
         kernel = kernels.Gaussian(bandwidth(rng, X))
     new = X[rng.integers(0, n, 2)] * X.dtype.type(1.01)
-    K, rows = np.asarray(kernel(X)), np.asarray(kernel(new, X))
+    K = np.asarray(kernel(X))
+    rows = np.asarray(kernel(new, X))
     scale = float(np.linalg.eigvalsh(K.astype(float))[-1]) / n or 1.0
     given = bool(rng.random() < 0.6)
     alphas = [scale * 10.0 ** rng.uniform(-9, 0)] if given else None
@@ -1297,7 +1338,8 @@ def rls_kernel(case: Case, rng: np.random.Generator) -> None:
     intercept = bool(rng.random() < 0.8)
     precomputed = bool(rng.random() < 0.3)
     model = made(alphas, "precomputed" if precomputed else kernel, fit_intercept=intercept)
-    case.target, case.group = f"{made.__name__}(kernel)", action.name
+    case.target = f"{made.__name__}(kernel)"
+    case.group = action.name
     case.described.append(f"{model!r} of {kernel!r}")
     y = _targets(rng, X, 2 if classifier else 0)
     weights = _shares(rng, n)
@@ -1329,7 +1371,8 @@ def _look_at_learner(
     model.fit(given_points, y, sample_weight=weights)
     classifier = hasattr(model, "decision_function")
     decide = model.decision_function if classifier else model.predict
-    answer, at_training = extended(decide(given_new)), extended(decide(given_points))
+    answer = extended(decide(given_new))
+    at_training = extended(decide(given_points))
     if model.negative_share_ > 1e-9:
         raise Skip("an indefinite matrix is repaired first")
     targets = y.astype(float)
@@ -1338,7 +1381,8 @@ def _look_at_learner(
     shares = np.ones(len(y)) if weights is None else weights
     shares = extended(shares) / extended(shares).sum()
     fit = exact.Ridge.fit(K, targets, model.alpha_, shares, model.fit_intercept)
-    n, u = len(y), unit(K)
+    n = len(y)
+    u = unit(K)
     u = Long(np.finfo(float).eps) if K.dtype == float else u
     size = np.sqrt(np.square(extended(K)).sum())
     reach = np.abs(targets).max()
@@ -1363,7 +1407,8 @@ def _look_at_learner(
 
 
 def rls_features(case: Case, rng: np.random.Generator) -> None:
-    d, n = int(rng.choice([1, 2, 5])), int(rng.choice([3, 6, 12]))
+    d = int(rng.choice([1, 2, 5]))
+    n = int(rng.choice([3, 6, 12]))
     X = points(case, rng, n, d)
     centred = extended(X) - extended(X).mean(axis=0)
     scale = float(np.square(centred).sum()) / n or 1.0
@@ -1386,7 +1431,8 @@ def rls_features(case: Case, rng: np.random.Generator) -> None:
     fit = exact.Ridge.fit(K, targets, model.alpha_, shares)
     new = (X[:2] + (X[-1:] - X[:1]) / X.dtype.type(2)).astype(X.dtype)
     decide = model.decision_function if classifier else model.predict
-    eps, reach = Long(np.finfo(float).eps), np.abs(targets).max()
+    eps = Long(np.finfo(float).eps)
+    reach = np.abs(targets).max()
     size = np.sqrt(np.square(K).sum())
     if not given and model.alpha_ < eps * size / n:
         case.fail(
@@ -1418,7 +1464,8 @@ def _units_of_targets(case: Case, model: Any, X: Array, y: Array, weights: Any) 
 
 def rls_copies(case: Case, rng: np.random.Generator) -> None:
     """Weights count as copies; points that are equal get one answer, alone or beside others."""
-    n, d = int(rng.choice([3, 6])), int(rng.choice([2, 4]))
+    n = int(rng.choice([3, 6]))
+    d = int(rng.choice([2, 4]))
     X = points(case, rng, n, d)
     y = _targets(rng, X)
     weights = rng.integers(0, 3, n) + (np.arange(n) < 2)
@@ -1437,7 +1484,8 @@ def rls_copies(case: Case, rng: np.random.Generator) -> None:
     allowed += 10 * n * unit(X) * reach * Long(scale) / Long(model.alphas[0])
     case.close("weights are copies", one, two, allowed)
     default = linear.RLSRegressor(kernel=kernel)
-    twice, targets = np.concatenate([X, X]), np.concatenate([y, y])
+    twice = np.concatenate([X, X])
+    targets = np.concatenate([y, y])
     answer = default.fit(twice, targets).predict(twice)
     case.close("equal points", answer[:n], answer[n:], 1e-6 * reach)
     alone = np.concatenate([default.predict(twice[i : i + 1]) for i in range(n)])
@@ -1450,14 +1498,16 @@ def rls_copies(case: Case, rng: np.random.Generator) -> None:
 
 def left_out(case: Case, rng: np.random.Generator) -> None:
     """Leave-one-out decisions against fits without the point."""
-    n, d = int(rng.choice([3, 5, 7])), 3
+    n = int(rng.choice([3, 5, 7]))
+    d = 3
     X = points(case, rng, n, d)
     y = _targets(rng, X)
     kernel = kernels.Average(kernels.Gaussian(bandwidth(rng, X)), groups.CyclicShifts(3))
     K = np.asarray(kernel(X.astype(float)))
     alpha = float(np.linalg.eigvalsh(K)[-1]) / n * 10.0 ** rng.uniform(-8, 0)
     model = linear.RLSRegressor([alpha], "precomputed").fit(K, y)
-    case.target, case.group = "RLS leave-one-out", "CyclicShifts(3)"
+    case.target = "RLS leave-one-out"
+    case.group = "CyclicShifts(3)"
     case.described.append(f"{model!r} of {kernel!r}")
     for i in range(n):
         rest = np.flatnonzero(np.arange(n) != i)
@@ -1472,7 +1522,8 @@ def left_out(case: Case, rng: np.random.Generator) -> None:
 
 
 def block_ridge(case: Case, rng: np.random.Generator) -> None:
-    n, d = int(rng.choice([4, 8, 12])), int(rng.choice([1, 2, 4]))
+    n = int(rng.choice([4, 8, 12]))
+    d = int(rng.choice([1, 2, 4]))
     X = points(case, rng, n, d)
     y = np.arange(n) % int(rng.choice([2, 3]))
     centred = extended(X) - extended(X).mean(axis=0)
@@ -1516,7 +1567,9 @@ def cholesky_rls(case: Case, rng: np.random.Generator) -> None:
     K, y, Y = _a_gram(case, rng)
     case.target = "rls_by_cholesky"
     model = linear.rls_by_cholesky(K, y)
-    n, u, size = len(K), unit(K), np.sqrt(np.square(extended(K)).sum())
+    n = len(K)
+    u = unit(K)
+    size = np.sqrt(np.square(extended(K)).sum())
     if model.alpha < u * size / n:
         excess = float(u * size / n / max(model.alpha, 1e-300))
         case.fail("alpha within rounding", excess, f"alpha {model.alpha:.1e}")
@@ -1530,7 +1583,9 @@ def cholesky_rls(case: Case, rng: np.random.Generator) -> None:
 def ridge_of_gram(case: Case, rng: np.random.Generator) -> None:
     K, _, Y = _a_gram(case, rng)
     case.target = "kernel_ridge"
-    n, u, size = len(K), unit(K), np.sqrt(np.square(extended(K)).sum())
+    n = len(K)
+    u = unit(K)
+    size = np.sqrt(np.square(extended(K)).sum())
     alpha = float(size) / n * 10.0 ** rng.uniform(-3 if u > 1e-10 else -9, 0)
     dual = linear.kernel_ridge(K, Y[:, 0].astype(K.dtype), alphas=alpha)[0]
     matrix = extended(K) + n * Long(alpha) * np.eye(n)
@@ -1577,11 +1632,9 @@ def _manifold(rng: np.random.Generator) -> tuple[Any, Action]:
 def projection(case: Case, rng: np.random.Generator) -> None:
     """`project` is the mean of the function over the group."""
     basis, action = _manifold(rng)
-    case.target, case.group, case.data = (
-        "project",
-        f"{type(basis).__name__}, {action.name}",
-        "coefficients",
-    )
+    case.target = "project"
+    case.group = f"{type(basis).__name__}, {action.name}"
+    case.data = "coefficients"
     D = basis.n_functions_
     f = rng.standard_normal(D) * 10.0 ** float(rng.choice([0, 0, -8, 8, -300, -170, 150]))
     if rng.random() < 0.2:
@@ -1597,10 +1650,12 @@ def projection(case: Case, rng: np.random.Generator) -> None:
     case.answerable = method == "auto" and has_answer
     answer = extended(spectral.project(f, basis, action.group, method=method))
     X = basis.sample(4, random_state=int(rng.integers(1000)))
-    moved = action.moves(X, action.maps).astype(float).reshape(-1, X.shape[1])
+    transformed = action.moves(X, action.maps).astype(float).reshape(-1, X.shape[1])
     if isinstance(basis, spectral.Sphere):
-        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
-    values = extended(basis.evaluate(moved)).reshape(len(action.maps), len(X), D) @ extended(f)
+        transformed /= np.linalg.norm(transformed, axis=1, keepdims=True)
+    values = extended(basis.evaluate(transformed)).reshape(len(action.maps), len(X), D) @ extended(
+        f
+    )
     due = values.mean(axis=0)
     loss = 1e-6 if method == "qp" else 1e-11
     size = np.abs(extended(f)).max() * D
@@ -1615,11 +1670,9 @@ def spectral_averaging(case: Case, rng: np.random.Generator) -> None:
     X = basis.sample(n, random_state=int(rng.integers(1000)))
     if rng.random() < 0.4:
         X = X[np.arange(n) % (n // 2)]
-    case.target, case.group, case.data = (
-        "SpectralAveraging",
-        f"{type(basis).__name__}, {action.name}",
-        "manifold",
-    )
+    case.target = "SpectralAveraging"
+    case.group = f"{type(basis).__name__}, {action.name}"
+    case.data = "manifold"
     y = np.cos(3 * X[:, 0]) + 10.0 ** float(rng.choice([0, 0, 3])) * np.sin(X[:, -1])
     estimator = str(rng.choice(["ridge", "ridge", "mean", "centered"]))
     alphas = [10.0 ** rng.uniform(-6, 0)] if rng.random() < 0.6 else None
@@ -1628,11 +1681,11 @@ def spectral_averaging(case: Case, rng: np.random.Generator) -> None:
     case.answerable = action.group.is_group
     predicted = model.fit(X, y).predict(X)
     reach = np.abs(y).max()
-    moved = np.asarray(action.moves(X, action.maps)[-1].astype(float))
+    transformed = np.asarray(action.moves(X, action.maps)[-1].astype(float))
     if isinstance(basis, spectral.Sphere):
-        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+        transformed /= np.linalg.norm(transformed, axis=1, keepdims=True)
     scale = max(reach, float(np.abs(model.coef_).max()))
-    case.close("invariance", model.predict(moved), predicted, 1e-9 * scale)
+    case.close("invariance", model.predict(transformed), predicted, 1e-9 * scale)
     if estimator != "ridge" or alphas is None:
         if estimator == "ridge":
             case.close(
@@ -1697,7 +1750,8 @@ def gram_transformer(case: Case, rng: np.random.Generator) -> None:
     kernel = kernels.BestFit(kernels.Gaussian(bandwidth(rng, X)), action.group)
     repair = str(rng.choice(["clip", "flip", "shift", "nystrom"]))
     model = kernels.GramTransformer(kernel, repair)
-    case.target, case.group = f"GramTransformer({repair})", action.name
+    case.target = f"GramTransformer({repair})"
+    case.group = action.name
     case.described.append(repr(model))
     K = extended(np.asarray(kernel(X), dtype=float))
     symmetric = bool(np.abs(K - K.T).max() <= 1e-6)
@@ -1732,7 +1786,8 @@ def memory(case: Case, rng: np.random.Generator) -> None:
     d = int(rng.choice([4, 40]))
     X = rng.standard_normal((3, d))
     first, second = rng.standard_normal((2, 2, d, d)) / d
-    second[:, :2], second[:, -2:] = first[:, :2], first[:, -2:]
+    second[:, :2] = first[:, :2]
+    second[:, -2:] = first[:, -2:]
     way = str(
         rng.choice(
             [
@@ -1754,7 +1809,9 @@ def memory(case: Case, rng: np.random.Generator) -> None:
     held = form(first.copy())
     made = str(rng.choice(["Average", "BestFit"]))
     kernel = getattr(kernels, made)(kernels.Gaussian(0.1), groups.LinearMaps(held))
-    case.target, case.group, case.data = f"{made}, changed", "LinearMaps", f"d = {d}"
+    case.target = f"{made}, changed"
+    case.group = "LinearMaps"
+    case.data = f"d = {d}"
     case.described.append(way)
     kernel(X)
     if "in place" in way:
@@ -1809,7 +1866,8 @@ TARGETS: dict[str, Callable[[Case, np.random.Generator], None]] = {
 
 def _take(case: Case, error: Exception) -> None:
     """A refusal, a crash, or a mistake of this script."""
-    what, text = type(error).__name__, f"{error!s:.300}"
+    what = type(error).__name__
+    text = f"{error!s:.300}"
     if not _came_from_the_package(error):
         last = traceback.extract_tb(error.__traceback__)[-1]
         case.fail("MISTAKE OF THIS SCRIPT", np.inf, f"{what} in line {last.lineno}: {text}")
@@ -1907,7 +1965,8 @@ def report(cases: list[Case]) -> None:
         mine = [c for c in cases if c.target.split("(")[0].split(",")[0] == target]
         judged = sum(not c.refused and not c.skipped for c in mine)
         numbers = "".join(f"{placed[target, c] or '':>16}" for c in columns)
-        warned, refused = sum(bool(c.warned) for c in mine), sum(bool(c.refused) for c in mine)
+        warned = sum(bool(c.warned) for c in mine)
+        refused = sum(bool(c.refused) for c in mine)
         print(f"{target[:27]:28s}{numbers}{judged:8d}{refused:8d}{warned:6d}")
     _report_refusals(cases)
     _report_failures(cases)
@@ -1973,7 +2032,8 @@ def main() -> int:
         case = run(given.seed, given.case)
         show(case)
         return bool(case.wrong)
-    names, began = list(TARGETS), time.time()
+    names = list(TARGETS)
+    began = time.time()
     indices = range(given.start, given.start + given.n_cases)
     chosen = [i for i in indices if given.only in names[i % len(names)]]
     cases = []

@@ -70,7 +70,8 @@ def test_mean_is_algorithm_1_as_published(basis, group, degree):
 
 def test_least_squares_minimises_within_the_invariant_subspace():
     """It differs from least squares followed by projection, and fits the data no worse."""
-    basis, group = S.Torus(2, degree=4), G.SignFlips(2)
+    basis = S.Torus(2, degree=4)
+    group = G.SignFlips(2)
     rng = np.random.RandomState(0)
     X = basis.sample(60, rng)
     y = np.cos(np.pi * X).sum(axis=1) + 0.5 * rng.standard_normal(60)
@@ -87,7 +88,8 @@ def test_least_squares_minimises_within_the_invariant_subspace():
 
 
 def test_centering_removes_the_leak_of_the_mean():
-    basis, group = S.Torus(3), G.SignFlips(3)
+    basis = S.Torus(3)
+    group = G.SignFlips(3)
     X = basis.sample(300, np.random.RandomState(0))
     y = np.full(300, 5.0)
     constant = S.SpectralAveraging(basis, group, degree=2, estimator="centered").fit(X, y)
@@ -150,7 +152,8 @@ def test_nothing_is_said_when_nothing_is_wrong():
 
 
 def test_targets_are_invariant_and_have_the_stated_tail():
-    basis, group = S.Torus(2, degree=40), G.SignedPermutations(2)
+    basis = S.Torus(2, degree=40)
+    group = G.SignedPermutations(2)
     f = S.sobolev_target(basis, group, smoothness=1.5, random_state=0)
     assert_allclose(S.project(f.coefficients, basis, group), f.coefficients, atol=1e-12)
     first = int(basis.counts_[5])
@@ -162,7 +165,8 @@ def test_targets_are_invariant_and_have_the_stated_tail():
 
 @pytest.mark.parametrize("learner", [PoissonRegressor(alpha=1e-6), KNeighborsRegressor(3)])
 def test_any_learner_on_the_invariant_functions_is_exactly_invariant(learner):
-    group, X = G.Permutations(3), S.Sphere(3).sample(300, random_state=0)
+    group = G.Permutations(3)
+    X = S.Sphere(3).sample(300, random_state=0)
     y = np.exp(X.sum(axis=1))
     model = S.SpectralAveraging(S.Sphere(3), group, degree=3).fit(X, y)
 
@@ -194,7 +198,8 @@ def test_invariance_holds_to_rounding_at_degree_40(group):
 
 def test_data_off_the_torus_box_are_pointed_out_by_number():
     rng = np.random.default_rng(0)
-    inside, outside = rng.uniform(-1, 1, (50, 2)), rng.uniform(3, 4, (7, 2))
+    inside = rng.uniform(-1, 1, (50, 2))
+    outside = rng.uniform(3, 4, (7, 2))
     X = np.concatenate([inside, outside])
     with pytest.warns(UserWarning, match="7 of 57 points lie outside"):
         S.SpectralAveraging(degree=2).fit(X, X[:, 0])
@@ -226,11 +231,13 @@ TARGETS = {
 def test_the_default_learns_what_is_there(kind, d, n, new, draws, least, mean):
     """Signs and permutations: the published cutoff keeps hardly a function of the smooth target,
     leave-one-out alone chooses models that score 0.66 and -6.3 for kinks in the worst draw."""
-    torus, group = S.Torus(d), G.SignedPermutations(d)
+    torus = S.Torus(d)
+    group = G.SignedPermutations(d)
     scores = []
     for draw in range(draws):
         rng = np.random.RandomState(draw)
-        X, Z = torus.sample(n, rng), torus.sample(new, rng)
+        X = torus.sample(n, rng)
+        Z = torus.sample(new, rng)
         y, t = (TARGETS[kind](A) for A in (X, Z))
         y = y + 0.05 * t.std() * rng.standard_normal(len(y))
         model = S.SpectralAveraging(torus, group).fit(X, y)
@@ -245,8 +252,10 @@ def test_the_default_cutoff_is_the_one_with_the_least_leave_one_out_error(seed):
 
     Times one and the variance, at a point of the torus, of the function under noise of variance 1.
     """
-    torus, group = S.Torus(2), G.SignFlips(2)
-    X, alphas = torus.sample(25, random_state=seed), [1e-4, 1e-2, 1.0]
+    torus = S.Torus(2)
+    group = G.SignFlips(2)
+    X = torus.sample(25, random_state=seed)
+    alphas = [1e-4, 1e-2, 1.0]
     y = np.cos(np.pi * X).sum(axis=1) + 0.3 * np.random.default_rng(seed).standard_normal(25)
     model = S.SpectralAveraging(torus, group, alphas=alphas).fit(X, y)
     errors = {}
@@ -290,8 +299,8 @@ def test_predictions_have_the_unit_of_the_targets(estimator, unit):
     X = S.Sphere(3).sample(60, random_state=0)
     y = (X**3).sum(axis=1) + 0.1 * rng.standard_normal(60)
     Y = np.c_[y, y**2]
-    how = {"estimator": estimator} | ({} if estimator == "ridge" else {"degree": 3})
-    model = S.SpectralAveraging(S.Sphere(3), G.Permutations(3), **how)
+    options = {"estimator": estimator} | ({} if estimator == "ridge" else {"degree": 3})
+    model = S.SpectralAveraging(S.Sphere(3), G.Permutations(3), **options)
     for targets in (y, Y):
         expected = clone(model).fit(X, targets)
         scaled = clone(model).fit(X, unit * targets)

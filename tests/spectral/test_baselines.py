@@ -11,7 +11,8 @@ from invariance.groups import CyclicShifts, Permutations, SignFlips, TorusTransl
 from invariance.kernels import Average
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.uniform(-1, 1, (6, 4)), RNG.uniform(-1, 1, (5, 4))
+X = RNG.uniform(-1, 1, (6, 4))
+Y = RNG.uniform(-1, 1, (5, 4))
 
 
 @pytest.mark.parametrize("normalize", [True, False])
@@ -27,10 +28,13 @@ def test_von_mises_is_its_formula(normalize):
 @settings(max_examples=30, deadline=None)
 def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
     rng = np.random.default_rng(seed)
-    x, y = rng.uniform(-1, 1, (4, d)), rng.uniform(-1, 1, (3, d))
+    x = rng.uniform(-1, 1, (4, d))
+    y = rng.uniform(-1, 1, (3, d))
     base = S.VonMisesKernel(eta=eta, normalize=normalize)
     fast = S.SignAveragedVonMises(eta=eta, normalize=normalize)
-    plain = np.mean([base(moved, y) for moved in SignFlips(d).act(SignFlips(d).elements(), x)], 0)
+    plain = np.mean(
+        [base(transformed, y) for transformed in SignFlips(d).act(SignFlips(d).elements(), x)], 0
+    )
     assert_allclose(fast(x, y), plain, rtol=1e-10)
     assert_allclose(Average(base, SignFlips(d), side="second")(x, y), plain, rtol=1e-10)
     assert_allclose(fast.diag(x), np.diag(fast(x)), rtol=1e-10)
@@ -46,7 +50,8 @@ def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
 ], ids=repr)  # fmt: skip
 def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
     kernel = S.SobolevKernel(basis, smoothness=basis.manifold_dimension)
-    x, y = basis.sample(6, random_state=0), basis.sample(5, random_state=1)
+    x = basis.sample(6, random_state=0)
+    y = basis.sample(5, random_state=1)
     gram = kernel(x, y)
     for moved_x, moved_y in zip(
         group.act(group.generators(), x), group.act(group.generators(), y), strict=True
@@ -59,9 +64,11 @@ def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
 
 def test_sobolev_kernel_reproduces():
     """<f, K(x, .)>_{H^s} = f(x) for f in the span: the definition of the space's kernel."""
-    basis, s = S.Circle(degree=5), 1.5
+    basis = S.Circle(degree=5)
+    s = 1.5
     counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
-    f, x = RNG.standard_normal(11), np.array([[0.7]])
+    f = RNG.standard_normal(11)
+    x = np.array([[0.7]])
     kernel = S.SobolevKernel(basis, smoothness=s)
     section = basis.evaluate(x)[0] * counts ** (-2 * s)
     grid = np.linspace(0, 6, 9)[:, None]

@@ -55,8 +55,10 @@ def test_torus_functions_are_orthonormal_by_exact_quadrature(basis, points):
 def test_zonal_sums_are_gegenbauer_polynomials(d):
     """The addition theorem, which so many functions satisfy only where they are orthonormal."""
     basis = Sphere(d, degree=5)
-    x, y = basis.sample(5, random_state=1), basis.sample(4, random_state=2)
-    one, two = basis.evaluate(x), basis.evaluate(y)
+    x = basis.sample(5, random_state=1)
+    y = basis.sample(4, random_state=2)
+    one = basis.evaluate(x)
+    two = basis.evaluate(y)
     for k, columns in enumerate(basis.slices()):
         inner = x @ y.T
         if d == 2:
@@ -70,7 +72,8 @@ def test_zonal_sums_are_gegenbauer_polynomials(d):
 
 @pytest.mark.parametrize("basis", [Circle(degree=4), Torus(3, period=3.0, degree=6)], ids=repr)
 def test_torus_eigenvalues_are_those_of_the_laplacian(basis):
-    x, step = basis.sample(5, random_state=0), 1e-4
+    x = basis.sample(5, random_state=0)
+    step = 1e-4
     values = basis.evaluate(x)
     laplacian = np.zeros_like(values)
     for e in np.eye(basis.n_features) * step:
@@ -124,7 +127,8 @@ def test_paper_counts_invariant_functions_only():
 def test_product_dimensions_and_values_come_from_the_factors(one, two, degree):
     basis = Product([one, two], degree=degree)
     x = basis.sample(6, random_state=0)
-    values, cut = basis.evaluate(x), one.n_features
+    values = basis.evaluate(x)
+    cut = one.n_features
     outer = np.einsum("ni,nj->nij", one.evaluate(x[:, :cut]), two.evaluate(x[:, cut:]))
     sums = np.add.outer(
         np.repeat(one.eigenvalues_, one.dimensions_), np.repeat(two.eigenvalues_, two.dimensions_)
@@ -140,7 +144,8 @@ def test_combinations_in_small_blocks_equal_the_full_table(basis):
     x = basis.sample(23, random_state=0)
     weights = np.random.default_rng(0).standard_normal((basis.n_functions_, 3))
     weights[::2] = 0
-    values, calls = basis.evaluate(x), OracleCalls()
+    values = basis.evaluate(x)
+    calls = OracleCalls()
     with config_context(block_bytes=4000):
         found = basis.combine(x, weights, calls=calls)
     assert_allclose(found, values @ weights, atol=1e-10)
@@ -157,7 +162,8 @@ def test_symmetric_power_is_polynomial_substitution(k):
     matrix = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     power = symmetric_power(matrix, k)
     assert_allclose(power @ power.T, np.eye(len(power)), atol=1e-13)
-    table, x = monomials(3, k), rng.standard_normal((4, 3))
+    table = monomials(3, k)
+    x = rng.standard_normal((4, 3))
 
     def normalised(points):
         return np.prod(points[:, table.variables], axis=2) / np.sqrt(table.factorials)
@@ -216,8 +222,8 @@ def test_orthogonal_matrices_act_on_spherical_harmonics(matrix):
         columns = basis.slices()[k]
         action = basis.representation(k, group, matrix[None])[0].toarray()
         assert_allclose(action @ action.T, np.eye(2 * k + 1), atol=1e-13)
-        moved = basis.evaluate(x @ matrix.T)[:, columns]
-        assert_allclose(moved, basis.evaluate(x)[:, columns] @ action.T, atol=2e-12)
+        transformed = basis.evaluate(x @ matrix.T)[:, columns]
+        assert_allclose(transformed, basis.evaluate(x)[:, columns] @ action.T, atol=2e-12)
 
 
 @pytest.mark.parametrize("d", [2, 4, 5])
@@ -242,7 +248,8 @@ def test_other_spheres_hold_up_to_the_limit(d, k):
     x = np.concatenate([basis.sample(14, random_state=0), np.eye(d)[:1], np.full((1, d), d**-0.5)])
     frames = dict(basis._by_degree(np.ascontiguousarray(x.T), k))
     values = (basis.frame(k) @ frames[k]).T
-    size, cosines = basis.dimensions_[-1], np.clip(x @ x.T, -1, 1)
+    size = basis.dimensions_[-1]
+    cosines = np.clip(x @ x.T, -1, 1)
     if d == 2:
         expected = 2 * np.cos(k * np.arccos(cosines))
     else:

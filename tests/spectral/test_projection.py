@@ -62,7 +62,9 @@ def ids(value):
 def reynolds_by_evaluation(f, basis, group):
     """The plain definition: average f o g over all g, then read its coefficients off points."""
     x = basis.sample(4 * basis.n_functions_ + 20, random_state=5)
-    values = np.mean([basis.evaluate(moved) @ f for moved in group.act(group.elements(), x)], 0)
+    values = np.mean(
+        [basis.evaluate(transformed) @ f for transformed in group.act(group.elements(), x)], 0
+    )
     return np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
 
 
@@ -70,7 +72,8 @@ def reynolds_by_evaluation(f, basis, group):
 def test_all_methods_give_the_average_over_the_group(basis, group):
     f = np.random.default_rng(0).standard_normal((basis.n_functions_, 2))  # two at once
     expected = reynolds_by_evaluation(f, basis, group)
-    tried, methods = 0, [m for m in S.projection.METHODS if m != "qp" or QP]
+    tried = 0
+    methods = [m for m in S.projection.METHODS if m != "qp" or QP]
     for method in methods:
         try:
             found = S.project(f, basis, group, method=method)
@@ -87,12 +90,13 @@ def test_representation_is_an_orthogonal_homomorphism_that_moves_functions(basis
     x = basis.sample(6, random_state=2)
     one, two = group.sample(2, random_state=1)[:, None]
     both = group.compose(one, two)
-    moved, values = basis.evaluate(group.act(one, x)[0]), basis.evaluate(x)
+    transformed = basis.evaluate(group.act(one, x)[0])
+    values = basis.evaluate(x)
     for k, columns in enumerate(basis.slices()):
         a, b, ab = (basis.representation(k, group, g)[0].toarray() for g in (one, two, both))
         assert_allclose(a @ a.T, np.eye(len(a)), atol=1e-12)
         assert_allclose(ab, a @ b, atol=1e-11)
-        assert_allclose(moved[:, columns], values[:, columns] @ a.T, atol=1e-11)
+        assert_allclose(transformed[:, columns], values[:, columns] @ a.T, atol=1e-11)
 
 
 @pytest.mark.parametrize(("basis", "group"), CASES, ids=ids)
@@ -134,14 +138,16 @@ def test_random_permutation_groups(group, seed):
 
 
 def test_large_blocks_are_refused(monkeypatch):
-    basis, group = S.Sphere(4, degree=4), G.Permutations(4)
+    basis = S.Sphere(4, degree=4)
+    group = G.Permutations(4)
     monkeypatch.setattr(S.projection, "LARGEST_BLOCK", 4)
     with pytest.raises(ValueError, match=r"mix \d+ functions of eigenspace"):
         S.project(np.ones(basis.n_functions_), basis, group, method="null_space")
 
 
 def test_blocks_of_a_large_eigenspace_are_cut_out_of_the_sparse_matrix(monkeypatch):
-    basis, group = S.Torus(9, degree=4), G.TorusTranslations([3] + 8 * [1])
+    basis = S.Torus(9, degree=4)
+    group = G.TorusTranslations([3] + 8 * [1])
     monkeypatch.setattr(S.projection, "LARGEST_BLOCK", 100)
     assert max(basis.dimensions_) > 2000
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
@@ -151,7 +157,8 @@ def test_blocks_of_a_large_eigenspace_are_cut_out_of_the_sparse_matrix(monkeypat
 
 
 def test_structured_actions_are_sparse_and_cheap_to_ask_for():
-    basis, group = S.Sphere(8, degree=3), G.Permutations(8)
+    basis = S.Sphere(8, degree=3)
+    group = G.Permutations(8)
     calls = S.OracleCalls()
     S.project(np.ones(basis.n_functions_), basis, group, calls=calls)
     dense = len(group.generators()) * int(np.sum(basis.dimensions_**2))
@@ -161,7 +168,8 @@ def test_structured_actions_are_sparse_and_cheap_to_ask_for():
 
 
 def test_generators_of_no_finite_group_are_refused(monkeypatch):
-    basis, one_radian = S.Sphere(3, degree=1), turn([0, 0, 1], 1.0)
+    basis = S.Sphere(3, degree=1)
+    one_radian = turn([0, 0, 1], 1.0)
     group = G.OrthogonalMatrices([one_radian])
     for method in ("auto", "reynolds"):
         monkeypatch.setattr(groups_base, "ENUMERATION_LIMIT", 500)
@@ -181,7 +189,8 @@ def test_torus_translations_are_a_group_on_the_torus():
         gap = (one - two) / group.period
         assert_allclose(gap, np.round(gap), atol=1e-12)
 
-    a, b = group.sample(20, 1), group.sample(20, 2)
+    a = group.sample(20, 1)
+    b = group.sample(20, 2)
     nested = np.stack([group.act(g[None], y)[0] for g, y in zip(a, group.act(b, x), strict=True)])
     same(group.act(group.compose(a, b), x), nested)
     same(group.act(group.compose(a, group.inverse(a)), x), np.broadcast_to(x, (20, 5, 3)))
@@ -195,10 +204,10 @@ def test_characters_of_permuted_translations():
         def _act(self, elements, X):
             images = []
             for (power,) in elements[:, :1]:
-                moved = X
+                transformed = X
                 for _ in range(int(power)):
-                    moved = moved[:, [1, 0]] + np.array([0.5, 0.0])
-                images.append(moved)
+                    transformed = transformed[:, [1, 0]] + np.array([0.5, 0.0])
+                images.append(transformed)
             return np.stack(images)
 
         @property
@@ -206,7 +215,8 @@ def test_characters_of_permuted_translations():
             return (2,)
 
     # The screw squared translates both coordinates by a quarter of the period: order 8.
-    basis, group = S.Torus(2, degree=20), Screw([8])
+    basis = S.Torus(2, degree=20)
+    group = Screw([8])
     found = [vectors.shape[1] for vectors in S.invariant_subspace(basis, group)]
     assert_array_equal(S.invariant_dimensions(basis, group), found)
     assert 0 < sum(found) < basis.n_functions_ / 4
@@ -215,7 +225,8 @@ def test_characters_of_permuted_translations():
 @pytest.mark.parametrize("axis", [[0, 0, 1], [1, 2, 3]])
 def test_the_program_decides_the_rank_where_the_constraints_are_rounding_noise(axis):
     """2 pi / 7 leaves a seventh of each eigenspace alone, where D - I is rounding errors."""
-    basis, group = S.Sphere(3, degree=21), G.OrthogonalMatrices([turn(axis, 2 * np.pi / 7)])
+    basis = S.Sphere(3, degree=21)
+    group = G.OrthogonalMatrices([turn(axis, 2 * np.pi / 7)])
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     expected = S.project(f, basis, group, method="reynolds")
     for method in ("auto", "null_space", "closed_form"):
@@ -239,8 +250,8 @@ def test_the_first_invariant_of_a_large_reflection_group():
     f[basis.slices()[6]] = vectors.toarray()
     x = basis.sample(20, random_state=0)
     values = basis.combine(x, f)
-    for moved in group.act(group.generators(), x):
-        assert_allclose(basis.combine(moved, f), values, atol=1e-10)
+    for transformed in group.act(group.generators(), x):
+        assert_allclose(basis.combine(transformed, f), values, atol=1e-10)
     assert np.std(values) > 0.1
 
 
@@ -275,7 +286,8 @@ def test_a_solver_that_stops_early_is_not_believed(steps, monkeypatch):
         return solve(problem, *args, **options, max_iter=steps)
 
     monkeypatch.setattr(cvxpy.Problem, "solve", stopped)
-    basis, group = S.Sphere(3, degree=4), G.Permutations(3)
+    basis = S.Sphere(3, degree=4)
+    group = G.Permutations(3)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     try:
         found = S.project(f, basis, group, method="qp")
@@ -293,7 +305,8 @@ def test_an_inaccurate_solution_is_refused_with_its_departure(wrong, invariant, 
     import cvxpy
 
     solve = cvxpy.Problem.solve
-    basis, group = S.Sphere(3, degree=2), G.Permutations(3)
+    basis = S.Sphere(3, degree=2)
+    group = G.Permutations(3)
     vectors = S.invariant_subspace(basis, group)
 
     def inaccurate(problem, *args, **options):

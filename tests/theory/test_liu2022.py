@@ -16,7 +16,8 @@ def test_independent_features():
 
 
 def test_scale_does_not_matter_and_correlation_lowers_the_bound():
-    flat, steep = np.ones(400), np.arange(1, 401.0) ** -1.5
+    flat = np.ones(400)
+    steep = np.arange(1, 401.0) ** -1.5
     assert_allclose(liu2022.theorem1_samples(3 * steep), liu2022.theorem1_samples(steep))
     assert liu2022.theorem1_samples(steep) < liu2022.theorem1_samples(flat)
 
@@ -32,7 +33,8 @@ def test_probability_tends_to_one_under_the_bound():
 
 @pytest.mark.parametrize("side", [8, 20])
 def test_tails_bound_simulated_frequencies(side):
-    m, rng = side**2, np.random.default_rng(side)
+    m = side**2
+    rng = np.random.default_rng(side)
     X, Z = rng.standard_normal((2, 60, m))
     assert np.mean((X**2).mean(axis=1) <= 0.5) <= liu2022.diagonal_tail(np.ones(m)) + 1e-12
     entries = BestFit(Linear(), CyclicTranslations((side, side)))(X, Z) / m

@@ -28,14 +28,15 @@ def unit_points(rng, n, d):
 
 def sampled(group, n_templates, *, eps, seed, **sizes):
     """Features whose templates beyond 1 + eps are zero, as in the proofs."""
-    how = {"epsilon": eps, "rejection": "zero", "s": 1 + eps, "random_state": seed}
-    return GroupCDF(group, n_templates, **sizes, **how)
+    options = {"epsilon": eps, "rejection": "zero", "s": 1 + eps, "random_state": seed}
+    return GroupCDF(group, n_templates, **sizes, **options)
 
 
 def turns(order, planes):
     """Rotations of `planes` pairs of coordinates by multiples of 2 pi / order."""
     angle = 2 * np.pi / order
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return OrthogonalMatrices([np.kron(np.eye(planes), [[c, -s], [s, c]])])
 
 
@@ -73,7 +74,8 @@ def test_the_sandwich_holds_for_every_dimension_and_slack():
 
 def test_deviation_against_direct_integration():
     """E[1(|t|^2 < 1 + eps) (s - max(<x, t>, <z, t>))] in the plane, by polar quadrature."""
-    eps, angle = 0.3, 1.1
+    eps = 0.3
+    angle = 1.1
     directions = np.linspace(0, 2 * np.pi, 4001)[:-1]
     mean_max = np.maximum(np.cos(directions), np.cos(directions - angle)).mean()
     # |t|^2 = r^2 with density d r e^{-d r^2 / 2} for d = 2, cut at 1 + eps.
@@ -89,14 +91,17 @@ def test_templates_on_the_sphere(d):
     """The kernel by its definition, templates on a fine grid of directions, against remark 1."""
     if d == 2:
         angle = (np.arange(2000) + 0.5) * 2 * np.pi / 2000
-        templates, weights = np.stack([np.cos(angle), np.sin(angle)], 1), np.full(2000, 1 / 2000)
+        templates = np.stack([np.cos(angle), np.sin(angle)], 1)
+        weights = np.full(2000, 1 / 2000)
     else:
         height, share = np.polynomial.legendre.leggauss(60)
         angle = (np.arange(120) + 0.5) * 2 * np.pi / 120
         radius = np.sqrt(1 - height**2)[:, None]
         parts = radius * np.cos(angle), radius * np.sin(angle), height[:, None] + 0 * angle
-        templates, weights = np.stack(parts, -1).reshape(-1, 3), np.repeat(share / 2 / 120, 120)
-    group, X = Permutations(d), unit_points(np.random.default_rng(d), 4, d)
+        templates = np.stack(parts, -1).reshape(-1, 3)
+        weights = np.repeat(share / 2 / 120, 120)
+    group = Permutations(d)
+    X = unit_points(np.random.default_rng(d), 4, d)
     orbits = group.act(group.elements(), templates)
     kernel = sum(
         w * theory.cdf_products(X @ orbits[:, j].T, 1 + 1e-9) for j, w in enumerate(weights)
@@ -183,7 +188,8 @@ def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
 
 
 def test_bins_overshoot_by_at_most_s_over_n():
-    group, eps = CyclicShifts(6), 0.4
+    group = CyclicShifts(6)
+    eps = 0.4
     X = unit_points(np.random.default_rng(1), 6, 6)
     for n in (1, 3, 10, 50):
         model = GroupCDF(group, 30, n_bins=n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
@@ -198,7 +204,10 @@ def test_bins_overshoot_by_at_most_s_over_n():
 
 def test_sampled_elements_bias_the_inner_product():
     """E over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
-    group, eps, r, n = SignFlips(3), 0.9, 2, 300
+    group = SignFlips(3)
+    eps = 0.9
+    r = 2
+    n = 300
     X = unit_points(np.random.default_rng(2), 4, 3)
     draws = []
     for seed in range(300):
@@ -206,7 +215,8 @@ def test_sampled_elements_bias_the_inner_product():
         draws.append(Z @ Z.T)
     mean = np.mean(draws, axis=0)
     error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
-    kernel, plain = Average(CDF(eps), group)(X), CDF(eps)(X)
+    kernel = Average(CDF(eps), group)(X)
+    plain = CDF(eps)(X)
     expected = theory.expected_inner_product(kernel, plain, n_elements=r)
     assert np.all(np.abs(mean - expected) < 5 * error + (1 + eps) / n)
     # The statement of section 2 is rejected by the same data.
@@ -237,7 +247,11 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
 
 
 def test_theorem_2_holds_in_simulation():
-    group, eps, part, N, delta = CyclicShifts(16), 0.2, 0.5, 12, 0.1
+    group = CyclicShifts(16)
+    eps = 0.2
+    part = 0.5
+    N = 12
+    delta = 0.1
     s = 1 + eps
     X = unit_points(np.random.default_rng(3), N, 16)
     kernel = Average(CDF(eps), group)(X)
@@ -266,7 +280,11 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
     """Over |w| <= C/m, sup |f| is (s/n) sum psi C/m <= (2 + 1/n) s C: the factor the paper drops
     is attained at points below every threshold, and the complexity stays below its bound."""
     rng = np.random.default_rng(4)
-    N, m, n, C, s = 40, 5, 8, 2.0, 1.3
+    N = 40
+    m = 5
+    n = 8
+    C = 2.0
+    s = 1.3
     psi = np.sort(rng.random((N, m, 2 * n + 1)), axis=2).reshape(N, -1)
     signs = rng.choice([-1, 1], size=(4000, N))
     # sup over the box is the one-norm of the correlations.
@@ -281,8 +299,13 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
 def test_lemma_4_approximant():
     """f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|; its sampled version
     sum alpha_i <Phi(.), Phi(x_i)> lies in F~ and is as near as lemma 4 says."""
-    group, eps, m, n, delta = CyclicShifts(5), 0.5, 50, 20, 0.05
-    s, X = 1 + eps, unit_points(np.random.default_rng(5), 60, 5)
+    group = CyclicShifts(5)
+    eps = 0.5
+    m = 50
+    n = 20
+    delta = 0.05
+    s = 1 + eps
+    X = unit_points(np.random.default_rng(5), 60, 5)
     alpha = np.array([1.0, -2.0, 1.5])
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
     bound = theory.lemma4_error(m, 30, n=n, C=np.abs(alpha).sum(), s=s, delta1=delta, delta2=delta)
@@ -293,18 +316,18 @@ def test_lemma_4_approximant():
 
 def test_theorem_3_is_the_sum_of_its_lemmas():
     sizes = dict(L=3.0, C=2.0, s=1.2)
-    how = dict(G=50, n=20, V0=1.0, delta=0.05, **sizes)
-    total = theory.theorem3_bound(500, 100, **how)
+    options = dict(G=50, n=20, V0=1.0, delta=0.05, **sizes)
+    total = theory.theorem3_bound(500, 100, **options)
     parts = 2 * theory.lemma6_deviation(500, V0=1.0, delta=0.05, **sizes)
     parts += theory.lemma5_risk(100, 50, n=20, delta1=0.05, delta2=0.05, **sizes)
     assert_allclose(total, parts)
-    assert theory.theorem3_bound(500, 100, printed=False, **how) > total
+    assert theory.theorem3_bound(500, 100, printed=False, **options) > total
     # Each size by itself: four times the samples halve the first term, and so on.
     inf = float("inf")
     only_N = [theory.lemma6_deviation(N, V0=1.0, delta=0.05, **sizes) for N in (100, 400)]
     assert_allclose(only_N[0] / only_N[1], 2)
-    how = dict(C=2.0, s=1.2, delta1=0.05, delta2=0.05)
-    only_n = [theory.lemma4_error(1e30, inf, n=n, **how) for n in (10, 20)]
+    options = dict(C=2.0, s=1.2, delta1=0.05, delta2=0.05)
+    only_n = [theory.lemma4_error(1e30, inf, n=n, **options) for n in (10, 20)]
     assert_allclose(only_n[0] / only_n[1], 2)
 
 

@@ -18,7 +18,8 @@ def both_statistics(base, group, r, seed, X):
 
 
 def test_statistics_gap_is_attained_from_below():
-    group, base = SignFlips(3), Gaussian(0.4)
+    group = SignFlips(3)
+    base = Gaussian(0.4)
     X = np.random.default_rng(0).standard_normal((8, 3))
     for r in (2, 5, 20):
         for seed in range(20):
@@ -27,9 +28,11 @@ def test_statistics_gap_is_attained_from_below():
 
 
 def test_u_statistics_are_unbiased_and_v_statistics_are_not():
-    group, base = SignFlips(2), Gaussian(0.7)
+    group = SignFlips(2)
+    base = Gaussian(0.7)
     X = np.array([[1.0, 0.5], [0.8, -0.4]])
-    exact, draws_of_each = Average(base, group, side="both")(X), 800
+    exact = Average(base, group, side="both")(X)
+    draws_of_each = 800
     every = [both_statistics(base, group, 3, i, X) for i in range(draws_of_each)]
     draws = {s: np.array([each[s] for each in every]) for s in "UV"}
     error = draws["U"].mean(axis=0) - exact
@@ -44,7 +47,12 @@ def test_u_statistics_are_unbiased_and_v_statistics_are_not():
 
 @pytest.mark.parametrize("published", [True, False])
 def test_uniform_failure_is_the_best_cover(published):
-    s, r, eps, d, diameter, sigma = 3e6, 2e6, 0.1, 3, 2.0, 0.9
+    s = 3e6
+    r = 2e6
+    eps = 0.1
+    d = 3
+    diameter = 2.0
+    sigma = 0.9
     rate = 1 / 2 if published else 1 / 32
     kappa = sum(2 * (2 * diameter) ** (2 * d) * np.exp(-c * eps**2) for c in (r * rate, s / 128))
     lipschitz = 64 * (d + 1) / (eps * sigma) ** 2
@@ -64,7 +72,11 @@ def test_uniform_failure_is_the_best_cover(published):
 @pytest.mark.parametrize("published", [True, False])
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_sample_sizes_give_the_stated_probability(d, published):
-    eps, diameter, sigma, one, two = 0.2, 1.5, 2.0, 1e-3, 2e-3
+    eps = 0.2
+    diameter = 1.5
+    sigma = 2.0
+    one = 1e-3
+    two = 2e-3
     r = raj2017.group_samples(eps, d, diameter=diameter, delta=one, published=published)
     s = raj2017.templates(eps, d, diameter=diameter, delta=two)
     failure = raj2017.uniform_failure(
@@ -106,6 +118,6 @@ def test_jacobian_factor_and_bandwidth():
 def test_small_sets_need_one_sample_and_losses_count_by_size():
     for samples in (raj2017.templates, raj2017.group_samples):
         assert samples(0.9, 2, diameter=1e-9, delta=0.5) == 1
-    how = {"r": 9, "C": 1.0, "delta": 0.1, "lipschitz": 1.0}
-    one, other = (raj2017.excess_risk_bound(9, 9, loss_at_zero=v, **how) for v in (-1.0, 1.0))
+    options = {"r": 9, "C": 1.0, "delta": 0.1, "lipschitz": 1.0}
+    one, other = (raj2017.excess_risk_bound(9, 9, loss_at_zero=v, **options) for v in (-1.0, 1.0))
     assert one == other

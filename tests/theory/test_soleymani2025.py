@@ -9,7 +9,8 @@ from invariance import groups as G
 from invariance.spectral import Circle, Expansion, SpectralAveraging, Sphere, Torus, project
 from invariance.theory import soleymani2025 as theory
 
-smoothness, dimension = st.floats(0.5, 10), st.integers(1, 12)
+smoothness = st.floats(0.5, 10)
+dimension = st.integers(1, 12)
 
 
 @settings(deadline=None)
@@ -27,7 +28,8 @@ def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
 @settings(deadline=None)
 @given(smoothness, dimension)
 def test_oracle_calls_in_terms_of_the_cutoff(s, d):
-    n, rho = 5000, 3
+    n = 5000
+    rho = 3
     D = theory.cutoff(n, s, d=d)
     assert theory.oracle_calls(n, s, d=d, generators=rho) == pytest.approx(rho * D**2 + n * D)
 
@@ -48,7 +50,8 @@ def test_generators_bound_is_the_integer_part_of_the_logarithm(group):
 
 def test_sobolev_norm_of_the_truncation_bounds_the_bias():
     """The step behind eq. (29): what lies beyond D is at most D^-alpha of the squared norm."""
-    basis, s = Torus(2, degree=20), 2.0
+    basis = Torus(2, degree=20)
+    s = 2.0
     counts = np.repeat(basis.counts_, basis.dimensions_)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_) / counts**2
     norm = theory.sobolev_norm(f, counts, s=s, d=2)
@@ -59,7 +62,10 @@ def test_sobolev_norm_of_the_truncation_bounds_the_bias():
 @pytest.mark.filterwarnings("ignore:the cutoff keeps 1 invariant")
 def test_the_risk_bound_holds_on_average():
     """Expected excess risk of the published estimator, exact by Parseval, against eq. (43)."""
-    basis, group, s, noise = Torus(2, degree=8), G.SignFlips(2), 2.0, 0.3
+    basis = Torus(2, degree=8)
+    group = G.SignFlips(2)
+    s = 2.0
+    noise = 0.3
     rng = np.random.RandomState(0)
     counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
     truth = project(rng.standard_normal(len(counts)) / counts**2, basis, group)
@@ -71,8 +77,8 @@ def test_the_risk_bound_holds_on_average():
         for _ in range(60):
             X = basis.sample(n, rng)
             y = target.predict(X) + noise * rng.standard_normal(n)
-            how = {"smoothness": s, "cutoff": "theorem", "estimator": "mean"}
-            model = SpectralAveraging(Torus(2), group, **how).fit(X, y)
+            options = {"smoothness": s, "cutoff": "theorem", "estimator": "mean"}
+            model = SpectralAveraging(Torus(2), group, **options).fit(X, y)
             D = model.basis_.n_functions_
             risks.append(np.sum((model.coef_ - truth[:D]) ** 2) + np.sum(truth[D:] ** 2))
         bound = theory.risk_bound(n, D, s=s, d=2, noise=noise, sup_norm=sup, sobolev=norm)

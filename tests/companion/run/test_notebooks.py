@@ -77,7 +77,8 @@ def test_what_is_not_computed_is_no_finding():
 @pytest.mark.notebooks
 def test_a_title_says_what_this_run_found(tmp_path):
     """Without a symmetry, results do not change under it, and no sentence claims a change."""
-    project, name = Paths(tmp_path), "soleymani2025/circle_rotations"
+    project = Paths(tmp_path)
+    name = "soleymani2025/circle_rotations"
     project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
     summary = run_notebooks(project, [name], parameters={"k": 1, "seed": 3}, place=Here(1))
     assert [outcome.status for outcome in summary.outcomes] == ["ok"]
@@ -170,7 +171,9 @@ def test_a_lesson_runs_unanswered_and_takes_its_solutions(lesson, tmp_path, monk
     solutions = SOLUTION.findall("\n".join(c.source for c in cells if c.cell_type == "markdown"))
     assert len(solutions) == 3
     answers = zip(WRONG[lesson.partition("/")[2]], solutions, strict=True)
-    names, code, taken = {}, [c for c in cells if c.cell_type == "code"], 0
+    names = {}
+    code = [c for c in cells if c.cell_type == "code"]
+    taken = 0
     for cell, following in zip(code, [*code[1:], None], strict=True):
         exec(cell.source, names)
         if "exercise" not in cell.metadata.get("tags", []):

@@ -123,7 +123,8 @@ def test_a_curve_has_bars_of_two_errors_that_stay_above_zero_on_a_logarithmic_ax
 
 
 def test_a_panel_has_a_curve_and_words_for_each_entry():
-    axes, y = Figure().subplots(), np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
+    axes = Figure().subplots()
+    y = np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
     curves = {"all": ("haar", y), "some": ("raw", y[:, :2]), "own": ("raw", [9.0], {"x": [3]})}
     panel(axes, [1, 2, 3], curves, log="x", title="found")
     drawn = {c.get_label(): c.lines[0].get_data() for c in axes.containers}

@@ -156,7 +156,7 @@ def test_products_equal_to_a_threshold_up_to_rounding_count_for_arcs(group, kind
 
 @pytest.mark.parametrize("name", FEATURES)
 @pytest.mark.parametrize(
-    "given, group",
+    "coarse, group",
     [
         (beyond.PlaneRotations(5), TURNS),
         (G.CircleAction([0, 1, 1, 3, 3, 0], n_nodes=7), G.CircleAction([0, 1, 1, 3, 3, 0])),

@@ -1,4 +1,4 @@
-"""Ridge regression at several penalties: against a factor for each of them, and scikit-learn."""
+"""Ridge regression at several penalties agrees with one solution per penalty and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ from invariance.linear import kernel_ridge, ridge, solve_by_gradients, solve_rid
 
 @pytest.fixture
 def always_near(monkeypatch):
-    """Ridges share a factor however small the matrix."""
+    """Let ridges share a factor even if the matrix is small."""
     monkeypatch.setattr(ridge, "_WORTH", 0)
 
 
 def problem(n, decades, t, dtype=float, seed=0):
-    """A symmetric matrix with eigenvalues over so many decades, and targets."""
+    """A symmetric matrix whose eigenvalues span `decades` decades, and targets."""
     rng = np.random.default_rng(seed)
     vectors = np.linalg.qr(rng.standard_normal((n, n)))[0]
     matrix = (vectors * np.logspace(-decades, 0, n)) @ vectors.T
@@ -26,51 +26,51 @@ def problem(n, decades, t, dtype=float, seed=0):
 
 @pytest.mark.parametrize(("decades", "step"), [(0, 10), (4, 10), (12, 10), (8, 10**0.5), (3, 1.0)])
 @pytest.mark.parametrize("t", [1, 3])
-def test_each_ridge_as_by_its_own_factor(decades, step, t, always_near):
+def test_each_ridge_agrees_with_its_own_solution(decades, step, t, always_near):
     matrix, y = problem(80, decades, t)
     ridges = 1e-5 * step ** np.array([3, 0, 5, 1, 4, 2])
-    made = []
+    calls = []
 
     def fresh():
-        made.append(1)
+        calls.append(1)
         return np.asfortranarray(matrix)
 
-    found = solve_ridges(fresh, y, ridges, safe=1e-12)
-    assert len(made) == {10: 2, 10**0.5: 2, 1.0: 1}[step]
-    for r, solution in zip(ridges, found, strict=True):
+    solutions = solve_ridges(fresh, y, ridges, safe=1e-12)
+    assert len(calls) == {10: 2, 10**0.5: 2, 1.0: 1}[step]
+    for r, solution in zip(ridges, solutions, strict=True):
         expected = linalg.solve(matrix + r * np.eye(80), y, assume_a="pos")
         assert_allclose(solution, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
-def test_single_precision_and_vectors(always_near):
+def test_ridges_of_single_precision_matrices_and_one_target(always_near):
     matrix, y = problem(60, 3, 1, np.float32)
     ridges = np.array([0.01, 0.1, 1.0])
-    found = solve_ridges(matrix, y[:, 0], ridges, safe=1e-5)
-    assert found.dtype == np.float32 and found.shape == (3, 60)
-    for r, solution in zip(ridges, found, strict=True):
+    solutions = solve_ridges(matrix, y[:, 0], ridges, safe=1e-5)
+    assert solutions.dtype == np.float32 and solutions.shape == (3, 60)
+    for r, solution in zip(ridges, solutions, strict=True):
         expected = np.linalg.solve(matrix + r * np.eye(60), y[:, 0])
         assert_allclose(solution, expected, rtol=0, atol=1e-4 * np.abs(expected).max())
 
 
-def test_exhausted_spaces_and_zero_targets(always_near):
+def test_ridges_with_few_different_eigenvalues_and_zero_targets(always_near):
     matrix = np.diag(np.repeat([1.0, 2.0, 5.0], 20))  # Krylov spaces of three dimensions
     y = np.column_stack([np.ones(60), np.zeros(60)])
-    found = solve_ridges(matrix, y, np.array([1, 3.0]), safe=0)
-    for r, solution in zip((1, 3), found, strict=True):
+    solutions = solve_ridges(matrix, y, np.array([1, 3.0]), safe=0)
+    for r, solution in zip((1, 3), solutions, strict=True):
         assert_allclose(solution, y / (matrix.diagonal() + r)[:, None], rtol=1e-12)
 
 
-def test_what_is_not_known_to_be_definite_is_factored(always_near):
+def test_matrices_that_may_be_indefinite_give_nan_unless_the_ridge_is_large(always_near):
     matrix = np.diag([1.0, 2.0, -0.5])
     y = np.ones(3)
     before = matrix.copy()
-    found = solve_ridges(matrix, y, np.array([0.1, 0.4, 0.6, 1.0]))
-    assert np.isnan(found).all(axis=1).tolist() == [True, True, False, False]
-    assert_allclose(found[3], [1 / 2, 1 / 3, 2])
+    solutions = solve_ridges(matrix, y, np.array([0.1, 0.4, 0.6, 1.0]))
+    assert np.isnan(solutions).all(axis=1).tolist() == [True, True, False, False]
+    assert_allclose(solutions[3], [1 / 2, 1 / 3, 2])
     assert_array_equal(matrix, before)
 
 
-def test_conjugate_gradients_where_each_target_has_rows_of_its_own():
+def test_conjugate_gradients_if_each_target_has_its_own_rows():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((40, 25))
     ridges = np.array([0.01, 3.0])
@@ -78,12 +78,12 @@ def test_conjugate_gradients_where_each_target_has_rows_of_its_own():
     y = inside * rng.standard_normal((40, 2))
     near = []
     expected = np.zeros((40, 2))
-    for i, own in enumerate(inside.T):
-        matrix = Z[own] @ Z[own].T + ridges[i] * np.eye(own.sum())
-        expected[own, i] = linalg.solve(matrix, y[own, i])
-        near.append((own, i, (matrix + 0.02 * np.eye(len(matrix))).astype(np.float32)))
-    found = solve_by_gradients(Z, y, ridges, near, inside=inside, rtol=1e-12)
-    assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
+    for i, rows in enumerate(inside.T):
+        matrix = Z[rows] @ Z[rows].T + ridges[i] * np.eye(rows.sum())
+        expected[rows, i] = linalg.solve(matrix, y[rows, i])
+        near.append((rows, i, (matrix + 0.02 * np.eye(len(matrix))).astype(np.float32)))
+    solutions = solve_by_gradients(Z, y, ridges, near, inside=inside, rtol=1e-12)
+    assert_allclose(solutions, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def plain(gram, y, train, test, lam):
@@ -116,7 +116,7 @@ def test_kernel_ridge_agrees_with_scikit_learn(seed):
 
 
 @pytest.mark.filterwarnings("ignore::invariance.linear.IndefiniteWarning")
-def test_indefinite_matrices_need_larger_alphas_where_they_are_not_repaired():
+def test_indefinite_matrices_need_larger_alphas_if_they_are_not_repaired():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 2))
     y = rng.standard_normal(30)

@@ -1,4 +1,4 @@
-"""`OverlapFit` against its definition, and signals that are not images."""
+"""`OverlapFit` agrees with its definition, also for signals."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def points(n, d, seed=0):
 
 
 def definition(base, group, X, Z, scale):
-    """The largest value, shift by shift and pair by pair."""
+    """The largest value over all shifts, for each pair."""
     height, width, channels = (*group.shape, 1)[:3]
     A, B = (M.reshape(len(M), height, width, channels) for M in (X, Z))
     values = np.full((len(X), len(Z)), -np.inf)
@@ -46,7 +46,7 @@ def definition(base, group, X, Z, scale):
 
 @pytest.mark.parametrize("shape", [12, (4, 5), (1, 9, 2)], ids=str)
 @pytest.mark.parametrize("scale", ["size", "standard"])
-def test_the_best_overlap_is_that_of_the_definition(shape, scale):
+def test_the_best_overlap_agrees_with_the_definition(shape, scale):
     group = Translations(shape, max_shift=3, boundary="zero")
     X = points(5, group.n_features)
     Z = points(4, group.n_features, seed=1)
@@ -59,18 +59,18 @@ def test_the_best_overlap_is_that_of_the_definition(shape, scale):
         assert kernel(X.astype(np.float32)).dtype == np.float32
 
 
-def test_windows_of_one_signal_are_alike_whatever_its_level():
+def test_overlapping_windows_of_a_signal_are_similar_whatever_its_level():
     long = np.cumsum(points(1, 40)[0])
     X = np.stack([long[s : s + 30] for s in range(6)])
     group = Translations(30, max_shift=8, boundary="zero")
     assert_allclose(OverlapFit(Gaussian(0.1), group)(X), 1, atol=1e-10)
-    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros count as measurements
+    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros are treated like measurements
     assert_allclose(OverlapFit(Gaussian(0.1), group, scale="standard")(X, 3 * X - 7), 1, atol=1e-10)
     flat = OverlapFit(Linear(), group, scale="standard")(np.ones((1, 30)), X)
-    assert_array_equal(flat, 0)  # a constant signal resembles no other
+    assert_array_equal(flat, 0)  # a constant signal is similar to no other signal
 
 
-def test_explain_and_gradient(monkeypatch):
+def test_overlap_announces_long_computations_and_has_a_gradient(monkeypatch):
     X = points(5, 12)
     kernel = OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
     assert "overlaps" in str(kernel.explain(X))
@@ -82,7 +82,7 @@ def test_explain_and_gradient(monkeypatch):
     assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-9)
 
 
-def test_signals_are_images_of_one_row():
+def test_signals_are_images_with_one_row():
     X = points(5, 16)
     for boundary in ["cyclic", "zero"]:
         signals = Translations(16, max_shift=4, boundary=boundary)

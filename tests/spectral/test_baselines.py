@@ -1,4 +1,4 @@
-"""Von Mises and Sobolev kernels, the factorised sign average, augmentation."""
+"""Von Mises and Sobolev kernels, and the factorized sign average."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ Y = RNG.uniform(-1, 1, (5, 4))
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_von_mises_is_its_formula(normalize):
+def test_the_von_mises_kernel_agrees_with_its_formula(normalize):
     kernel = S.VonMisesKernel(eta=0.7, normalize=normalize)
     expected = np.exp(0.7 * np.cos(np.pi * (X[:, None] - Y[None])).sum(axis=2))
     expected /= np.exp(0.7 * 4) if normalize else 1.0
@@ -26,7 +26,7 @@ def test_von_mises_is_its_formula(normalize):
 
 @given(st.integers(1, 5), st.floats(0.05, 5), st.booleans(), st.integers(0, 2**31))
 @settings(max_examples=30, deadline=None)
-def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
+def test_the_factorized_sign_average_agrees_with_the_sum_over_all_signs(d, eta, normalize, seed):
     rng = np.random.default_rng(seed)
     x = rng.uniform(-1, 1, (4, d))
     y = rng.uniform(-1, 1, (3, d))
@@ -48,7 +48,7 @@ def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
     (S.Circle(degree=30), TorusTranslations([7], period=2 * np.pi)),
     (S.Sphere(4, degree=6), CyclicShifts(4)),
 ], ids=repr)  # fmt: skip
-def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
+def test_the_sobolev_kernel_depends_on_differences_and_is_not_invariant_to_signs(basis, group):
     kernel = S.SobolevKernel(basis, smoothness=basis.manifold_dimension)
     x = basis.sample(6, random_state=0)
     y = basis.sample(5, random_state=1)
@@ -62,8 +62,8 @@ def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
     assert_allclose(kernel.diag(x), np.diag(kernel(x)), rtol=1e-12)
 
 
-def test_sobolev_kernel_reproduces():
-    """<f, K(x, .)>_{H^s} = f(x) for f in the span: the definition of the space's kernel."""
+def test_the_sobolev_kernel_reproduces_functions():
+    """<f, K(x, .)>_{H^s} = f(x) for f in the span of the basis."""
     basis = S.Circle(degree=5)
     s = 1.5
     counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
@@ -76,7 +76,7 @@ def test_sobolev_kernel_reproduces():
     assert np.sum(counts ** (2 * s) * f * section) == pytest.approx((basis.evaluate(x) @ f)[0])
 
 
-def test_kernels_check_their_points_on_the_diagonal_too():
+def test_the_diagonals_of_spectral_kernels_validate_points():
     for kernel in (S.VonMisesKernel(), S.SobolevKernel(S.Torus(2, degree=2))):
         for points in ([[np.nan, 0.0]], [0.0, 1.0]):
             with pytest.raises(ValueError):

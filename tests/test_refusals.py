@@ -1,4 +1,4 @@
-"""What is refused, and how the message names it: elements, points, matrices, labels, parameters."""
+"""Messages about invalid elements, points, matrices, labels, and parameters."""
 
 import re
 import time
@@ -48,15 +48,15 @@ TWO_TORI = beyond.Product([S.Torus(2)] * 2, degree=10)
 
 
 def refused(take, cases):
-    """Of each case an error is raised whose message matches, within a second."""
-    for given, message in cases:
+    """Check that each case raises an error with a matching message within a second."""
+    for value, message in cases:
         start = time.process_time()
         try:
-            take(given)
+            take(value)
         except (ValueError, TypeError) as error:
             assert re.search(message, str(error)), f"{message!r} is not in {error!s}"
         else:
-            pytest.fail(f"nothing was raised, due was {message!r}")
+            pytest.fail(f"nothing was raised, expected {message!r}")
         assert time.process_time() - start < 1, message
 
 
@@ -96,7 +96,7 @@ ELEMENTS = [
 
 
 class Cropping(G.Transformations):
-    """Leaves the shape: what a wrong user-defined transformation may do."""
+    """A wrong user-defined transformation that changes the shape of points."""
 
     order = 1
 
@@ -381,7 +381,7 @@ def turn(axis, angle):
 
 
 class Squaring(G.Negation):
-    """Not linear: no eigenspace is preserved."""
+    """A nonlinear map, which preserves no eigenspace."""
 
     def _act(self, elements, X):
         return np.where(elements[:, None, None] == -1, X**2, X)
@@ -533,30 +533,30 @@ ON_EACH = {
     "sets": (call, SETS),
     "features": (call, FEATURES),
     "linear": (call, LINEAR),
-    "cholesky": (lambda given: L.rls_by_cholesky(*given), GRAMS),
+    "cholesky": (lambda arguments: L.rls_by_cholesky(*arguments), GRAMS),
     "ridges": (lambda options: L.kernel_ridge(**NINE | options, alphas=[1.0]), RIDGES),
     "averaging": (lambda model: model.fit(SPHERE, SPHERE), AVERAGING),
     "periods": (
-        lambda given: S.SpectralAveraging(*given, degree=4).fit(X := given[0].sample(40), X[:, 0]),
-        [(given, r"has period [\d.]+, but the \w+ has period [\d.]+") for given in PERIODS],
+        lambda pair: S.SpectralAveraging(*pair, degree=4).fit(X := pair[0].sample(40), X[:, 0]),
+        [(pair, r"has period [\d.]+, but the \w+ has period [\d.]+") for pair in PERIODS],
     ),
-    "projections": (lambda of: S.project(np.zeros(of[0].n_functions_), *of), PROJECTIONS),
-    "subspaces": (lambda of: S.invariant_subspace(*of), SUBSPACES),
+    "projections": (lambda pair: S.project(np.zeros(pair[0].n_functions_), *pair), PROJECTIONS),
+    "subspaces": (lambda pair: S.invariant_subspace(*pair), SUBSPACES),
     "spectral": (call, SPECTRAL),
     "counts": (
         lambda w: S.SpectralAveraging(S.Sphere(3), cutoff="theorem").fit(SPHERE, LABELS, w),
         COUNTS,
     ),
     "symmetries": (
-        lambda of: find_symmetry(L.RLSRegressor(kernel=GAUSS), of[0], P4, P4[:, 0], **of[1]),
+        lambda case: find_symmetry(L.RLSRegressor(kernel=GAUSS), case[0], P4, P4[:, 0], **case[1]),
         SYMMETRIES,
     ),
-    "rates": (lambda given: fit_rate(*given), RATES),
+    "rates": (lambda arguments: fit_rate(*arguments), RATES),
     "others": (call, OTHERS),
 }
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ON_EACH)
-def test_what_is_refused_is_named(name):
+def test_refused_values_are_named(name):
     refused(*ON_EACH[name])

@@ -1,4 +1,4 @@
-"""Kernels and feature maps on a GPU, each beside the bare product that gives as many numbers.
+"""Times of kernels and feature maps on a GPU, next to a bare matrix product of the same size.
 
 python tests/slow_checks/on_a_gpu.py [points]"""
 

@@ -1,4 +1,4 @@
-"""The bounds of Mroueh et al. 2015 against exact values, quadrature and simulation."""
+"""Bounds of Mroueh et al. 2015, compared with exact values, quadrature and simulations."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def unit_points(rng, n, d):
 
 
 def sampled(group, n_templates, *, eps, seed, **sizes):
-    """Features whose templates beyond 1 + eps are zero, as in the proofs."""
+    """GroupCDF with templates beyond 1 + eps set to zero, as in the proofs."""
     options = {"epsilon": eps, "rejection": "zero", "s": 1 + eps, "random_state": seed}
     return GroupCDF(group, n_templates, **sizes, **options)
 
@@ -50,7 +50,7 @@ def turns(order, planes):
     st.floats(0.2, 3),
     st.integers(0, 10**6),
 )
-def test_the_kernel_is_the_exact_deviation_and_lies_in_the_sandwich(group, eps, R, seed):
+def test_the_kernel_deviates_as_stated_and_lies_in_the_sandwich(group, eps, R, seed):
     rng = np.random.default_rng(seed)
     d = group.n_features
     X = unit_points(rng, 5, d) * R * rng.uniform(0.1, 1, size=(5, 1))
@@ -63,7 +63,7 @@ def test_the_kernel_is_the_exact_deviation_and_lies_in_the_sandwich(group, eps, 
 
 
 def test_the_sandwich_holds_for_every_dimension_and_slack():
-    """Affine in the distance, so both ends of its range decide for all pairs of points."""
+    """The kernel is affine in the distance, so that both ends of its range suffice."""
     d = np.unique(np.r_[1:100, np.geomspace(100, 1e5, 60).astype(int)])[:, None]
     eps = np.linspace(1e-3, 0.999, 400)
     low, high = theory.theorem1_sandwich(d, eps)
@@ -72,8 +72,8 @@ def test_the_sandwich_holds_for_every_dimension_and_slack():
         assert np.all(low <= deviation) and np.all(deviation <= high)
 
 
-def test_deviation_against_direct_integration():
-    """E[1(|t|^2 < 1 + eps) (s - max(<x, t>, <z, t>))] in the plane, by polar quadrature."""
+def test_the_deviation_agrees_with_direct_integration():
+    """Polar quadrature of E[1(|t|^2 < 1 + eps) (s - max(<x, t>, <z, t>))] in the plane."""
     eps = 0.3
     angle = 1.1
     directions = np.linspace(0, 2 * np.pi, 4001)[:-1]
@@ -87,8 +87,8 @@ def test_deviation_against_direct_integration():
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_templates_on_the_sphere(d):
-    """The kernel by its definition, templates on a fine grid of directions, against remark 1."""
+def test_the_kernel_of_templates_on_the_sphere_agrees_with_remark_1(d):
+    """The definition uses templates on a fine grid of directions."""
     if d == 2:
         angle = (np.arange(2000) + 0.5) * 2 * np.pi / 2000
         templates = np.stack([np.cos(angle), np.sin(angle)], 1)
@@ -114,14 +114,14 @@ def test_templates_on_the_sphere(d):
     assert_allclose(by_remark, kernel, atol=1e-8)
 
 
-def test_the_spheres_slack_holds_in_every_dimension():
+def test_the_slack_on_the_sphere_holds_in_every_dimension():
     d = np.geomspace(1, 1e6, 200)
     worst = -theory.sphere_gap(2 / np.sqrt(2 * np.pi * d), d)
     assert np.all(0 < worst) and np.all(worst <= theory.sphere_slack(d))
     assert worst[100] / theory.sphere_slack(d[100]) == pytest.approx(0.5, rel=1e-2)
 
 
-def test_slacks_vanish_and_scale():
+def test_slacks_vanish_for_large_dimensions_and_scale():
     for eps in (0.1, 0.5, 0.9):
         d = np.geomspace(10, 1e6, 30)
         for slack in (theory.theorem1_delta1(d, eps), theory.theorem1_delta2(d, eps)):
@@ -130,12 +130,12 @@ def test_slacks_vanish_and_scale():
         assert_allclose(theory.theorem1_delta2(50, eps, R=3), 3 * theory.theorem1_delta2(50, eps))
 
 
-def test_chi_square_tails():
+def test_chi_square_tails_are_below_their_bounds():
     k = np.arange(2, 300)[:, None]
     eps = np.linspace(1e-3, 0.999, 200)
     assert np.all(stats.chi2.sf(k * (1 + eps), k) <= theory.chi2_upper_tail_bound(k, eps))
     assert np.all(stats.chi2.cdf(k * (1 + eps), k) <= theory.chi2_lower_tail_bound(k, eps))
-    # One degree of freedom is outside the lemma, and rightly so.
+    # The lemma excludes one degree of freedom, for which it would be false.
     assert stats.chi2.cdf(1.01, 1) > theory.chi2_lower_tail_bound(1, 0.01)
 
 
@@ -143,7 +143,7 @@ def test_chi_square_tails():
 @given(
     st.floats(-2, 2), st.floats(-2, 2), st.floats(0.1, 3), st.floats(0.1, 3), st.floats(-0.95, 0.95)
 )
-def test_clark_against_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
+def test_the_moments_of_clark_agree_with_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
     def density(z):
         """P(max in dz) = P(X in dz, Y < z) + P(Y in dz, X < z)."""
         total = 0.0
@@ -161,13 +161,13 @@ def test_clark_against_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
     assert_allclose(variance, weights @ (z - mean) ** 2, atol=1e-8)
 
 
-def test_clark_at_the_edges():
+def test_the_moments_of_clark_hold_in_limiting_cases():
     mean, variance = theory.clark_max_moments([1.0, 0.0], [0.0, 2.0], sd_x=1.0, sd_y=1.0, rho=1.0)
     assert_allclose(mean, [1.0, 2.0])
     assert_allclose(variance, [1.0, 1.0])
 
 
-def test_eq_11_is_clarks_mean():
+def test_equation_11_is_the_mean_of_clark():
     d = 7
     x, z = unit_points(np.random.default_rng(0), 2, d)
     mean, _ = theory.clark_max_moments(0, 0, sd_x=d**-0.5, sd_y=d**-0.5, rho=x @ z)
@@ -179,7 +179,7 @@ def test_eq_11_is_clarks_mean():
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 9), st.booleans(), st.integers(0, 10**6))
-def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
+def test_integrals_over_thresholds_are_s_minus_the_mean_maximum(n, r, ties, seed):
     a = np.random.default_rng(seed).uniform(-1, 1, size=(n, r))
     if ties:
         a = a.round(1)
@@ -187,7 +187,7 @@ def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
     assert_allclose(theory.cdf_products(a, 1.5), plain, atol=1e-12)
 
 
-def test_bins_overshoot_by_at_most_s_over_n():
+def test_sums_over_bins_exceed_integrals_by_at_most_s_over_n():
     group = CyclicShifts(6)
     eps = 0.4
     X = unit_points(np.random.default_rng(1), 6, 6)
@@ -202,8 +202,8 @@ def test_bins_overshoot_by_at_most_s_over_n():
         assert np.all(excess >= -1e-12) and np.all(excess <= (1 + eps) / n + 1e-12)
 
 
-def test_sampled_elements_bias_the_inner_product():
-    """E over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
+def test_sampled_elements_bias_the_inner_product_as_stated():
+    """The expectation over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
     group = SignFlips(3)
     eps = 0.9
     r = 2
@@ -223,11 +223,13 @@ def test_sampled_elements_bias_the_inner_product():
     assert np.abs((mean - kernel) / error).max() > 10
 
 
-def test_expected_inner_product_takes_several_numbers_of_elements():
+def test_the_expected_inner_product_is_vectorized_over_numbers_of_elements():
     sizes = np.array([1.0, 2.0, 4.0])
-    found = theory.expected_inner_product(0.5, 0.9, n_elements=sizes)
-    assert found.tolist() == [theory.expected_inner_product(0.5, 0.9, n_elements=k) for k in sizes]
-    assert np.allclose(found, [0.9, 0.7, 0.6])
+    expected = theory.expected_inner_product(0.5, 0.9, n_elements=sizes)
+    assert expected.tolist() == [
+        theory.expected_inner_product(0.5, 0.9, n_elements=k) for k in sizes
+    ]
+    assert np.allclose(expected, [0.9, 0.7, 0.6])
 
 
 @settings(max_examples=50, deadline=None)
@@ -238,7 +240,7 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     assert m - 1 <= C1 / eps**2 * np.log(n_points / delta)
     G = theory.theorem2_elements(eps, n_points, n_templates=m, delta=delta, s=s)
     assert G - 1 <= C2 / eps**2 * np.log(n_points * m / delta)
-    # And sizes and errors are inverse to each other.
+    # Sizes and errors are inverse to each other.
     n = np.ceil(s / eps - 1e-12)
     for part in theory.theorem2_errors(n, m, n_elements=G, n_points=n_points, delta=delta, s=s):
         assert part <= eps * (1 + 1e-9)
@@ -246,7 +248,7 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     assert fewer[1] > eps
 
 
-def test_theorem_2_holds_in_simulation():
+def test_theorem_2_holds_in_simulations():
     group = CyclicShifts(16)
     eps = 0.2
     part = 0.5
@@ -266,7 +268,7 @@ def test_theorem_2_holds_in_simulation():
         assert np.all(low <= Z @ Z.T - (1 - distance)) and np.all(Z @ Z.T - 1 + distance <= high)
 
 
-def test_corollary_1_sizes():
+def test_corollary_1_gives_each_part_a_third_of_the_error():
     bins, templates, elements = theory.corollary1_sizes(0.6, n_points=50, delta=0.05, s=1.2)
     assert bins == 5
     assert templates == theory.theorem2_templates(0.2, 50, delta=0.05, s=1.2)
@@ -277,8 +279,11 @@ def test_corollary_1_sizes():
 
 
 def test_largest_function_of_the_class_and_its_rademacher_complexity():
-    """Over |w| <= C/m, sup |f| is (s/n) sum psi C/m <= (2 + 1/n) s C: the factor the paper drops
-    is attained at points below every threshold, and the complexity stays below its bound."""
+    """The supremum of |f| over |w| <= C/m is (s/n) sum psi C/m <= (2 + 1/n) s C.
+
+    Points below every threshold attain the factor that the paper omits; the complexity stays below
+    its bound.
+    """
     rng = np.random.default_rng(4)
     N = 40
     m = 5
@@ -287,7 +292,7 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
     s = 1.3
     psi = np.sort(rng.random((N, m, 2 * n + 1)), axis=2).reshape(N, -1)
     signs = rng.choice([-1, 1], size=(4000, N))
-    # sup over the box is the one-norm of the correlations.
+    # The supremum over the box is the one-norm of the correlations.
     complexity = np.abs(signs @ psi).sum(axis=1).mean() * s / n * C / m / N
     assert complexity <= theory.rademacher_bound(N, C, s=s, n=n)
     ones = np.ones((N, m * (2 * n + 1)))
@@ -296,9 +301,11 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
     assert theory.rademacher_bound(N, C, s=s) < attained <= theory.rademacher_bound(N, C, s=s, n=n)
 
 
-def test_lemma_4_approximant():
-    """f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|; its sampled version
-    sum alpha_i <Phi(.), Phi(x_i)> lies in F~ and is as near as lemma 4 says."""
+def test_the_approximation_error_is_below_the_bound_of_lemma_4():
+    """The function f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|.
+
+    Its sampled version sum alpha_i <Phi(.), Phi(x_i)> lies in F~, within the distance of lemma 4.
+    """
     group = CyclicShifts(5)
     eps = 0.5
     m = 50
@@ -322,7 +329,7 @@ def test_theorem_3_is_the_sum_of_its_lemmas():
     parts += theory.lemma5_risk(100, 50, n=20, delta1=0.05, delta2=0.05, **sizes)
     assert_allclose(total, parts)
     assert theory.theorem3_bound(500, 100, printed=False, **options) > total
-    # Each size by itself: four times the samples halve the first term, and so on.
+    # One size at a time: four times the samples halve the first term, and so on.
     inf = float("inf")
     only_N = [theory.lemma6_deviation(N, V0=1.0, delta=0.05, **sizes) for N in (100, 400)]
     assert_allclose(only_N[0] / only_N[1], 2)
@@ -332,7 +339,7 @@ def test_theorem_3_is_the_sum_of_its_lemmas():
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
-def test_lipschitz_constants(loss):
+def test_lipschitz_constants_of_the_losses(loss):
     from invariance.linear import margin_loss
 
     L, at_zero = theory.loss_constants(loss, 3.0)

@@ -1,4 +1,4 @@
-"""Bounds and rates of Soleymani et al. 2025 against the mathematics that they summarise."""
+"""Bounds and rates of Soleymani et al. 2025, compared with exact computations."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
 
 @settings(deadline=None)
 @given(smoothness, dimension)
-def test_oracle_calls_in_terms_of_the_cutoff(s, d):
+def test_oracle_calls_agree_with_their_formula_in_the_cutoff(s, d):
     n = 5000
     rho = 3
     D = theory.cutoff(n, s, d=d)
@@ -42,14 +42,14 @@ def test_oracle_calls_in_terms_of_the_cutoff(s, d):
     G.SignedPermutations(9),
     G.GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]),
 ], ids=repr)  # fmt: skip
-def test_generators_bound_is_the_integer_part_of_the_logarithm(group):
+def test_the_bound_on_generators_is_the_integer_part_of_the_logarithm(group):
     bound = theory.generators_bound(group.order)
     assert 2**bound <= group.order < 2 ** (bound + 1)
     assert len(group.generators()) <= bound
 
 
-def test_sobolev_norm_of_the_truncation_bounds_the_bias():
-    """The step behind eq. (29): what lies beyond D is at most D^-alpha of the squared norm."""
+def test_the_sobolev_norm_bounds_the_bias_of_the_truncation():
+    """The part beyond D is at most D^-alpha times the squared norm (equation 29)."""
     basis = Torus(2, degree=20)
     s = 2.0
     counts = np.repeat(basis.counts_, basis.dimensions_)
@@ -61,7 +61,7 @@ def test_sobolev_norm_of_the_truncation_bounds_the_bias():
 
 @pytest.mark.filterwarnings("ignore:the cutoff keeps 1 invariant")
 def test_the_risk_bound_holds_on_average():
-    """Expected excess risk of the published estimator, exact by Parseval, against eq. (43)."""
+    """The expected excess risk of the published estimator is exact by Parseval (equation 43)."""
     basis = Torus(2, degree=8)
     group = G.SignFlips(2)
     s = 2.0
@@ -92,6 +92,6 @@ def test_the_risk_bound_holds_on_average():
     (Sphere(3), 1e6, 2e-3),
     (Sphere(4), 1e6, 2e-3),
 ], ids=repr)  # fmt: skip
-def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close):
+def test_weyls_law_holds_on_manifolds_with_a_known_spectrum(basis, eigenvalue, close):
     law = theory.weyl_law(eigenvalue, basis.manifold_dimension, volume=basis.volume)
     assert basis.counting(np.array([eigenvalue]))[0] == pytest.approx(law, rel=close)

@@ -160,26 +160,6 @@ class A:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) and not circle({"a": {"b"}, "b": set()})
 
 
-def test_no_decision_by_the_name_of_a_class():
-    """Objects are asked what they can do, so that a subclass and a user's own get the fast way."""
-    names = set()
-    for path in PACKAGE.rglob("*.py"):
-        names |= set(re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M))
-    # Base classes that say "one of ours at all" and containers of data are no such names.
-    names -= {"Kind", "FeatureMap"}
-    decision = re.compile(
-        r"isinstance\([^()]*(?:\([^()]*\)[^()]*)*\)|type\([^()]*\) (?:is|==|in)\b.*"
-    )
-    found = [
-        f"{path.relative_to(PACKAGE)}: {match.group()}"
-        for folder in ("kernels", "features", "orbits", "spectral", "linear", "beyond")
-        for path in (PACKAGE / folder).rglob("*.py")
-        for match in decision.finditer(path.read_text("utf-8"))
-        if names & {*re.findall(r"\b[A-Z]\w+", match.group())}
-    ]
-    assert not found, "\n".join(found)
-
-
 def _by_locale(call: ast.Call) -> bool:
     """Whether a call reads or writes text without an explicit encoding."""
     keywords = {keyword.arg: keyword.value for keyword in call.keywords}

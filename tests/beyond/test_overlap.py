@@ -1,5 +1,7 @@
 """`OverlapFit` agrees with its definition, also for signals."""
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,7 +11,6 @@ from sklearn.gaussian_process.kernels import RBF
 from invariance.beyond import OverlapFit
 from invariance.groups import Translations, check_group
 from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
-from invariance.orbits import way
 
 
 def points(n, d, seed=0):
@@ -70,14 +71,16 @@ def test_overlapping_windows_of_a_signal_are_similar_whatever_its_level():
     assert_array_equal(flat, 0)  # a constant signal is similar to no other signal
 
 
-def test_overlap_announces_long_computations_and_has_a_gradient(monkeypatch):
+def test_overlap_announces_long_computations_and_has_a_gradient():
     X = points(5, 12)
     kernel = OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
     assert "overlaps" in str(kernel.explain(X))
-    with monkeypatch.context() as patched:
-        patched.setattr(way, "_LONG", 0.0)
-        with pytest.warns(UserWarning, match="OverlapFit: 5 x 5 pairs .* minutes .* Cheaper"):
-            kernel(X)
+    images = np.zeros((3000, 4096))
+    slow = OverlapFit(Gaussian(0.1), Translations((64, 64), max_shift=20))
+    message = "OverlapFit: 3000 x 3000 pairs .* minutes .* Cheaper"
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match=message):
+        warnings.simplefilter("error")
+        slow(images)
     gram, gradient = kernel(X, eval_gradient=True)
     assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-9)
 

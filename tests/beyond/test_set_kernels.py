@@ -217,11 +217,24 @@ TURNS = PlaneRotations(4)
     [
         (SetKernel(Gaussian(1.0)), "SetFeatures"),
         (MatchingKernel(Gaussian(1.0)), "SetKernel"),
+    ],
+)
+def test_long_computations_are_announced(kernel, cheaper):
+    sets = np.zeros((3000, 60, 2))
+    message = f"3000 x 3000 .* minutes .* {cheaper}"
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match=message):
+        warnings.simplefilter("error")
+        kernel(sets)
+
+
+@pytest.mark.parametrize(
+    "kernel, cheaper",
+    [
         (Average(Hyperkernel(SetKernel(Gaussian(1.0))), TURNS, tolerance=10.0), "n_transforms"),
         (Average(SetKernel(Gaussian(1.0)), TURNS, side="both", tolerance=10.0), "n_transforms"),
     ],
 )
-def test_long_computations_are_announced(monkeypatch, kernel, cheaper):
+def test_long_averages_over_sets_are_announced(monkeypatch, kernel, cheaper):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kernel(X, Z)

@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from invariance import beyond
 from invariance import groups as G
 from invariance.beyond import Augmented, built_in, find_symmetry, symmetry_test
-from invariance.beyond.symmetry import _along, _inside
+from invariance.beyond.symmetry import _along
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips, Translations
 from invariance.kernels import Average, Gaussian
@@ -247,28 +247,45 @@ def test_the_correction_is_sequential_rejection():
             assert value == 1 or k in rejected(value * (1 + 1e-9))
 
 
-def test_subgroups_are_recognized():
+def largest_subgroups(groups, d, **options):
+    """For each group, the group that `find_symmetry` compares it with."""
+    X, y = np.random.default_rng(0).standard_normal((2, 20, d))
+    model = RLSRegressor()
+    rows = find_symmetry(model, groups, X, y[:, 0], build=lambda m, _: m, **options).rows
+    return {row["group"]: row["over"] for row in rows}
+
+
+def test_each_group_is_compared_with_its_largest_subgroups():
     shifts = {k: G.GeneratedPermutations([np.roll(np.arange(12), k)]) for k in (1, 2, 3, 4, 6, 12)}
-    inside = _inside({str(12 // k): group for k, group in shifts.items()}, (12,), None)
-    assert inside["12"] == {"2", "3", "4", "6"} and inside["6"] == {"2", "3"}
-    assert inside["4"] == {"2"} and "1" not in inside  # the trivial group
+    over = largest_subgroups({str(12 // k): group for k, group in shifts.items()}, 12)
+    assert over["12"] in {"4", "6"} and over["6"] in {"2", "3"}
+    assert over["4"] == "2" and over["2"] == over["3"] == "no group"
+    assert "1" not in over  # the trivial group
     few = G.Permutations(3).on_columns([0, 1, 2])
-    named = {"all": G.Permutations(30), "few": few, "-": G.Negation(), "signs": G.SignFlips(30)}
-    inside = _inside(named, (30,), None)
-    assert inside == {"few": set(), "-": set(), "all": {"few"}, "signs": {"-"}}
+    groups = {"all": G.Permutations(30), "few": few, "-": G.Negation(), "signs": G.SignFlips(30)}
+    over = largest_subgroups(groups, 30)
+    assert over == {"few": "no group", "-": "no group", "all": "few", "signs": "-"}
     rotations = {"space": beyond.Rotations3D(), "axis": G.CircleAction([1, 1, 0])}
-    assert _inside(rotations, (3,), None) == {"axis": set(), "space": {"axis"}}
+    assert largest_subgroups(rotations, 3) == {"axis": "no group", "space": "axis"}
+    # Half a turn of this circle negates only two of the four coordinates.
     screw = {"screw": G.CircleAction([1, 1, 2, 2]), "-": G.Negation()}
-    assert _inside(screw, (4,), None) == {
-        "screw": set(),
-        "-": set(),
-    }  # half a turn negates only two coordinates
+    assert largest_subgroups(screw, 4) == {"screw": "no group", "-": "no group"}
     torus = G.CircleAction([1, 1, 0, 0]).times(G.CircleAction([0, 0, 1, 1]))
     with pytest.raises(ValueError, match="cannot be found, say it with parents"):
-        _inside({"torus": torus, "-": G.Negation()}, (4,), None)
-    parents = {"space": ["axis"], "axis": ["quarter"]}
-    groups = dict.fromkeys(["space", "axis", "quarter"])
-    assert _inside(groups, (3,), parents)["space"] == {"axis", "quarter"}
+        largest_subgroups({"torus": torus, "-": G.Negation()}, 4)
+
+
+def test_subgroups_of_subgroups_may_be_omitted_from_parents():
+    groups = {k: G.CyclicShifts(k).on_columns(range(k)) for k in (2, 3, 4)}
+    groups = {str(k): group for k, group in groups.items()}
+    X, y = ring(25)
+    model = RLSRegressor([1e-2], Gaussian(0.2))
+    short = {"4": ["3"], "3": ["2"]}
+    full = {"4": ["3", "2"], "3": ["2"]}
+    assert (
+        find_symmetry(model, groups, X, y, parents=short).rows
+        == find_symmetry(model, groups, X, y, parents=full).rows
+    )
 
 
 def test_the_true_group_is_supported_and_larger_groups_are_refuted():

@@ -108,8 +108,12 @@ FINE = {2: PlaneRotations(3600), 3: Rotations3D(degree=40)}
 GRID_LOSS = {2: 1e-6, 3: 0.03}
 
 
+def dimension(group):
+    return 2 if isinstance(group, PlaneRotations) else 3
+
+
 def bodies(group, n, seed=0, points=5):
-    return np.random.default_rng(seed).standard_normal((n, points * group._size))
+    return np.random.default_rng(seed).standard_normal((n, points * dimension(group)))
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=repr)
@@ -117,7 +121,7 @@ def bodies(group, n, seed=0, points=5):
 def test_the_best_rotation_is_at_least_as_good_as_a_fine_grid_and_close_to_it(group, points):
     X = bodies(group, 5, points=points)
     Z = bodies(group, 4, seed=1, points=points)
-    size = group._size
+    size = dimension(group)
     grid = FINE[size].act(FINE[size].elements(), Z) @ X.T
     norms = np.linalg.norm(X, axis=1)[:, None] * np.linalg.norm(Z, axis=1)
     high, low = OrbitProducts(Z, group).reduce(X, Extremes(smallest=True))
@@ -149,8 +153,8 @@ def test_best_fits_over_rotations_are_symmetric_invariant_and_at_least_the_base_
         assert (gram >= base(X) - 1e-12).all() and kernel.explain(X).way == "alignment"
         assert_allclose(kernel(X.astype(np.float32)), gram, rtol=1e-3)
         assert_allclose(BestFit(base, group, side="first")(X), gram, rtol=1e-10)
-    rule = PlaneRotations(4) if group._size == 2 else Rotations3D(degree=1)
+    rule = PlaneRotations(4) if dimension(group) == 2 else Rotations3D(degree=1)
     assert BestFit(Laplacian(1.0), rule)(X).shape == (6, 6)  # no method for rotations applies
-    mirror = np.r_[-1.0, np.ones(group._size - 1)]  # a reflection, not a rotation
-    mirrored = (bodies(group, 1, points=6).reshape(-1, group._size) * mirror).reshape(1, -1)
+    mirror = np.r_[-1.0, np.ones(dimension(group) - 1)]  # a reflection, not a rotation
+    mirrored = (bodies(group, 1, points=6).reshape(-1, dimension(group)) * mirror).reshape(1, -1)
     assert BestFit(Gaussian(1.0), group)(bodies(group, 1, points=6), mirrored) < 0.9

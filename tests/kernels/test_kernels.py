@@ -27,6 +27,7 @@ from invariance.groups import (
     Permutations,
     SignedPermutations,
     SignFlips,
+    Transformations,
     Translations,
 )
 from invariance.kernels import (
@@ -126,6 +127,61 @@ def test_averages_with_either_side_with_small_blocks_and_over_the_trivial_group(
         small = Average(Gaussian(0.3), SignFlips(6), side=side, block_bytes=20_000)
         assert_allclose(small(X, Z), one_block(X, Z), rtol=1e-12)
     assert_allclose(Average(Gaussian(0.3), Permutations(1, block=6))(X), Gaussian(0.3)(X))
+
+
+class WrappedKernel(K.Kernel):
+    """A user-defined kernel with the inner form of another kernel."""
+
+    unitary_invariant = True
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def _gram(self, X, Y):
+        return self.inner(X, Y)
+
+    def inner_form(self, shape):
+        return self.inner.inner_form(shape)
+
+
+class WrappedGroup(Transformations):
+    """A user-defined set of transformations that act as shifts."""
+
+    unitary = True
+    linear = True
+    order = 12
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @property
+    def n_features(self):
+        return self.inner.n_features
+
+    def elements(self):
+        return self.inner.elements()
+
+    def _act(self, elements, X):
+        return self.inner.act(elements, X)
+
+    def as_shifts(self, elements):
+        return self.inner.as_shifts(elements)
+
+
+@pytest.mark.parametrize("reduced", [Average, BestFit])
+def test_user_defined_kernels_and_groups_use_the_fast_methods(reduced):
+    """The methods of an object decide how it is computed, not its class."""
+    X = points(5, d=12)
+    base = Gaussian(0.1)
+    group = CyclicShifts(12)
+    expected = reduced(base, group, side="second")
+    for kernel in (
+        reduced(WrappedKernel(base), group, side="second"),
+        reduced(base, WrappedGroup(group), side="second"),
+    ):
+        assert_allclose(kernel(X), expected(X), rtol=1e-10)
+        fast = {expected.explain(X).way, *expected.explain(X).alternatives}
+        assert {kernel.explain(X).way, *kernel.explain(X).alternatives} == fast
 
 
 def test_every_kernel_works_in_estimators_of_scikit_learn():

@@ -1,4 +1,4 @@
-"""The floors of ARCHITECTURE.md: who may import whom, and that no import leads back."""
+"""The floors of ARCHITECTURE.md: imports go downward and have no cycles."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import invariance
 
 PACKAGE = Path(invariance.__file__).parent
-#: From the ground up; what shares a floor may use its neighbours, as long as none leads back.
+#: From the ground up. Subpackages on one floor may import each other, without cycles.
 FLOORS = [
     {"core"},
     {"theory", "groups"},
@@ -20,8 +20,8 @@ FLOORS = [
     {"companion"},
 ]
 FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
-#: What `pip install .` brings.
-ALWAYS_THERE = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "tqdm"}
+#: Packages that `pip install .` installs.
+INSTALLED = {"numpy", "scipy", "sklearn", "joblib", "threadpoolctl", "tqdm"}
 
 
 def name_of(path: Path) -> str:
@@ -39,7 +39,7 @@ def part_of(module: str) -> str:
 
 
 def _statements(node: ast.AST, *, deferred: bool) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Import statements that are executed; those within functions where ``deferred``."""
+    """Import statements that are executed, including those within functions if ``deferred``."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
@@ -53,10 +53,10 @@ def imports(module: str, *, deferred: bool = True) -> set[str]:
     """Full names of the modules that a module imports."""
     path = MODULES[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    found = set()
+    imported = set()
     for statement in _statements(ast.parse(path.read_text(encoding="utf-8")), deferred=deferred):
         if isinstance(statement, ast.Import):
-            found |= {alias.name for alias in statement.names}
+            imported |= {alias.name for alias in statement.names}
             continue
         base = statement.module or ""
         if statement.level:
@@ -64,8 +64,8 @@ def imports(module: str, *, deferred: bool = True) -> set[str]:
             base = ".".join([*above, *([base] if base else [])])
         for alias in statement.names:
             full = f"{base}.{alias.name}"
-            found.add(full if full in MODULES else base)
-    return found
+            imported.add(full if full in MODULES else base)
+    return imported
 
 
 INSIDE = {module: (imports(module) & MODULES.keys()) - {module} for module in MODULES}
@@ -83,7 +83,7 @@ def test_every_subpackage_has_a_floor():
     assert {part_of(module) for module in MODULES} <= FLOOR_OF.keys()
 
 
-def test_no_import_leads_up():
+def test_no_import_goes_upward():
     up = [
         f"{module} imports {used}, which lies above it"
         for module in MODULES
@@ -93,50 +93,50 @@ def test_no_import_leads_up():
     assert not up, "\n".join(up)
 
 
-def test_no_circle_among_modules_subpackages_or_the_companion_s_rooms():
+def test_modules_subpackages_and_parts_of_the_companion_have_no_import_cycles():
     parts: dict[str, set[str]] = {}
     rooms: dict[str, set[str]] = {}
     for module, used in INSIDE.items():
-        here = part_of(module)
-        parts.setdefault(here, set()).update({part_of(m) for m in used} - {here})
-        if here == "companion":
+        part = part_of(module)
+        parts.setdefault(part, set()).update({part_of(m) for m in used} - {part})
+        if part == "companion":
             room = ".".join(module.split(".")[:3])
-            inside = {".".join(m.split(".")[:3]) for m in used if part_of(m) == here}
+            inside = {".".join(m.split(".")[:3]) for m in used if part_of(m) == part}
             rooms.setdefault(room, set()).update(inside - {room})
     assert circle(INSIDE) is circle(parts) is circle(rooms) is None
 
 
-def test_the_library_imports_at_once_only_what_is_always_there():
-    there = ALWAYS_THERE | {"invariance"} | sys.stdlib_module_names
+def test_the_library_imports_only_installed_packages_at_module_level():
+    allowed = INSTALLED | {"invariance"} | sys.stdlib_module_names
     late = [
         f"{module}: import {name} where it is used, by `extras.need`"
         for module in MODULES
         if part_of(module) != "companion"
         for name in sorted(imports(module, deferred=False))
-        if name.partition(".")[0] not in there
+        if name.partition(".")[0] not in allowed
     ]
     assert not late, "\n".join(late)
 
 
-def test_arrays_come_in_by_one_door():
-    """scikit-learn's own checks let masked entries pass: `core.arrays` alone may call them."""
-    theirs = {"check_array", "check_X_y", "validate_data", "validation", "_check_y"}
-    beside = [
+def test_only_core_arrays_calls_the_validation_of_scikit_learn():
+    """The validation of scikit-learn ignores masks, so that only `core.arrays` may call it."""
+    validators = {"check_array", "check_X_y", "validate_data", "validation", "_check_y"}
+    violations = [
         f"{module}, line {node.lineno}: take check_array or validate_data of core.arrays"
         for module, path in MODULES.items()
         if part_of(module) != "companion" and module != "invariance.core.arrays"
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if getattr(node, "attr", None) in theirs
+        if getattr(node, "attr", None) in validators
         or (isinstance(node, ast.Import) and any("validation" in a.name for a in node.names))
         or (
             (getattr(node, "module", None) or "").startswith("sklearn")
-            and theirs & {alias.name for alias in node.names}
+            and validators & {alias.name for alias in node.names}
         )
     ]
-    assert not beside, "\n".join(beside)
+    assert not violations, "\n".join(violations)
 
 
-def test_the_parser_sees_what_python_does(tmp_path, monkeypatch):
+def test_the_parser_finds_absolute_relative_and_deferred_imports(tmp_path, monkeypatch):
     source = """
 from typing import TYPE_CHECKING
 from . import base
@@ -160,31 +160,11 @@ class A:
     assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}}) and not circle({"a": {"b"}, "b": set()})
 
 
-def test_no_decision_by_the_name_of_a_class():
-    """Objects are asked what they can do, so that a subclass and a user's own get the fast way."""
-    names = set()
-    for path in PACKAGE.rglob("*.py"):
-        names |= set(re.findall(r"^class (\w+)", path.read_text("utf-8"), re.M))
-    # Base classes that say "one of ours at all" and containers of data are no such names.
-    names -= {"Kind", "FeatureMap"}
-    decision = re.compile(
-        r"isinstance\([^()]*(?:\([^()]*\)[^()]*)*\)|type\([^()]*\) (?:is|==|in)\b.*"
-    )
-    found = [
-        f"{path.relative_to(PACKAGE)}: {match.group()}"
-        for folder in ("kernels", "features", "orbits", "spectral", "linear", "beyond")
-        for path in (PACKAGE / folder).rglob("*.py")
-        for match in decision.finditer(path.read_text("utf-8"))
-        if names & {*re.findall(r"\b[A-Z]\w+", match.group())}
-    ]
-    assert not found, "\n".join(found)
-
-
 def _by_locale(call: ast.Call) -> bool:
-    """Whether a call reads or writes text without saying in which encoding."""
-    given = {keyword.arg: keyword.value for keyword in call.keywords}
+    """Whether a call reads or writes text without an explicit encoding."""
+    keywords = {keyword.arg: keyword.value for keyword in call.keywords}
     name = getattr(call.func, "attr", None) or getattr(call.func, "id", "")
-    if "encoding" in given or None in given:  # said, or handed on from a caller
+    if "encoding" in keywords or None in keywords:  # explicit, or passed on from a caller
         return False
     match name:
         case "read_text":
@@ -192,36 +172,36 @@ def _by_locale(call: ast.Call) -> bool:
         case "write_text":
             return len(call.args) < 2
         case "run" | "Popen" | "check_output" | "check_call":
-            return "text" in given or "universal_newlines" in given
+            return "text" in keywords or "universal_newlines" in keywords
         case "open" if isinstance(call.func, ast.Name):
-            mode = given.get("mode", call.args[1] if len(call.args) > 1 else ast.Constant("r"))
+            mode = keywords.get("mode", call.args[1] if len(call.args) > 1 else ast.Constant("r"))
             return not (isinstance(mode, ast.Constant) and "b" in str(mode.value))
     return False
 
 
-def test_texts_are_read_and_written_as_utf_8_whatever_the_locale():
+def test_texts_are_read_and_written_with_an_explicit_encoding():
     root = PACKAGE.parent
     files = [
         p for name in ("invariance", "tests", "notebooks") for p in (root / name).rglob("*.py")
     ]
-    found = [
-        f"{path.relative_to(root)}, line {node.lineno}: say encoding='utf-8'"
+    violations = [
+        f"{path.relative_to(root)}, line {node.lineno}: pass encoding='utf-8'"
         for path in sorted(files)
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and _by_locale(node)
     ]
-    assert len(files) > 100 and not found, "\n".join(found)
+    assert len(files) > 100 and not violations, "\n".join(violations)
 
 
-def test_the_rule_sees_each_way_to_leave_the_encoding_out():
-    wrong = ["p.read_text()", "p.write_text(t)", "open(p)", "open(p, 'w')", "run(c, text=True)"]
-    right = ["p.read_text('utf-8')", "p.write_text(t, encoding='utf-8')", "open(p, 'rb')"]
-    right += ["open(p, mode='xb')", "run(c, capture_output=True)", "run(c, encoding='utf-8')"]
-    seen = [line for line in wrong + right if _by_locale(ast.parse(line).body[0].value)]
-    assert seen == wrong
+def test_every_call_without_an_encoding_is_recognized():
+    without = ["p.read_text()", "p.write_text(t)", "open(p)", "open(p, 'w')", "run(c, text=True)"]
+    explicit = ["p.read_text('utf-8')", "p.write_text(t, encoding='utf-8')", "open(p, 'rb')"]
+    explicit += ["open(p, mode='xb')", "run(c, capture_output=True)", "run(c, encoding='utf-8')"]
+    recognized = [line for line in without + explicit if _by_locale(ast.parse(line).body[0].value)]
+    assert recognized == without
 
 
-#: Whole numbers of 64 bits that are no indices: hashes, counts, words of counts, periods of angles.
+#: Integers of 64 bits that are not indices: hashes, counts, words of counts, periods of angles.
 WIDE = {
     "invariance.groups.translations": 1,
     "invariance.orbits.reductions": 3,
@@ -231,7 +211,7 @@ WIDE = {
 
 
 def test_indices_have_the_width_of_the_platform():
-    """`np.intp`: NumPy refuses wider indices where pointers have 32 bits, as in WebAssembly."""
+    """NumPy refuses int64 indices on platforms with 32-bit pointers, such as WebAssembly."""
     for name, path in MODULES.items():
         if part_of(name) not in {"groups", "orbits", "kernels", "features", "spectral", "linear"}:
             continue

@@ -1,7 +1,7 @@
-"""Arrays of other libraries: the same numbers, where and as they came, and clear errors.
+"""Arrays of other libraries: equal values, the same device and type, and clear errors.
 
-array-api-strict implements the array API standard and nothing else, with several make-believe
-devices; PyTorch is what people use.
+array-api-strict implements exactly the array API standard, with several simulated devices; PyTorch
+is the library that users have.
 """
 
 import sys
@@ -19,11 +19,12 @@ from invariance.core.arrays import on_host
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 
 TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
-#: Types, each with and without blocks and a device away from NumPy, in two of four combinations.
+#: Types with and without blocks on a device that NumPy cannot read: two of four combinations.
 BOTH = pytest.mark.parametrize(("dtype", "blocked"), [("float32", False), ("float64", True)])
 RNG = np.random.default_rng(0)
 POINTS = RNG.standard_normal((23, 12))
-IMAGES, OTHERS = RNG.random((9, 48)), RNG.random((7, 48))
+IMAGES = RNG.random((9, 48))
+OTHERS = RNG.random((7, 48))
 ANGULAR = [0, 0, 1, 1, 1, 1, 2, 2, 3, 3, 3, 3]
 
 
@@ -39,17 +40,17 @@ def library(request):
     return pytest.importorskip(request.param, reason=f"{request.param} is not installed")
 
 
-def same(found, expected, given):
-    """The numbers of NumPy, in the library, on the device and of the type of what was given."""
-    assert type(found) is type(given)
-    assert found.dtype == given.dtype and found.device == given.device
-    assert tuple(found.shape) == expected.shape
-    tolerance = TOLERANCE[str(given.dtype).rpartition(".")[2]]
-    assert_allclose(on_host(found), expected, rtol=0, atol=tolerance * np.abs(expected).max())
+def assert_same(actual, expected, points):
+    """Check that values are those of NumPy, and type and device those of the points."""
+    assert type(actual) is type(points)
+    assert actual.dtype == points.dtype and actual.device == points.device
+    assert tuple(actual.shape) == expected.shape
+    tolerance = TOLERANCE[str(points.dtype).rpartition(".")[2]]
+    assert_allclose(on_host(actual), expected, rtol=0, atol=tolerance * np.abs(expected).max())
 
 
 def block_of(part):
-    """Small enough for several blocks on every axis."""
+    """Bytes for several blocks on every axis, or for one block."""
     return 20_000 if part else 2**28
 
 
@@ -86,38 +87,38 @@ FEATURES = {
 
 @pytest.mark.parametrize("name", FEATURES)
 @BOTH
-def test_orbit_features(library, name, dtype, blocked, monkeypatch):
+def test_features_of_tensors_agree_with_numpy(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
         monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
     X[:, :3] *= not blocked  # a blank border
-    given = library.asarray(X)
+    tensor = library.asarray(X)
     expected = FEATURES[name]().fit(X).transform(X)
-    model = FEATURES[name](block_bytes=block_of(blocked)).fit(given)
-    same(model.transform(given), expected, given)
-    # what was fitted with NumPy's arrays serves others too
-    same(FEATURES[name]().fit(X).transform(given), expected, given)
+    model = FEATURES[name](block_bytes=block_of(blocked)).fit(tensor)
+    assert_same(model.transform(tensor), expected, tensor)
+    # a model that was fitted to NumPy arrays transforms tensors too
+    assert_same(FEATURES[name]().fit(X).transform(tensor), expected, tensor)
     assert isinstance(model.transform(X), np.ndarray)
 
 
 @pytest.mark.parametrize("rejection", ["redraw", "zero"])
 @BOTH
 @pytest.mark.parametrize("away", [False, True])
-def test_cdf_features_count_the_same_projections(
+def test_cdf_features_of_tensors_count_the_same_projections(
     library, rejection, dtype, blocked, away, monkeypatch
 ):
     if away:  # as on a device whose memory NumPy does not read
         monkeypatch.setattr("invariance.orbits.reductions.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
-    given = library.asarray(X)
+    tensor = library.asarray(X)
     settings = dict(n_components=9, n_bins=7, epsilon=0.1, rejection=rejection, random_state=0)
     expected = GroupCDF(G.CyclicShifts(12), **settings).fit(X).transform(X)
     model = GroupCDF(G.CyclicShifts(12), **settings, block_bytes=block_of(blocked))
-    found = model.fit_transform(given)
-    assert type(found) is type(given) and found.dtype == given.dtype
-    # a projection on a threshold to the last bit may fall on either side: one count in twelve
+    counted = model.fit_transform(tensor)
+    assert type(counted) is type(tensor) and counted.dtype == tensor.dtype
+    # a projection equal to a threshold may round to either side: one count in twelve
     unit = np.sqrt(model.s_ / (7 * 9)) / 12
-    gap = np.abs(on_host(found) - expected)
+    gap = np.abs(on_host(counted) - expected)
     assert gap.max() < 1.01 * unit and np.mean(gap > 0.01 * unit) < 2e-3
 
 
@@ -154,53 +155,59 @@ KERNELS = {
 
 @pytest.mark.parametrize("name", KERNELS)
 @BOTH
-def test_gram_matrices(library, name, dtype, blocked, monkeypatch):
+def test_gram_matrices_of_tensors_agree_with_numpy(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
         for part in ("kernels.locality", "orbits.engine", "groups.permutations"):
             monkeypatch.setattr(f"invariance.{part}.on_cpu", lambda X: False)
     kernel = KERNELS[name]
-    X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
+    X = IMAGES.astype(dtype)
+    Y = OTHERS.astype(dtype)
     X[:, :20] *= not blocked  # a blank border
-    expected, square = kernel(X, Y), kernel(X)
+    expected = kernel(X, Y)
+    square = kernel(X)
     if blocked and hasattr(kernel, "block_bytes"):
         kernel = type(kernel)(**{**kernel.get_params(deep=False), "block_bytes": 20_000})
-    given, others = library.asarray(X), library.asarray(Y)
-    same(kernel(given, others), expected, given)
-    same(kernel(given), square, given)
+    tensor = library.asarray(X)
+    other_tensor = library.asarray(Y)
+    assert_same(kernel(tensor, other_tensor), expected, tensor)
+    assert_same(kernel(tensor), square, tensor)
 
 
-def test_away_from_the_host_shifts_are_products_there(library, monkeypatch):
-    given, shifts = library.asarray(POINTS), G.CyclicShifts(12)
+def test_shifts_of_tensors_on_other_devices_use_products(library, monkeypatch):
+    tensor = library.asarray(POINTS)
+    shifts = G.CyclicShifts(12)
     kernels = [kind(K.Gaussian(0.1), shifts) for kind in (K.Average, K.BestFit)]
     model = OrbitFourier(shifts, 31, gamma=0.1, random_state=0).fit(POINTS)
     expected = [take(POINTS) for take in (*kernels, model.transform)]
     monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
-    monkeypatch.delattr("invariance.orbits.shifts.Shifts.block")  # which is NumPy's
+    monkeypatch.delattr("invariance.orbits.shifts.Shifts.block")  # the method for NumPy arrays
     for take, values in zip((*kernels, model.transform), expected, strict=True):
-        same(take(given), values, given)
+        assert_same(take(tensor), values, tensor)
 
 
-def test_precisions(library):
-    """Points of two meet in the wider one; single precision inside keeps the type outside."""
-    wide, narrow = library.asarray(IMAGES), library.asarray(OTHERS.astype(np.float32))
+def test_mixed_and_single_precision_of_tensors(library):
+    """The wider type of both points is the type of the result; `precision` does not change it."""
+    wide = library.asarray(IMAGES)
+    narrow = library.asarray(OTHERS.astype(np.float32))
     expected = K.Gaussian(0.1)(IMAGES, OTHERS.astype(np.float32).astype(np.float64))
-    same(K.Gaussian(0.1)(wide, narrow), expected, wide)
+    assert_same(K.Gaussian(0.1)(wide, narrow), expected, wide)
     kernel = K.BestFit(
         K.Polynomial(4, 0.02), G.Translations((6, 8), max_shift=2), precision="single"
     )
-    found = kernel(wide, library.asarray(OTHERS))
-    assert found.dtype == library.float64
-    assert_allclose(on_host(found), kernel(IMAGES, OTHERS), rtol=1e-5)
+    gram = kernel(wide, library.asarray(OTHERS))
+    assert gram.dtype == library.float64
+    assert_allclose(on_host(gram), kernel(IMAGES, OTHERS), rtol=1e-5)
 
 
-def test_even_powers_of_negative_products_warn_and_follow_both_extremes(library):
+def test_even_powers_of_negative_products_of_tensors_warn_and_agree_with_numpy(library):
     kernel = K.BestFit(K.Polynomial(2, 1.0), G.Translations((6, 8), max_shift=1))
-    X, Y = IMAGES - 2, 2 - OTHERS
+    X = IMAGES - 2
+    Y = 2 - OTHERS
     with pytest.warns(UserWarning, match="do not commute"):
-        found = kernel(library.asarray(X), library.asarray(Y))
+        gram = kernel(library.asarray(X), library.asarray(Y))
     with pytest.warns(UserWarning, match="do not commute"):
         expected = kernel(X, Y)
-    same(found, expected, library.asarray(X))
+    assert_same(gram, expected, library.asarray(X))
 
 
 # -- gradients -------------------------------------------------------------------------------------
@@ -209,22 +216,23 @@ BY_TEMPLATES = [name for name in FEATURES if "points" not in name]
 
 
 @pytest.mark.parametrize("name", BY_TEMPLATES)
-def test_gradients_of_features_are_those_of_finite_differences(torch, name):
+def test_gradients_of_features_agree_with_finite_differences(torch, name):
     model = FEATURES[name](block_bytes=block_of(True)).fit(POINTS)
-    given = torch.tensor(POINTS[:2], requires_grad=True)
-    assert torch.autograd.gradcheck(model.transform, given, check_forward_ad=True)
+    tensor = torch.tensor(POINTS[:2], requires_grad=True)
+    assert torch.autograd.gradcheck(model.transform, tensor, check_forward_ad=True)
 
 
 @pytest.mark.parametrize("name", [n for n in KERNELS if not n.startswith(("best", "average"))])
-def test_gradients_of_kernels_are_those_of_finite_differences(torch, name):
+def test_gradients_of_kernels_agree_with_finite_differences(torch, name):
     first, second = (IMAGES[:2], OTHERS[:1]) if "local" in name else (POINTS[:3], POINTS[3:5])
     X, Y = (torch.tensor(points, requires_grad=True) for points in (first, second))
     assert torch.autograd.gradcheck(KERNELS[name], (X, Y), check_forward_ad=True)
     assert torch.autograd.gradcheck(KERNELS[name], X, check_forward_ad=True)
 
 
-def test_gradients_of_averages_are_those_of_finite_differences(torch):
-    X, Y = torch.tensor(POINTS[:3, :4], requires_grad=True), torch.tensor(POINTS[3:5, :4])
+def test_gradients_of_averages_agree_with_finite_differences(torch):
+    X = torch.tensor(POINTS[:3, :4], requires_grad=True)
+    Y = torch.tensor(POINTS[3:5, :4])
     for group in (G.SignFlips(4), G.Negation(), G.CyclicShifts(4)):
         kernel = K.Average(K.Gaussian(0.1), group)
         assert torch.autograd.gradcheck(partial(kernel, Y=Y), X, check_forward_ad=True)
@@ -232,21 +240,24 @@ def test_gradients_of_averages_are_those_of_finite_differences(torch):
 
 @pytest.mark.parametrize("side", ["second", "first"])
 @pytest.mark.parametrize("base", [K.Gaussian(0.1), K.CDF(radius=8.0)], ids=["Gaussian", "CDF"])
-def test_best_fit_by_definition_has_the_gradient_of_what_is_not_transformed(torch, side, base):
+def test_best_fit_by_definition_has_a_gradient_for_the_points_that_are_not_transformed(
+    torch, side, base
+):
     kernel = K.BestFit(base, G.CyclicShifts(12), side=side, method="definition")
-    given, others = torch.tensor(POINTS[:3], requires_grad=True), torch.tensor(POINTS[3:5])
+    tensor = torch.tensor(POINTS[:3], requires_grad=True)
+    transformed = torch.tensor(POINTS[3:5])
 
     def of_fixed(A):
-        return kernel(A, others) if side == "second" else kernel(others, A)
+        return kernel(A, transformed) if side == "second" else kernel(transformed, A)
 
-    assert torch.autograd.gradcheck(of_fixed, given, check_forward_ad=True)
+    assert torch.autograd.gradcheck(of_fixed, tensor, check_forward_ad=True)
     with pytest.raises(ValueError, match=r"BestFit .*NumPy and has no gradient.*X\.detach\(\)"):
-        kernel(others, given) if side == "second" else kernel(given, others)
+        kernel(transformed, tensor) if side == "second" else kernel(tensor, transformed)
     with pytest.raises(ValueError, match="BestFit .*has no gradient"):
-        kernel(given)
+        kernel(tensor)
 
 
-#: One for each way to an extreme, with the way that is taken without a gradient.
+#: One group for each method for extremes, with the method that is used without a gradient.
 EXTREMES = {
     "shifts": (G.CyclicShifts(6), "correlation"),
     "shifts that lose points": (G.Translations((1, 6), 2, boundary="zero"), "correlation"),
@@ -266,45 +277,48 @@ EXTREMES = {
 def test_an_extreme_has_the_gradient_at_the_element_that_attains_it(torch, name, base):
     group, way = EXTREMES[name]
     d = group.n_features
-    X, Y = torch.tensor(POINTS[:5, :d], requires_grad=True), torch.tensor(POINTS[5:8, :d])
+    X = torch.tensor(POINTS[:5, :d], requires_grad=True)
+    Y = torch.tensor(POINTS[5:8, :d])
     if base is None:
         model = MaxFilter(group, 3, templates=Y.numpy()).fit(X.detach().numpy())
-        taker, explained = model.transform, model.explain(X.detach().numpy())
+        function = model.transform
+        explained = model.explain(X.detach().numpy())
     else:
         kernel = K.BestFit(base, group)
-        taker, explained = lambda A: kernel(A, Y), kernel.explain(X.detach().numpy(), Y.numpy())
+        function = partial(kernel, Y=Y)
+        explained = kernel.explain(X.detach().numpy(), Y.numpy())
     assert way in (None, explained.way)
-    # The definition: over all elements, the largest.
+    # The definition: the largest value over all elements.
     values = []
     for element in group.quadrature()[0]:
-        moved = torch.tensor(group.act(element[None], Y.numpy())[0].reshape(3, d))
-        inner = X @ moved.T
+        transformed = torch.tensor(group.act(element[None], Y.numpy())[0].reshape(3, d))
+        inner = X @ transformed.T
         if isinstance(base, K.Gaussian):
-            inner = torch.exp(-0.1 * ((X[:, None] - moved) ** 2).sum(axis=2))
+            inner = torch.exp(-0.1 * ((X[:, None] - transformed) ** 2).sum(axis=2))
         values.append((1 + inner) ** 2 if isinstance(base, K.Polynomial) else inner)
     expected = torch.stack(values).max(axis=0).values
-    found = taker(X)
-    weights = torch.tensor(RNG.standard_normal(tuple(found.shape)))
-    (gradient,) = torch.autograd.grad((weights * found).sum(), X)
-    (wanted,) = torch.autograd.grad((weights * expected).sum(), X)
-    assert_allclose(found.detach(), expected.detach(), rtol=1e-10)
-    assert_allclose(gradient, wanted, rtol=1e-8, atol=1e-10)
+    actual = function(X)
+    weights = torch.tensor(RNG.standard_normal(tuple(actual.shape)))
+    (gradient,) = torch.autograd.grad((weights * actual).sum(), X)
+    (expected_gradient,) = torch.autograd.grad((weights * expected).sum(), X)
+    assert_allclose(actual.detach(), expected.detach(), rtol=1e-10)
+    assert_allclose(gradient, expected_gradient, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("group", [G.Permutations(30, block=2), beyond.Rotations3D()], ids=repr)
 def test_extremes_over_elements_that_cannot_be_listed_refuse_a_gradient(torch, group):
     points = RNG.standard_normal((3, 60))
-    given = torch.tensor(points, requires_grad=True)
-    for taker in (
+    tensor = torch.tensor(points, requires_grad=True)
+    for function in (
         lambda X: K.BestFit(K.Gaussian(0.1), group)(X, torch.tensor(points)),
         MaxFilter(group, 3, random_state=0).fit(points).transform,
     ):
         with pytest.raises(ValueError, match=r"has no gradient.*pass X\.detach\(\)"):
-            taker(given)
-        assert not taker(given.detach()).requires_grad
+            function(tensor)
+        assert not function(tensor.detach()).requires_grad
 
 
-#: What leaves for NumPy, or counts, of tensors (n, 48), or of any (n, 12) where it is fitted.
+#: Functions of tensors (n, 48) without a gradient, because they use NumPy or count.
 WITHOUT_GRADIENT = {
     **{name: kernel for name, kernel in KERNELS.items() if isinstance(kernel, K.BestFit)},
     "best fit, one axis": K.BestFit(K.Gaussian(0.1), G.CyclicShifts(48)),
@@ -324,27 +338,28 @@ WITHOUT_GRADIENT = {
 
 @pytest.mark.parametrize("name", WITHOUT_GRADIENT)
 def test_a_gradient_that_would_be_lost_is_refused(torch, name):
-    taker, message = WITHOUT_GRADIENT[name], r"has no gradient.*pass X\.detach\(\)"
-    given = torch.tensor(IMAGES, requires_grad=True)
+    function = WITHOUT_GRADIENT[name]
+    message = r"has no gradient.*pass X\.detach\(\)"
+    tensor = torch.tensor(IMAGES, requires_grad=True)
     with pytest.raises(ValueError, match=message):
-        taker(given)
-    # those that torch.func and forward mode ask for are not announced by requires_grad
+        function(tensor)
+    # requires_grad does not reveal gradients of torch.func and of forward mode
     with pytest.raises(ValueError, match=message):
-        torch.func.grad(taker)(given.detach())
+        torch.func.grad(function)(tensor.detach())
     with pytest.raises(ValueError, match=message):
-        torch.func.jvp(taker, (given.detach(),), (torch.ones_like(given),))
-    if isinstance(taker, K.BestFit) and taker.method == "auto":
-        points = (torch.tensor(OTHERS), given)
+        torch.func.jvp(function, (tensor.detach(),), (torch.ones_like(tensor),))
+    if isinstance(function, K.BestFit) and function.method == "auto":
+        points = (torch.tensor(OTHERS), tensor)
         with pytest.raises(ValueError, match=message):
-            taker(*(points if taker.side == "second" else points[::-1]))
-        if isinstance(taker.base, K.Locality):  # whose lifts are NumPy's
+            function(*(points if function.side == "second" else points[::-1]))
+        if isinstance(function.base, K.Locality):  # its lifts use NumPy
             with pytest.raises(ValueError, match=message):
-                taker(given, torch.tensor(OTHERS))
-    taker(given.detach())
+                function(tensor, torch.tensor(OTHERS))
+    function(tensor.detach())
     with torch.no_grad():
-        taker(given)
+        function(tensor)
     with torch.inference_mode():
-        taker(given)
+        function(tensor)
 
 
 # -- errors ----------------------------------------------------------------------------------------
@@ -355,10 +370,10 @@ TAKERS = {
     "OrbitFourier": lambda X: OrbitFourier(None, 5, random_state=0).fit(POINTS).transform(X),
     "GroupCDF": lambda X: GroupCDF(None, 5, random_state=0).fit(POINTS).transform(X),
 }
-WHOLE = np.arange(24).reshape(2, 12)
-#: Of any library: points, and what is said of them.
-BAD = {
-    "integers": (WHOLE, r"X is of type .*int64.*asarray\(X, dtype=.*float32"),
+INTEGERS = np.arange(24).reshape(2, 12)
+#: Points of any library, with the message about them.
+INVALID = {
+    "integers": (INTEGERS, r"X is of type .*int64.*asarray\(X, dtype=.*float32"),
     "one axis": (POINTS[0], r"X needs shape \(n, d\), got shape \(12,\)"),
     "none": (POINTS[:0], r".*got shape \(0, 12\)"),
     "NaN": (np.where(POINTS == POINTS[2, 3], np.nan, POINTS), "X contains NaN or infinity"),
@@ -366,59 +381,60 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", TAKERS)
-def test_points_must_be_floats_rows_finite_and_there(library, name):
-    for points, message in BAD.values():
+def test_invalid_tensors_are_refused(library, name):
+    for points, message in INVALID.values():
         with pytest.raises((TypeError, ValueError), match=f"{name}: {message}"):
             TAKERS[name](library.asarray(points))
     if name in ("OrbitFourier", "GroupCDF"):
         with pytest.raises(ValueError, match="X has 7 features, but 12 are expected"):
             TAKERS[name](library.asarray(POINTS[:, :7]))
     if library.__name__ == "torch":
-        given = library.asarray(POINTS)
-        for odd in (given.to_sparse(), given.to_sparse_csr(), given.to("meta")):
+        tensor = library.asarray(POINTS)
+        for odd in (tensor.to_sparse(), tensor.to_sparse_csr(), tensor.to("meta")):
             with pytest.raises(TypeError, match=f"{name}: X has no values to look at: make it den"):
                 TAKERS[name](odd)
 
 
 def test_arrays_of_two_libraries_are_refused_with_the_way_to_convert_them(library):
-    given, best = library.asarray(POINTS), K.BestFit(K.Linear(), G.CyclicShifts(12))
-    for kernel, other in ((K.Gaussian(0.1), POINTS.tolist()), (best, POINTS)):
-        kind = type(other).__name__
+    tensor = library.asarray(POINTS)
+    best = K.BestFit(K.Linear(), G.CyclicShifts(12))
+    for kernel, unsupported in ((K.Gaussian(0.1), POINTS.tolist()), (best, POINTS)):
+        kind = type(unsupported).__name__
         remedy = rf"{library.__name__}\.asarray\(numpy\.asarray"
-        for points, (bad, good) in (((given, other), "YX"), ((other, given), "XY")):
+        for points, (bad, good) in (((tensor, unsupported), "YX"), ((unsupported, tensor), "XY")):
             message = rf"{bad} is a {kind}; .*{remedy}\({bad}\), .*={good}"
             with pytest.raises(TypeError, match=message):
                 kernel(*points)
-    # what the message says
-    remedy = library.asarray(np.asarray(POINTS.tolist()), dtype=given.dtype, device=given.device)
-    same(K.Gaussian(0.1)(given, remedy), K.Gaussian(0.1)(POINTS, POINTS), given)
+    # the remedy of the message
+    remedy = library.asarray(np.asarray(POINTS.tolist()), dtype=tensor.dtype, device=tensor.device)
+    assert_same(K.Gaussian(0.1)(tensor, remedy), K.Gaussian(0.1)(POINTS, POINTS), tensor)
 
 
-def test_two_devices_are_refused_and_results_stay_where_points_are():
+def test_two_devices_are_refused_and_results_stay_on_the_device_of_the_points():
     strict = pytest.importorskip("array_api_strict")
-    there = strict.asarray(POINTS, device=strict.Device("device1"))
+    tensor = strict.asarray(POINTS, device=strict.Device("device1"))
     with pytest.raises(ValueError, match="Gaussian: Y is on device .*device1.* and X on .*: move"):
-        K.Gaussian(0.1)(strict.asarray(POINTS), there)
-    assert K.Gaussian(0.1)(there).device == there.device
+        K.Gaussian(0.1)(strict.asarray(POINTS), tensor)
+    assert K.Gaussian(0.1)(tensor).device == tensor.device
     for kind in (OrbitFourier, GroupCDF):
         model = kind(G.CyclicShifts(12), 5, random_state=0).fit(POINTS)
-        assert model.transform(there).device == there.device
+        assert model.transform(tensor).device == tensor.device
 
 
 @pytest.mark.parametrize(
     "kernel", [K.Laplacian(0.1), K.BestFit(K.Laplacian(0.1), G.CyclicShifts(12))], ids=repr
 )
-def test_what_needs_numpy_says_so(library, kernel):
-    given = library.asarray(POINTS)
+def test_kernels_that_need_numpy_refuse_tensors(library, kernel):
+    tensor = library.asarray(POINTS)
     message = r"Laplacian takes NumPy arrays only; pass (X.detach\(\)|numpy.asarray\(X\))"
     with pytest.raises(TypeError, match=message):
-        kernel(given)
-    model = OrbitNystroem(None, 5, kernel="laplacian", gamma=0.1, random_state=0).fit(given)
+        kernel(tensor)
+    model = OrbitNystroem(None, 5, kernel="laplacian", gamma=0.1, random_state=0).fit(tensor)
     with pytest.raises(TypeError, match=message):
-        model.transform(given)
+        model.transform(tensor)
 
 
-def test_what_is_missing_names_its_extra_and_what_pip_calls_it(monkeypatch):
+def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     strict = pytest.importorskip("array_api_strict")
     monkeypatch.setitem(sys.modules, "array_api_compat", None)
     message = r"needs array-api-compat, .*\"\.\[arrays\]\""

@@ -1,4 +1,4 @@
-"""Every line of the cheat sheet through every object that takes it, or refused with the remedy."""
+"""Every method works with every line of the cheat sheet, or is refused with the remedy."""
 
 import pickle
 import re
@@ -25,13 +25,13 @@ METHODS = {
     "MaxFilter": lambda group: MaxFilter(group, 5, random_state=0),
 }
 
-#: Neither elements to list nor a rule of nodes: only draws.
-NO_RULE = "infinitely many elements and cannot be listed; draw some .* n_transforms="
-#: What is refused, by the line's code and the method.
+#: The group has neither a list of elements nor a quadrature.
+NO_NODES = "infinitely many elements and cannot be listed; draw some .* n_transforms="
+#: Messages of refused cases, by the code of the line and the method.
 REFUSALS = {
-    **{("Affine((28, 28), Normal(0.2), scaling=LogNormal(0.1))", m): NO_RULE for m in METHODS},
-    **{("SortedNoise(5, 1.0)", method): NO_RULE for method in METHODS},
-    ("Rotations((28, 28), density=VonMises(9.0))", "BestFit"): NO_RULE,
+    **{("Affine((28, 28), Normal(0.2), scaling=LogNormal(0.1))", m): NO_NODES for m in METHODS},
+    **{("SortedNoise(5, 1.0)", method): NO_NODES for method in METHODS},
+    ("Rotations((28, 28), density=VonMises(9.0))", "BestFit"): NO_NODES,
 }
 
 
@@ -65,7 +65,7 @@ def _evaluated(code: str, points: str):
 
 
 def _is_group(code: str) -> bool:
-    """Whether a line of the sheet names a group: the others name an object that is complete."""
+    """Whether a line of the sheet constructs a group, not a kernel or an estimator."""
     return not re.match(r"\w*Kernel|\w+Features|OverlapFit|DilatedCDF|Average|Spectral|Hyper", code)
 
 
@@ -86,13 +86,13 @@ def _values(method, X):
 
 
 def _seeded(method):
-    """The method with every seed that is open set to 0."""
+    """The method with all its seeds set to 0."""
     seeds = [name for name in method.get_params() if name.split("__")[-1] == "random_state"]
     return method.set_params(**dict.fromkeys(seeds, 0))
 
 
 def _used(method, X):
-    """Values, and what a copy of the fitted, and a fitted copy of the method, give."""
+    """Values of the fitted method, of its pickled copy, and of a clone."""
     values = _values(method, X)
     restored = pickle.loads(pickle.dumps(method))
     if hasattr(restored, "transform"):
@@ -107,17 +107,17 @@ def _used(method, X):
     return values, again, _values(clone(method), X)
 
 
-def test_the_sheet_has_its_lines():
+def test_the_lines_of_the_sheet_are_found():
     assert len(LINES) >= 40 and len(CASES) > 150
     assert {code for code, _ in REFUSALS} <= {code for code, _ in LINES}
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("code", "points", "method"), CASES)
-def test_every_line_works_or_says_why_not(code, points, method):
-    found, X = _evaluated(code, points)
-    assert hasattr(found, "act") == _is_group(code)
-    user = _seeded(METHODS[method](found) if method in METHODS else found)
+def test_every_line_works_or_is_refused_with_the_remedy(code, points, method):
+    built, X = _evaluated(code, points)
+    assert hasattr(built, "act") == _is_group(code)
+    user = _seeded(METHODS[method](built) if method in METHODS else built)
     refusal = REFUSALS.get((code, method))
     if refusal is not None:
         with pytest.raises(ValueError, match=refusal):
@@ -140,29 +140,31 @@ INVARIANT = [
 
 @pytest.mark.parametrize(("code", "points"), INVARIANT)
 @pytest.mark.parametrize("method", METHODS)
-def test_nothing_that_is_not_invariant_passes_in_silence(code, points, method):
-    """Points moved by a random element have the same values, or a warning tells how far off."""
+def test_methods_are_invariant_or_warn(code, points, method):
+    """Transformed points have the same values, or a warning states the error."""
     group, X = _evaluated(code, points)
     if (code, method) in REFUSALS:
         pytest.skip("refused")
-    whole = {"PlaneRotations(16)": "PlaneRotations()", "Rotations3D(4)": "Rotations3D()"}
+    full_groups = {"PlaneRotations(16)": "PlaneRotations()", "Rotations3D(4)": "Rotations3D()"}
     mover = group
-    for rule, infinite in whole.items():
+    for rule, infinite in full_groups.items():
         if code.startswith(rule):
             mover = eval(code.replace(rule, infinite), _names())
-    moved = np.stack([mover.act(mover.sample(1, i), X[i : i + 1])[0, 0] for i in range(len(X))])
+    transformed = np.stack(
+        [mover.act(mover.sample(1, i), X[i : i + 1])[0, 0] for i in range(len(X))]
+    )
     user = _seeded(METHODS[method](group))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if hasattr(user, "fit"):
             values = user.fit(X).transform(X)
-            others = user.transform(moved)
+            changed = user.transform(transformed)
         else:
             values = user(X, X)
-            others = user(moved, X)
+            changed = user(transformed, X)
     tolerance = getattr(user, "tolerance", 1e-9)
-    error = np.linalg.norm(others - values) / np.linalg.norm(values)
-    told = any(re.search("nodes", str(each.message)) for each in caught)
-    if method == "BestFit" and mover is not group:  # the largest over the nodes, as they stand
+    error = np.linalg.norm(changed - values) / np.linalg.norm(values)
+    warned = any(re.search("nodes", str(each.message)) for each in caught)
+    if method == "BestFit" and mover is not group:  # BestFit uses the nodes as a finite set
         return
-    assert error <= 2 * tolerance or told, error
+    assert error <= 2 * tolerance or warned, error

@@ -21,7 +21,7 @@ from invariance.spectral import SpectralAveraging
 
 
 class Identity(Transformations):
-    """Of points of any length, as scikit-learn's checks have them."""
+    """The trivial group, for points of any length."""
 
     order = 1
 
@@ -78,7 +78,7 @@ def public_estimators():
 
 
 def default_estimators():
-    """Every public estimator that needs no argument, as its constructor makes it by default."""
+    """Every public estimator without required arguments, with default parameters."""
     for estimator in public_estimators().values():
         parameters = inspect.signature(estimator).parameters.values()
         if all(parameter.default is not parameter.empty for parameter in parameters):
@@ -86,9 +86,9 @@ def default_estimators():
 
 
 def expected_failures(estimator):
-    """Copies of a point give it away to leave-one-out, which chooses alpha and probabilities.
+    """Copies of a point change leave-one-out, which chooses alpha and probabilities.
 
-    scikit-learn has no tag for a single check: its own exceptions are listed beside its checks too.
+    scikit-learn has no tag for a single check, and lists its own exceptions in the same way.
     """
     chooses_alpha = isinstance(estimator, L.RLSRegressor) and estimator.alphas is None
     if not (chooses_alpha or isinstance(estimator, L.RLSClassifier)):
@@ -99,18 +99,18 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
-def test_scikit_learns_contract(estimator, check):
+def test_estimators_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
 @pytest.mark.filterwarnings("ignore:Can't test estimator SetFeatures")
 @parametrize_with_checks([*default_estimators()], expected_failed_checks=expected_failures)
-def test_scikit_learns_contract_of_default_constructors(estimator, check):
+def test_default_estimators_pass_the_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-def test_sets_say_through_tags_what_they_take():
+def test_the_tags_of_set_features_state_the_input_dimensions():
     assert get_tags(beyond.SetFeatures()).input_tags.three_d_array
     assert not get_tags(beyond.SetFeatures()).input_tags.two_d_array
     assert get_tags(beyond.SetFeatures(n_coordinates=2)).input_tags.two_d_array
@@ -124,7 +124,7 @@ def test_every_estimator_is_checked():
 
 
 @pytest.mark.parametrize("path", ["Makefile", ".github/workflows/tests.yml"])
-def test_array_checks_run(path):
-    """Five of scikit-learn's checks are skipped without it."""
+def test_the_array_checks_of_scikit_learn_are_enabled(path):
+    """Five checks of scikit-learn are skipped without this variable."""
     text = (Path(__file__).parents[1] / path).read_text(encoding="utf-8")
     assert re.search(r"SCIPY_ARRAY_API\W+1", text)

@@ -1,8 +1,8 @@
 """A quick slice of `slow_checks/fuzz_numbers.py`, and checks of its own definitions.
 
-Every object with every kind of points, some three hundred cases that are always the same. A failure
-prints the line that runs its case again, with its data. All of it runs by hand:
-``python tests/slow_checks/fuzz_numbers.py [seed] [n_cases]``.
+Every object with every kind of points, in some three hundred fixed cases. A failure prints the
+command that runs its case again. ``python tests/slow_checks/fuzz_numbers.py [seed] [n_cases]`` runs
+all cases.
 """
 
 import sys
@@ -19,22 +19,23 @@ import fuzz_numbers as fuzz
 
 pytestmark = pytest.mark.skipif(not exact.IS_EXTENDED, reason="no long doubles on this processor")
 
-#: Cases of each object.
-SEED, EACH = 20, 9
+#: Number of cases per object.
+SEED = 20
+EACH = 9
 
 
 @pytest.mark.parametrize("name", fuzz.TARGETS)
-def test_answers_are_those_of_the_definitions(name):
+def test_results_agree_with_the_definitions(name):
     start = list(fuzz.TARGETS).index(name)
     step = len(fuzz.TARGETS)
-    wrong = fuzz.failures(SEED, range(start, EACH * step, step))
-    told = [
-        f"{what}: {excess:.2g} times the tolerance; {detail}\n"
+    failures = fuzz.failures(SEED, range(start, EACH * step, step))
+    messages = [
+        f"{failed}: {excess:.2g} times the tolerance; {detail}\n"
         f"    python tests/slow_checks/fuzz_numbers.py {SEED} --case {index}"
-        for index, parts in wrong.items()
-        for what, excess, detail in parts
+        for index, parts in failures.items()
+        for failed, excess, detail in parts
     ]
-    assert not told, "\n" + "\n".join(told)
+    assert not messages, "\n" + "\n".join(messages)
 
 
 @pytest.mark.parametrize("action", fuzz.actions("finite"), ids=lambda action: action.name)
@@ -42,16 +43,16 @@ def test_finite_groups_act_as_their_matrices(action):
     x = np.random.default_rng(0).standard_normal((1, action.d))
     if action.coulomb:
         x = x + x.reshape(3, 3).T.reshape(1, 9)
-    ours = action.group.act(action.group.elements(), x)[:, 0]
-    due = action.moves(x, action.maps)[:, 0].astype(float)
-    assert len(ours) == len(due)
-    gaps = np.abs(ours[:, None] - due).max(axis=2)
+    computed = action.group.act(action.group.elements(), x)[:, 0]
+    expected = action.moves(x, action.maps)[:, 0].astype(float)
+    assert len(computed) == len(expected)
+    gaps = np.abs(computed[:, None] - expected).max(axis=2)
     assert gaps.min(axis=0).max() < 1e-12 and gaps.min(axis=1).max() < 1e-12
 
 
 @pytest.mark.parametrize("action", fuzz.actions("infinite"), ids=lambda action: action.name)
-def test_infinite_groups_move_points_along_their_rules(action):
-    """A mean of squares over many elements drawn is that of the dense rule, within 6 sigma."""
+def test_infinite_groups_agree_with_their_quadratures(action):
+    """Moments over many sampled elements agree with dense quadratures within 6 sigma."""
     x, z = np.random.default_rng(1).standard_normal((2, 1, action.d))
     drawn = action.group.act(action.group.sample(2_000, 0), x)[:, 0] @ z[0]
     maps, weights = action.rule(action.levels()[1], relative=False)
@@ -62,9 +63,9 @@ def test_infinite_groups_move_points_along_their_rules(action):
     assert abs(np.square(drawn).mean() - square) < 6 * (fourth / len(drawn)) ** 0.5
 
 
-def test_a_loss_in_silence_is_found():
+def test_a_silent_loss_of_accuracy_is_detected():
     class Careless(kernels.Gaussian):
-        """By |x|^2 + |z|^2 - 2 <x, z>, whatever that loses."""
+        """Distances as |x|^2 + |z|^2 - 2 <x, z>, which cancels."""
 
         def _gram(self, X, Y):
             Y = X if Y is None else Y
@@ -76,13 +77,13 @@ def test_a_loss_in_silence_is_found():
     for offset, properties in ((0.0, set()), (1e6, {"definition"})):
         case = fuzz.Case(0, 0)
         points = X + offset
-        due = base.values(exact.extended(points), exact.extended(points))
+        expected = base.values(exact.extended(points), exact.extended(points))
         tolerance = fuzz.rounding_of(base, 3, points)
         fuzz.look_at_kernel(
-            case, base.kernel, points, None, due=due, tolerance=tolerance, definite=True
+            case, base.kernel, points, None, due=expected, tolerance=tolerance, definite=True
         )
-        assert {what for what, _, _ in case.wrong} >= properties
-        assert bool(case.wrong) == bool(properties)
+        assert {failed for failed, _, _ in case.failures} >= properties
+        assert bool(case.failures) == bool(properties)
 
 
 def test_extended_precision_solves_what_doubles_cannot():

@@ -1,10 +1,10 @@
-"""Every public object, with random wrong values in one or two of its parameters.
+"""Every public object, with random invalid values in one or two of its parameters.
 
 Each example builds an object of groups, kernels, features, linear, spectral or datasets and uses it
-on a few points. What is due is an error of ours, a ValueError or TypeError that names the parameter
-and its value, or a right answer: finite, of the right shape. Either comes within a second.
+on a few points. It must raise a ValueError or TypeError that names the parameter and its value, or
+give a finite result of the right shape, within a second.
 
-``INVARIANCE_FUZZ=200`` tries 200 examples of each object, drawn anew, instead of a few fixed ones.
+``INVARIANCE_FUZZ=200`` tests 200 random examples of each object instead of a few fixed ones.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ import invariance.spectral as spectral
 EXAMPLES = int(os.environ.get("INVARIANCE_FUZZ", "0"))
 SECONDS = 1.0
 PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "datasets")
-#: What is no object to build or function to call, is given by others, or needs downloads.
+#: Names that cannot be built or called, come from other packages, or need downloads.
 LEFT_OUT = {
     "groups.Grid",
-    "beyond.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed shares its parameters
+    "beyond.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed has the same parameters
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
-    *("linear.CholeskyRLS", "linear.solve_ridges"),  # numerics, unchecked
+    *("linear.CholeskyRLS", "linear.solve_ridges"),  # numerical functions without validation
     *("linear.gram_times", "linear.solve_by_gradients"),
     *("spectral." + name for name in ("Eigenspace", "Expansion", "OracleCalls")),
     *("datasets." + name for name in ("Dataset", "DatasetInfo", "available", "download")),
@@ -52,7 +52,7 @@ COULOMB = {"matrices": GRAM[:4, :4][None]}
 DIGITS = {"images": RNG.random((6, 28, 28)), "labels": Y[:6]}
 SHIFTS = groups.CyclicShifts(4)
 
-#: Valid values of parameters by their names, where an object does not say otherwise.
+#: Valid values of parameters by name, unless `OF_ONE` has a value for the object.
 BY_NAME: dict[str, Any] = {
     **dict(group=SHIFTS, base=kernels.Gaussian(0.5)),
     **dict(basis=spectral.Sphere(4, 2), shape=(6, 6), n=4, n_features=4, n_atoms=3),
@@ -61,7 +61,7 @@ BY_NAME: dict[str, Any] = {
     **dict(labels=Y, gram=GRAM, alpha=0.1, alphas=[0.1, 1.0], random_state=0),
     **dict(d=5, sigma=1.0, s=2.0, bound=1.0, noise=0.1, n_points=10, n_elements=10, loss="hinge"),
 }
-#: Valid values of single objects, over those by name.
+#: Valid values of parameters of single objects.
 OF_ONE: dict[str, dict[str, Any]] = {
     "groups.CircleAction": {"frequencies": [0, 1, 1], "n_nodes": 5},
     "groups.Composition": {"first": SHIFTS, "second": groups.SignFlips(4)},
@@ -142,16 +142,16 @@ values = st.one_of(
 
 
 def public() -> list[str]:
-    """Every public name that is built or called here."""
+    """Every public name that these tests build or call."""
     names = []
     for package in PACKAGES:
         module = import_module(f"invariance.{package}")
-        given = getattr(module, "__all__", None) or [
+        exported = getattr(module, "__all__", None) or [
             name
             for name, made in vars(module).items()
             if getattr(made, "__module__", "") == module.__name__ and name[0] != "_"
         ]
-        names += [f"{package}.{name}" for name in given]
+        names += [f"{package}.{name}" for name in exported]
     return [name for name in names if name not in LEFT_OUT and _is_built(name)]
 
 
@@ -163,14 +163,14 @@ def _is_built(name: str) -> bool:
 
 
 def target(name: str) -> tuple[Any, dict[str, Any]]:
-    """A class or function, and valid values of its parameters."""
+    """A class or function with valid values of its parameters."""
     package, _, attribute = name.rpartition(".")
     made = getattr(import_module(f"invariance.{package}"), attribute)
-    own = OF_ONE.get(name, {})
+    special = OF_ONE.get(name, {})
     valid = {}
     for parameter, declared in inspect.signature(made).parameters.items():
-        if parameter in own:
-            valid[parameter] = own[parameter]
+        if parameter in special:
+            valid[parameter] = special[parameter]
         elif parameter in BY_NAME:
             valid[parameter] = BY_NAME[parameter]
         elif declared.default is inspect.Parameter.empty:
@@ -180,103 +180,131 @@ def target(name: str) -> tuple[Any, dict[str, Any]]:
     return made, valid
 
 
-class Wrong(Exception):
-    """An answer that is not right."""
+class InvalidResult(Exception):
+    """A result that is not finite or has a wrong shape."""
 
 
-def _right(what: str, value: Any, shape: tuple[int | None, ...] | None = None) -> None:
-    """Finite numbers of the shape that is due, wherever they are held."""
+def _check_result(name: str, value: Any, shape: tuple[int | None, ...] | None = None) -> None:
+    """Check that all numbers in a result are finite and have the expected shape."""
     if isinstance(value, dict) or hasattr(value, "__dataclass_fields__"):
         value = list(value.values() if isinstance(value, dict) else vars(value).values())
     if isinstance(value, (list, tuple)) and shape is None:
         for part in value:
-            _right(what, part)
+            _check_result(name, part)
         return
     value = value.toarray() if sparse.issparse(value) else value
     if not isinstance(value, (np.ndarray, float, int, np.number)):
         return
     array = np.asarray(value)
     if array.dtype.kind in "fc" and not np.isfinite(array).all():
-        raise Wrong(f"{what} is not finite: {array.ravel()[~np.isfinite(array.ravel())][0]}")
+        raise InvalidResult(
+            f"{name} is not finite: {array.ravel()[~np.isfinite(array.ravel())][0]}"
+        )
     due = array.shape if shape is None else shape
     if len(due) != array.ndim or any(
         a not in (None, b) for a, b in zip(due, array.shape, strict=True)
     ):
-        raise Wrong(f"{what} has shape {array.shape}, due {shape}")
+        raise InvalidResult(f"{name} has shape {array.shape}, expected {shape}")
+
+
+def _n_features(thing: Any, default: int) -> int:
+    """Number of features of points for an object; `default` if the object does not state it."""
+    n = getattr(thing, "n_features", None)
+    if isinstance(n, int) and not isinstance(n, bool) and n >= 1:
+        return n
+    # The object has no number of features, or it refuses its number for any points.
+    shape = getattr(thing, "shape", None)
+    if isinstance(shape, tuple) and len(shape):
+        return 36
+    n = getattr(getattr(thing, "group", None), "n_features", None)
+    return n if isinstance(n, int) else default
 
 
 def _points(thing: Any, name: str) -> np.ndarray:
-    """A few points that an object can take."""
-    rng, n = np.random.default_rng(0), getattr(thing, "n_features", None)
+    """A few points with the shape that an object requires."""
+    rng = np.random.default_rng(0)
     if name in ("features.AngularBasis", "beyond.Scattering"):
         return rng.random((4, 64))
     if name in ("groups.SortedNoise", "groups.AtomPermutations"):
+        n = thing.n_features
         side = round(n**0.5)
         return np.array([x + x.T for x in rng.standard_normal((4, side, side))]).reshape(4, n)
-    known = {"beyond.LogMel": (3, 400), "beyond.Rotations3D": (8, 12)}
-    if name in known:
-        return rng.standard_normal(known[name])
-    shape, group = getattr(thing, "shape", None), getattr(thing, "group", None)
-    if not isinstance(n, int) or isinstance(n, bool) or n < 1:
-        n = None  # the object refuses it: any points will do
-    if n is None and isinstance(shape, tuple) and len(shape):
-        n = 36
-    if n is None and isinstance(getattr(group, "n_features", None), int):
-        n = group.n_features
-    if n is not None and n > 10_000:
-        return np.zeros((1, 1))  # refused for its width
-    points = rng.standard_normal((8, (12 if name.startswith("groups.") else 4) if n is None else n))
+    fixed_shapes = {"beyond.LogMel": (3, 400), "beyond.Rotations3D": (8, 12)}
+    if name in fixed_shapes:
+        return rng.standard_normal(fixed_shapes[name])
+    n = _n_features(thing, default=12 if name.startswith("groups.") else 4)
+    if n > 10_000:
+        return np.zeros((1, 1))  # refused because of its width
+    points = rng.standard_normal((8, n))
     if name.startswith("spectral.") and "Torus" not in name and "Circle" not in name:
         points /= np.linalg.norm(points, axis=1, keepdims=True)
     return points
 
 
+def _use_basis(name: str, basis: Any) -> None:
+    size = basis.n_functions_  # validates the parameters before points are drawn
+    width = {"spectral.Circle": 1, "beyond.Product": 2}.get(name, 0) or basis.n_features
+    if not isinstance(width, int) or width is True or width <= 0:
+        width = 4
+    points = _points(basis, name)[:, :1].repeat(width, axis=1)
+    if name == "spectral.Sphere":
+        points /= np.linalg.norm(points, axis=1, keepdims=True)
+    _check_result("evaluate", basis.evaluate(points), (8, size))
+
+
+def _use_group(name: str, group: Any) -> None:
+    points = _points(group, name)
+    transformed = group.act(group.sample(3, random_state=0), points)
+    _check_result("act", transformed, (3, len(points), None))
+    order = group.order
+    if order < 1:
+        raise InvalidResult(f"order is {order}")
+    if order <= 1000:
+        elements, weights = group.quadrature()
+        if len(elements) != order or abs(weights.sum() - 1) > 1e-9:
+            sizes = f"{len(elements)} elements of {order}"
+            raise InvalidResult(f"{sizes}, weights add to {weights.sum()}")
+    for flag in (group.unitary, group.symmetric, group.is_group):
+        if flag not in (True, False):
+            raise InvalidResult(f"a property is {flag!r}")
+
+
+def _use_density(density: Any) -> None:
+    _check_result("sample", density.sample(5, 0), (5,))
+    _check_result("pdf", density.pdf([0.1, 0.2]), (2,))
+    if density.symmetric not in (True, False):
+        raise InvalidResult(f"symmetric is {density.symmetric!r}")
+
+
+def _use_estimator(name: str, estimator: Any) -> None:
+    points = _points(estimator, name)
+    estimator.fit(points, Y[: len(points)])
+    if hasattr(estimator, "predict"):
+        # Labels may have any type; numbers are finite.
+        _check_result("predict", estimator.predict(points), (len(points),))
+    else:
+        _check_result("transform", estimator.transform(points), (len(points), None))
+
+
 def use(name: str, thing: Any) -> None:
-    """Do with an object what it is for, and look at the result."""
+    """Use an object for its purpose, and check the result."""
     if name in ("spectral.Circle", "spectral.Torus", "beyond.Product", "spectral.Sphere"):
-        size = thing.n_functions_  # looks at the parameters before points are made of them
-        width = {"spectral.Circle": 1, "beyond.Product": 2}.get(name, 0) or thing.n_features
-        width = width if isinstance(width, int) and width is not True and width > 0 else 4
-        points = _points(thing, name)[:, :1].repeat(width, axis=1)
-        if name == "spectral.Sphere":
-            points /= np.linalg.norm(points, axis=1, keepdims=True)
-        _right("evaluate", thing.evaluate(points), (8, size))
+        _use_basis(name, thing)
     elif hasattr(thing, "act") and hasattr(thing, "sample"):
-        points = _points(thing, name)
-        moved = thing.act(thing.sample(3, random_state=0), points)
-        _right("act", moved, (3, len(points), None))
-        order = thing.order
-        if order < 1:
-            raise Wrong(f"order is {order}")
-        if order <= 1000:
-            elements, weights = thing.quadrature()
-            if len(elements) != order or abs(weights.sum() - 1) > 1e-9:
-                raise Wrong(f"{len(elements)} elements of {order}, weights add to {weights.sum()}")
-        for flag in (thing.unitary, thing.symmetric, thing.is_group):
-            if flag not in (True, False):
-                raise Wrong(f"a property is {flag!r}")
+        _use_group(name, thing)
     elif hasattr(thing, "pdf") and hasattr(thing, "sample"):
-        _right("sample", thing.sample(5, 0), (5,))
-        _right("pdf", thing.pdf([0.1, 0.2]), (2,))
-        if thing.symmetric not in (True, False):
-            raise Wrong(f"symmetric is {thing.symmetric!r}")
+        _use_density(thing)
     elif hasattr(thing, "diag") and callable(thing):
         points = _points(thing, name)
-        _right("kernel", thing(points[:5], points), (5, len(points)))
-        _right("diag", thing.diag(points), (len(points),))
+        _check_result("kernel", thing(points[:5], points), (5, len(points)))
+        _check_result("diag", thing.diag(points), (len(points),))
     elif hasattr(thing, "fit"):
-        points = _points(thing, name)
-        thing.fit(points, Y[: len(points)])
-        if hasattr(thing, "predict"):
-            # Labels may be anything; numbers are finite.
-            _right("predict", thing.predict(points), (len(points),))
-        else:
-            _right("transform", thing.transform(points), (len(points), None))
+        _use_estimator(name, thing)
     else:
-        _right("the answer", thing)
+        _check_result("the result", thing)
 
 
-#: What scikit-learn and NumPy say of data, which they call X, y or the array.
+#: Names of data arguments, and messages of scikit-learn and NumPy about data.
 DATA = ("A", "X", "y", "gram", "labels", "margins", "target", "train", "test")
 OF_DATA = (
     *("Expected 2D array", "Found array", "Input ", "Found input variables", "Expected n_"),
@@ -286,7 +314,7 @@ OF_DATA = (
 
 
 def _names(message: str, parameter: str, value: Any) -> bool:
-    """Whether a message names a parameter, or an object that was given for it."""
+    """Whether a message names a parameter, or the class of its value."""
     text = message.lower().replace("_", " ")
     words = parameter.lower().replace("_", " ").removesuffix("s")
     if re.search(rf"\b{re.escape(words)}(s|es)?\b", text):
@@ -297,21 +325,21 @@ def _names(message: str, parameter: str, value: Any) -> bool:
 
 
 def _tokens(parameter: str, value: Any) -> list[str]:
-    """Ways in which a message may show a value; any of them will do."""
+    """Texts for a value; a message has to contain one of them."""
     shown = [" ".join(form(value).split())[:12] for form in (repr, str)]
     if isinstance(value, type):
         shown.append(value.__name__)
     elif type(value).__module__.startswith("invariance"):
-        shown.append(type(value).__name__)  # which says what of its own is wrong
+        shown.append(type(value).__name__)  # its message names its own parameter
     if hasattr(value, "dtype"):
         shown += [str(value.shape), str(value.dtype)]
     elif isinstance(value, (list, tuple)):
         shown += [str(len(value)), *(str(v)[:8] for v in value)]
     elif isinstance(value, (int, float, np.number)) and not isinstance(value, bool):
-        with suppress(OverflowError):  # a whole number of hundreds of digits
+        with suppress(OverflowError):  # an integer with hundreds of digits
             shown += [f"{value:g}", str(float(value))]
     with suppress(ValueError, TypeError, OverflowError):
-        array = np.asarray(value)  # as what an array it is looked at
+        array = np.asarray(value)  # the value as an array
         shown += [str(array)[:10], repr(array)[6:14]]
         if array.dtype.kind in "iuf" and array.size:
             shown += [np.array2string(array.ravel()[:1].astype(float))[1:-1]]
@@ -322,7 +350,7 @@ def _tokens(parameter: str, value: Any) -> list[str]:
 
 
 def _shows(message: str, parameter: str, value: Any) -> bool:
-    """Whether a message shows the value: a token of it that is no part of a longer word."""
+    """Whether a message contains a text for the value that is not part of a longer word."""
     patterns = (
         r"(?<![\w.])" * token[0].isalnum() + re.escape(token) for token in _tokens(parameter, value)
     )
@@ -330,9 +358,9 @@ def _shows(message: str, parameter: str, value: Any) -> bool:
 
 
 def verdict(name: str, changes: dict[str, Any]) -> str | None:
-    """What is wrong with the object's answer to these values; None when nothing is."""
+    """Use an object with some parameters changed; return the failure, or None."""
     made, valid = target(name)
-    # What an argument is without being given is not wrong.
+    # Default values are valid.
     ours = inspect.signature(made).parameters
     changes = {key: value for key, value in changes.items() if value is not ours[key].default}
     start = time.process_time()
@@ -349,7 +377,7 @@ def verdict(name: str, changes: dict[str, Any]) -> str | None:
             message.startswith(OF_DATA) and any(parameter in DATA for parameter in changes)
         ) and not any(_shows(message, *change) for change in changes.items()):
             failure = f"{type(error).__name__} does not show the value: {message:.200}"
-    except Wrong as error:
+    except InvalidResult as error:
         failure = f"wrong answer: {error}"
     except Exception as error:
         failure = f"{type(error).__name__}: {error!s:.200}"
@@ -363,39 +391,39 @@ NAMES = public()
 
 
 def parameters(name: str) -> list[str]:
-    """What is made wrong; a seed's kinds are scikit-learn's."""
+    """Names of the parameters that are tested with invalid values."""
     return [parameter for parameter in target(name)[1] if parameter != "function"]
 
 
-def test_arguments_after_the_second_are_given_by_name():
+def test_arguments_after_the_second_are_keyword_only():
     for name in (name for name in NAMES if name.startswith(("groups.", "features."))):
-        given = list(inspect.signature(target(name)[0]).parameters.values())
-        assert all(p.kind is p.KEYWORD_ONLY for p in given[2:]), name
+        signature = list(inspect.signature(target(name)[0]).parameters.values())
+        assert all(p.kind is p.KEYWORD_ONLY for p in signature[2:]), name
 
 
-@pytest.mark.timeout(60)  # for what hangs
+@pytest.mark.timeout(60)  # stops a test that hangs
 @pytest.mark.parametrize("name", NAMES)
-def test_valid_values_are_answered_and_a_wrong_one_is_named_or_answered_rightly(name):
+def test_valid_values_work_and_invalid_values_are_named(name):
     failure = verdict(name, {})
     assert failure is None, f"{name}: {failure}"
-    free = EXAMPLES > 0
+    random_examples = EXAMPLES > 0
     if not parameters(name):
         return
 
     @settings(
         max_examples=EXAMPLES or 8,
         deadline=None,
-        derandomize=not free,
+        derandomize=not random_examples,
         database=None,
         suppress_health_check=list(HealthCheck),
     )
     @given(st.data())
-    def tried(data):
-        some = data.draw(
+    def check_random_changes(data):
+        changed = data.draw(
             st.lists(st.sampled_from(parameters(name)), min_size=1, max_size=2, unique=True)
         )
-        changes = {parameter: data.draw(values, label=parameter) for parameter in some}
+        changes = {parameter: data.draw(values, label=parameter) for parameter in changed}
         failure = verdict(name, changes)
         assert failure is None, f"{name}({changes}): {failure}"
 
-    tried()
+    check_random_changes()

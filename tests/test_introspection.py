@@ -1,4 +1,4 @@
-"""`dir` and `hasattr`, which completion in Jupyter and scikit-learn ask of every object."""
+"""`dir` and `hasattr` work for every object, as completion and scikit-learn require."""
 
 import inspect
 import time
@@ -18,15 +18,15 @@ CLASSES = [name for name in public() if inspect.isclass(target(name)[0])]
 
 
 def check_names(thing):
-    """All public methods and parameters are named, and asking for any name raises nothing."""
+    """Check that `dir` lists all public methods and parameters, and that `hasattr` never raises."""
     names = dir(thing)
     for name in object.__dir__(thing):
         hasattr(thing, name)
     methods = inspect.getmembers_static(type(thing), inspect.isfunction)
-    due = {name for name, _ in methods if name[0] != "_"}
+    expected = {name for name, _ in methods if name[0] != "_"}
     if hasattr(thing, "get_params"):
-        due |= set(thing.get_params(deep=False))
-    assert due <= set(names)
+        expected |= set(thing.get_params(deep=False))
+    assert expected <= set(names)
 
 
 @pytest.mark.parametrize("name", CLASSES)
@@ -56,7 +56,7 @@ BASES = [
 
 
 @pytest.mark.parametrize("basis", BASES, ids=repr)
-def test_bases_without_an_end_have_no_list_of_functions(basis):
+def test_infinite_bases_have_no_list_of_functions(basis):
     check_names(basis)
     assert not any(hasattr(basis, name) for name in ("labels_", "counts_", "n_functions_"))
     with pytest.raises(ValueError, match="infinitely many functions; truncate it first"):
@@ -68,13 +68,13 @@ def test_bases_without_an_end_have_no_list_of_functions(basis):
 
 @pytest.mark.parametrize("basis", [S.Sphere(40, degree=6), S.Torus(30, degree=6)], ids=repr)
 def test_names_are_listed_without_computing_what_they_hold(basis):
-    """Millions of functions, whose frames would take minutes and gigabytes."""
+    """Computing these millions of functions would take minutes and gigabytes."""
     start = time.process_time()
     assert {"evaluate", "truncate", "labels_"} <= set(dir(basis))
     assert time.process_time() - start < 0.5
 
 
-WRONG = [
+INVALID = [
     (S.Sphere("x"), "evaluate"),
     (S.Torus(-1), "evaluate"),
     (beyond.Product([1, 2]), "evaluate"),
@@ -95,7 +95,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("wrong, name", WRONG, ids=lambda value: " ".join(repr(value).split()))
-def test_names_are_listed_of_what_has_wrong_parameters(wrong, name):
-    """They are checked when the object is used, and completion uses nothing."""
-    assert name in dir(wrong)
+@pytest.mark.parametrize("invalid, name", INVALID, ids=lambda value: " ".join(repr(value).split()))
+def test_names_of_objects_with_invalid_parameters_are_listed(invalid, name):
+    """Parameters are validated when the object is used; completion does not use it."""
+    assert name in dir(invalid)

@@ -1,4 +1,4 @@
-"""The same numbers on one worker, on four, and on a Dask cluster."""
+"""`by_rows` gives the same numbers on one worker, on four, and on a Dask cluster."""
 
 import importlib
 import os
@@ -18,23 +18,23 @@ from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import CircleAction, CyclicShifts, VonMises
 from invariance.kernels import Average, BestFit, Gaussian
 
-#: Largest relative difference that counts as the same: the same blocks are multiplied everywhere,
-#: so only the number of BLAS threads can change the order of a sum.
+#: Largest relative difference of equal results. The blocks are the same, so that only the number of
+#: BLAS threads can change the order of a sum.
 SAME = 1e-12
 
 X = np.random.default_rng(0).normal(size=(150, 8))
 SHIFTS = CyclicShifts(8)
 CIRCLE = CircleAction([0, 0, 1, 1, 2, 2, 3, 3], density=VonMises(kappa=2.0), n_nodes=16)
-HOW = {"gamma": 0.1, "n_jobs": 2, "random_state": 0}
+OPTIONS = {"gamma": 0.1, "n_jobs": 2, "random_state": 0}
 
 FUNCTIONS = {
     "Average": partial(Average(Gaussian(gamma=0.1), SHIFTS), Y=X),
     "BestFit": partial(BestFit(Gaussian(gamma=0.1), SHIFTS, n_jobs=2), Y=X),
     "GroupCDF": GroupCDF(SHIFTS, n_components=9, n_bins=4, random_state=0).fit(X).transform,
-    "OrbitFourier on the circle": OrbitFourier(CIRCLE, 300, **HOW).fit(X).transform,
-    "OrbitNystroem": OrbitNystroem(SHIFTS, 20, **HOW).fit(X).transform,
+    "OrbitFourier on the circle": OrbitFourier(CIRCLE, 300, **OPTIONS).fit(X).transform,
+    "OrbitNystroem": OrbitNystroem(SHIFTS, 20, **OPTIONS).fit(X).transform,
 }
-#: Those that are sent to other processes: a kernel and a fitted feature map.
+#: Functions that are sent to other processes: a kernel and a fitted feature map.
 SENT = ["Average", "OrbitFourier on the circle"]
 
 
@@ -56,7 +56,7 @@ def cluster():
 
 @pytest.fixture
 def client(cluster):
-    cluster.wait_for_workers(2, timeout=60)  # joblib uses a cluster of one worker for nothing
+    cluster.wait_for_workers(2, timeout=60)  # joblib does not use a cluster of one worker
     return cluster
 
 
@@ -64,23 +64,24 @@ def client(cluster):
     ("name", "backend", "n_jobs"),
     [*((name, "threading", 4) for name in FUNCTIONS), *((name, "loky", 2) for name in SENT)],
 )
-def test_workers_of_one_machine(name, backend, n_jobs):
-    whole = FUNCTIONS[name](X)
+def test_threads_and_processes_give_the_same_numbers(name, backend, n_jobs):
+    expected = FUNCTIONS[name](X)
     with parallel_config(backend):
-        assert _off(by_rows(FUNCTIONS[name], X, block_rows=40, n_jobs=n_jobs), whole) < SAME
+        assert _off(by_rows(FUNCTIONS[name], X, block_rows=40, n_jobs=n_jobs), expected) < SAME
 
 
 @pytest.mark.parametrize("name", SENT)
-def test_dask(name, client):
-    whole = FUNCTIONS[name](X)
+def test_dask_workers_give_the_same_numbers(name, client):
+    expected = FUNCTIONS[name](X)
     with parallel_config("dask"):
-        assert _off(by_rows(FUNCTIONS[name], X, block_rows=40), whole) < SAME
-        # the loops inside keep to this process where they write into one array
-        assert _off(FUNCTIONS[name](X), whole) < SAME
+        assert _off(by_rows(FUNCTIONS[name], X, block_rows=40), expected) < SAME
+        # loops that write into one array stay in this process
+        assert _off(FUNCTIONS[name](X), expected) < SAME
 
 
-def test_a_worker_that_dies_changes_nothing(client, tmp_path):
-    sign, kernel = tmp_path / "killed", FUNCTIONS["Average"]
+def test_the_result_survives_the_death_of_a_dask_worker(client, tmp_path):
+    sign = tmp_path / "killed"
+    kernel = FUNCTIONS["Average"]
 
     def fragile(rows):
         if not sign.exists():
@@ -94,8 +95,9 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
     assert _off(values, kernel(X)) < SAME
 
 
-def test_what_cannot_be_sent_is_an_error_and_not_a_wait(client):
-    lock, kernel = threading.Lock(), FUNCTIONS["Average"]
+def test_a_function_that_cannot_be_pickled_raises_an_error(client):
+    lock = threading.Lock()
+    kernel = FUNCTIONS["Average"]
 
     def locked(rows):
         with lock:
@@ -107,7 +109,7 @@ def test_what_cannot_be_sent_is_an_error_and_not_a_wait(client):
         by_rows(locked, X, block_rows=40)
 
 
-def test_workers_that_do_not_answer(client):
+def test_workers_that_do_not_respond_raise_an_error(client):
     stopped = list(client.run(os.getpid).values())
     for process in stopped:
         os.kill(process, signal.SIGSTOP)
@@ -122,7 +124,7 @@ def test_workers_that_do_not_answer(client):
     assert _off(values, FUNCTIONS["Average"](X)) < SAME
 
 
-def test_ray():
+def test_ray_workers_give_the_same_numbers():
     ray = pytest.importorskip("ray", reason="ray is not installed")
     register = pytest.importorskip("ray.util.joblib").register_ray
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
@@ -130,24 +132,24 @@ def test_ray():
         register()
         for name in SENT:
             with parallel_config("ray", n_jobs=2):
-                found = by_rows(FUNCTIONS[name], X, block_rows=40)
-            assert _off(found, FUNCTIONS[name](X)) < SAME
+                values = by_rows(FUNCTIONS[name], X, block_rows=40)
+            assert _off(values, FUNCTIONS[name](X)) < SAME
     finally:
         ray.shutdown()
 
 
-def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_list(tmp_path):
+def test_results_on_disk_in_single_precision_and_from_other_backends(tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", shape=(150, 150))
     assert by_rows(FUNCTIONS["Average"], X, block_rows=64, out=out) is out
     assert np.array_equal(np.load(tmp_path / "K.npy"), out)
     single = by_rows(np.sin, X.tolist(), np.int64(40), out=np.empty(X.shape, dtype=np.float32))
     assert np.array_equal(single, np.sin(X).astype(np.float32))
-    with parallel_config("multiprocessing", n_jobs=2):  # Ray is another one
+    with parallel_config("multiprocessing", n_jobs=2):  # returns a list, like Ray
         assert np.array_equal(by_rows(np.sin, X, block_rows=40), np.sin(X))
 
 
 @pytest.mark.parametrize(
-    ("function", "rows", "how", "message"),
+    ("function", "rows", "options", "message"),
     [
         (lambda rows: rows[:1], X, {}, r"\(1, 8\) of float64 from 40 rows"),
         (lambda rows: rows @ rows.T, X, {}, r"made \(30, 30\) .* but \(30, 40\) of float64 is due"),
@@ -162,23 +164,25 @@ def test_results_on_disk_in_single_precision_and_from_backends_that_hand_out_a_l
         (np.emath.sqrt, X, {"out": np.empty(X.shape)}, "of complex128 .* of float64 is due"),
     ],
 )
-def test_what_is_no_map_of_rows_is_refused(function, rows, how, message):
+def test_functions_and_outputs_of_a_wrong_shape_are_refused(function, rows, options, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        by_rows(function, rows, **({"block_rows": 40} | how))
+        by_rows(function, rows, **({"block_rows": 40} | options))
 
 
 # -- memory, other arrays, other backends ----------------------------------------------------------
 
 
 class Written:
-    """An array of another library: a shape, a type, and values that can be assigned."""
+    """An array with a shape, a type, and values that can be assigned."""
 
-    def __init__(self, shape, dtype=float, seen=lambda: None):
-        self.shape, self.dtype, self.seen = shape, np.dtype(dtype), seen
+    def __init__(self, shape, dtype=float, on_write=lambda: None):
+        self.shape = shape
+        self.dtype = np.dtype(dtype)
+        self.on_write = on_write
         self.values = np.zeros(shape, dtype)
 
     def __setitem__(self, rows, values):
-        self.seen()
+        self.on_write()
         self.values[rows] = values
 
     def __getitem__(self, rows):
@@ -187,7 +191,7 @@ class Written:
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("symmetric", [False, True])
-def test_arrays_of_other_kinds_are_written_to(n_jobs, symmetric):
+def test_results_are_written_to_arrays_of_other_libraries(n_jobs, symmetric):
     kernel = Average(Gaussian(gamma=0.1), SHIFTS)
     out = Written((150, 150), np.float32)
     function = kernel if symmetric else partial(kernel, Y=X)
@@ -199,7 +203,7 @@ def test_arrays_of_other_kinds_are_written_to(n_jobs, symmetric):
         by_rows(np.sin, X, out=type("Bare", (), {"shape": X.shape})())
 
 
-def test_zarr(tmp_path):
+def test_results_are_written_to_zarr(tmp_path):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     out = zarr.open(
         str(tmp_path / "K"), mode="w", shape=X.shape, chunks=(40, 8), dtype="f8", encoding="utf-8"
@@ -209,9 +213,10 @@ def test_zarr(tmp_path):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3])
-def test_finished_blocks_wait_in_bounded_number(n_jobs):
-    """However slowly they are written; each takes 20 MB, and 24 are made."""
-    made, waiting = [], []
+def test_the_number_of_blocks_that_wait_for_writing_is_bounded(n_jobs):
+    """Writing is slow; each of the 24 blocks takes 20 MB."""
+    made = []
+    waiting = []
 
     def large(rows):
         made.append(len(rows))
@@ -233,36 +238,39 @@ def test_finished_blocks_wait_in_bounded_number(n_jobs):
 
 
 class Elsewhere(ThreadingBackend):
-    """A backend that a user registers, as Ray's is: joblib gives it one job if nobody says more."""
+    """A registered backend, like that of Ray; joblib gives it one job by default."""
 
 
 @pytest.mark.parametrize(
-    ("given", "own"), [({}, False), ({"n_jobs": 2}, False), ({"n_jobs": 1}, True)]
+    ("options", "in_this_thread"), [({}, False), ({"n_jobs": 2}, False), ({"n_jobs": 1}, True)]
 )
-def test_a_registered_backend_is_used_without_a_number_of_jobs(given, own):
-    here, seen = threading.get_ident(), set()
+def test_a_registered_backend_is_used_without_a_number_of_jobs(options, in_this_thread):
+    this_thread = threading.get_ident()
+    threads = set()
 
     def note(rows):
-        seen.add(threading.get_ident())
+        threads.add(threading.get_ident())
         time.sleep(0.01)
         return rows
 
     register_parallel_backend("elsewhere", Elsewhere)
-    with parallel_config("elsewhere", **given):
+    with parallel_config("elsewhere", **options):
         by_rows(note, X, block_rows=10)
-    assert (seen == {here}) == own and (here in seen) == own
+    assert (threads == {this_thread}) == in_this_thread
+    assert (this_thread in threads) == in_this_thread
 
 
 # -- symmetric matrices ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 40, 149, 150, 1000])
-def test_a_symmetric_matrix_is_half_the_work(block_rows):
-    kernel, pairs = BestFit(Gaussian(gamma=0.1), SHIFTS), []
+def test_a_symmetric_matrix_needs_half_the_work(block_rows):
+    kernel = BestFit(Gaussian(gamma=0.1), SHIFTS)
+    pairs = []
 
-    def counted(rows, others=None):
-        pairs.append(len(rows) * len(rows if others is None else others))
-        return kernel(rows, others)
+    def counted(rows, Y=None):
+        pairs.append(len(rows) * len(rows if Y is None else Y))
+        return kernel(rows, Y)
 
     K = by_rows(counted, X, block_rows=block_rows, symmetric=True)
     assert _off(K, kernel(X)) < SAME and np.array_equal(K, K.T)
@@ -275,7 +283,7 @@ def test_a_symmetric_matrix_is_half_the_work(block_rows):
 
 
 @pytest.mark.parametrize(
-    ("function", "how", "message"),
+    ("function", "options", "message"),
     [
         (lambda A, B=None: np.tri(len(A), len(A if B is None else B)), {}, "differs by 1 when"),
         (lambda A, B=None: A, {}, r"made \(40, 8\) from 40 rows: no kernel"),
@@ -284,21 +292,22 @@ def test_a_symmetric_matrix_is_half_the_work(block_rows):
         (Gaussian(0.1), {"symmetric": 2}, "symmetric to be"),
     ],
 )
-def test_what_is_not_symmetric_is_refused(function, how, message):
+def test_functions_that_are_not_symmetric_kernels_are_refused(function, options, message):
     with pytest.raises(ValueError, match=message):
-        by_rows(function, X, 40, **({"symmetric": True} | how))
+        by_rows(function, X, 40, **({"symmetric": True} | options))
 
 
 # -- resuming --------------------------------------------------------------------------------------
 
 
 class Counted:
-    """A kernel that leaves a file for each block, and fails at a row if it is told so."""
+    """A kernel that creates a file for each block, and fails at a row if a file requests it."""
 
     def __init__(self, folder, gamma=0.1):
-        self.folder, self.gamma = str(folder), gamma
+        self.folder = str(folder)
+        self.gamma = gamma
 
-    def __call__(self, rows, others=None):
+    def __call__(self, rows, Y=None):
         names = os.listdir(self.folder)
         if "fatal" in names and np.isin(7.5, rows[:, 0]):
             if "die" in names:
@@ -306,26 +315,26 @@ class Counted:
             raise RuntimeError("lost")
         with open(f"{self.folder}/{time.time_ns()}.block", "w", encoding="utf-8") as _:
             pass
-        return Gaussian(self.gamma)(rows, X if others is None else others)
+        return Gaussian(self.gamma)(rows, X if Y is None else Y)
 
 
-def symmetric_kernel(rows, others=None):
-    return Gaussian(0.1)(rows, others)
+def symmetric_kernel(rows, Y=None):
+    return Gaussian(0.1)(rows, Y)
 
 
 @pytest.fixture
 def counted(tmp_path):
-    """A function that counts, and the number of blocks since the last question."""
+    """A kernel that counts blocks, and a function for their number since its last call."""
     folder = tmp_path / "counts"
     folder.mkdir()
 
-    def since():
+    def blocks_since():
         names = [name for name in os.listdir(folder) if name.endswith(".block")]
         for name in names:
             os.remove(folder / name)
         return len(names)
 
-    return Counted(folder), since, folder
+    return Counted(folder), blocks_since, folder
 
 
 def opened(path, mode="r+", dtype=float):
@@ -337,65 +346,90 @@ def opened(path, mode="r+", dtype=float):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("death", [False, True])
 def test_finished_rows_are_not_computed_again(counted, tmp_path, n_jobs, death):
-    """After an error, or the death of a worker, which is not survived without Dask."""
+    """A first run ends with an error or the death of a worker."""
     if death and n_jobs == 1:
         pytest.skip("this process would die")
-    function, since, folder = counted
-    path, points = tmp_path / "K.npy", X.copy()
+    function, blocks_since, folder = counted
+    path = tmp_path / "K.npy"
+    points = X.copy()
     points[105, 0] = 7.5
     for name in ["fatal", *(["die"] if death else [])]:
         (folder / name).touch()
     with pytest.raises(Exception, match="lost|terminated"):
         by_rows(function, points, 10, opened(path), n_jobs=n_jobs, resume=True)
-    first = since()
+    first = blocks_since()
     os.remove(folder / "fatal")
     K = by_rows(function, points, 10, opened(path), n_jobs=n_jobs, resume=True)
-    noted = sum(1 for line in open(f"{path}.rows", encoding="utf-8")) - 1
-    assert noted == 15 and 15 - 10 <= since() <= 15 - (10 if n_jobs == 1 else 4) and first >= 4
+    n_recorded = sum(1 for line in open(f"{path}.rows", encoding="utf-8")) - 1
+    assert (
+        n_recorded == 15
+        and 15 - 10 <= blocks_since() <= 15 - (10 if n_jobs == 1 else 4)
+        and first >= 4
+    )
     assert np.array_equal(K, by_rows(partial(Gaussian(0.1), Y=X), points, 10))
     by_rows(function, points, 10, opened(path), n_jobs=n_jobs, resume=True)
-    assert since() == 0
+    assert blocks_since() == 0
 
 
-def test_stale_rows_are_never_taken(counted, tmp_path):
-    function, since, _ = counted
+@pytest.fixture
+def resumed(counted, tmp_path):
+    """A kernel, the file of its Gram matrix, and a function that resumes the computation."""
+    kernel, blocks_since, _ = counted
     path = tmp_path / "K.npy"
 
-    def run(function=function, points=X, block_rows=10, out=None, **how):
+    def run(points=X, block_rows=10, out=None):
+        """Return the Gram matrix and the number of blocks that were computed."""
         out = opened(path) if out is None else out
-        K = by_rows(function, points, block_rows, out, resume=True, **how)
-        return np.array(K), since()
+        K = by_rows(kernel, points, block_rows, out, resume=True)
+        return np.array(K), blocks_since()
 
-    K, blocks = run()
-    assert blocks == 15 and run()[1] == 0
-    other = X.copy()
-    other[-1, -1] += 1e-12
-    assert run(points=other)[1] == 15  # other points
-    assert run(points=other.astype(np.float32))[1] == 15
-    assert run()[1] == 15  # the file is now of those
-    assert run(block_rows=30)[1] == 5 and run(block_rows=30)[1] == 0
+    return kernel, path, run
+
+
+def test_rows_of_other_points_or_blocks_are_computed_again(resumed):
+    _, _, run = resumed
+    assert run()[1] == 15
+    assert run()[1] == 0
+    changed_points = X.copy()
+    changed_points[-1, -1] += 1e-12
+    assert run(points=changed_points)[1] == 15
+    assert run(points=changed_points.astype(np.float32))[1] == 15
+    assert run()[1] == 15  # the file contained rows of other points
+    assert run(block_rows=30)[1] == 5
+    assert run(block_rows=30)[1] == 0
     assert run()[1] in (0, 15)
-    function.gamma = 0.2
+
+
+def test_rows_of_another_kernel_are_computed_again(resumed):
+    kernel, _, run = resumed
+    K, _ = run()
+    kernel.gamma = 0.2
     changed, blocks = run()
     assert blocks == 15 and not np.allclose(changed, K)
-    function.gamma = 0.1
+    kernel.gamma = 0.1
     assert run()[1] == 15
+
+
+def test_changed_or_lost_rows_are_computed_again(resumed, tmp_path):
+    _, path, run = resumed
+    K, _ = run()
     out = opened(path)
-    out[33, 3] += 1  # somebody else writes a row
+    out[33, 3] += 1  # another program writes a row
     assert run(out=out)[1] == 1
-    assert run(out=opened(path, "w+"))[1] == 15  # made anew, of zeros
-    with open(f"{path}.rows", "rb+") as file:  # the power fails in writing
+    assert run(out=opened(path, "w+"))[1] == 15  # a new file of zeros
+    with open(f"{path}.rows", "rb+") as file:  # a power failure while writing
         file.truncate(os.path.getsize(file.name) - 20)
     assert run()[1] == 1
     with open(f"{path}.rows", "w", encoding="utf-8") as file:
         file.write("rubbish\n0 10 0\n")
     again, blocks = run()
     assert blocks == 15 and np.array_equal(again, K)
-    assert run(out=np.lib.format.open_memmap(tmp_path / "L.npy", "w+", "f4", (150, 150)))[1] == 15
+    single = np.lib.format.open_memmap(tmp_path / "L.npy", "w+", "f4", (150, 150))
+    assert run(out=single)[1] == 15
 
 
 def test_changed_code_is_computed_again(tmp_path):
-    """Of functions of the script itself, of what they call, and of modules beside it."""
+    """Changes in nested functions and in lambdas of the script are detected."""
 
     def made(scale):
         def inner(rows):
@@ -406,14 +440,16 @@ def test_changed_code_is_computed_again(tmp_path):
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", float, X.shape)
     for scale in (2, 3):
         assert np.array_equal(by_rows(made(scale), X, 40, out, resume=True), scale * X + 1)
-    plain, squared = (lambda rows: rows * 2), (lambda rows: rows**2)
-    assert np.array_equal(by_rows(plain, X, 40, out, resume=True), X * 2)
-    assert np.array_equal(by_rows(squared, X, 40, out, resume=True), X**2)
+    doubled = by_rows(lambda rows: rows * 2, X, 40, out, resume=True)
+    assert np.array_equal(doubled, X * 2)
+    squared = by_rows(lambda rows: rows**2, X, 40, out, resume=True)
+    assert np.array_equal(squared, X**2)
 
 
-def test_code_of_a_module_counts(tmp_path, monkeypatch):
+def test_changed_code_of_an_imported_module_is_computed_again(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    helper, module = tmp_path / "by_rows_helper.py", tmp_path / "by_rows_module.py"
+    helper = tmp_path / "by_rows_helper.py"
+    module = tmp_path / "by_rows_module.py"
     module.write_text(
         "import by_rows_helper\n\ndef f(rows):\n    return by_rows_helper.g(rows)\n", "utf-8"
     )
@@ -433,12 +469,12 @@ def test_a_symmetric_matrix_is_resumed(tmp_path):
     expected = Gaussian(0.1)(X)
     np.testing.assert_allclose(K, expected, rtol=1e-12)
     out = opened(path)
-    out[140, 3] = 9.0  # below the diagonal: the copy of a value of the first block
+    out[140, 3] = 9.0  # below the diagonal, a copy of a value of the first block
     again = by_rows(symmetric_kernel, X, 40, out, symmetric=True, resume=True)
     np.testing.assert_allclose(again, expected, rtol=1e-12)
 
 
-def test_other_arrays_are_resumed_with_the_path_of_a_file(tmp_path):
+def test_arrays_of_other_libraries_are_resumed_with_the_path_of_a_file(tmp_path):
     out = Written(X.shape)
     by_rows(np.sin, X, 40, out, resume=tmp_path / "rows")
     out[0] = np.zeros(8)
@@ -456,8 +492,8 @@ def test_other_arrays_are_resumed_with_the_path_of_a_file(tmp_path):
         by_rows(lambda rows: lock and rows, X, 40, np.empty(X.shape), resume=tmp_path / "rows")
 
 
-def test_a_kernel_that_was_used_is_the_same_computation(tmp_path):
-    """What a kernel remembers between calls is not part of it."""
+def test_a_kernel_that_was_called_before_is_the_same_computation(tmp_path):
+    """Values that a kernel stores between calls are not part of the computation."""
     out = np.lib.format.open_memmap(tmp_path / "K.npy", "w+", float, (150, 150))
     kernel = Average(Gaussian(gamma=0.1), SHIFTS)
     by_rows(partial(kernel, Y=X), X, 40, out, resume=True)

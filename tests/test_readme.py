@@ -1,4 +1,4 @@
-"""The code of README.md and of the cheat sheet does what it says."""
+"""The code in README.md and in the cheat sheet runs with the stated results."""
 
 import re
 import warnings
@@ -13,61 +13,63 @@ from invariance import beyond, evaluation, features, groups, kernels, linear, sp
 from invariance.groups import CyclicShifts
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
-#: Every block of the text, which is run here.
+#: The code blocks of the README.
 FIRST, KERNEL, TENSORS = re.findall(r"^```python\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 
 
-def _said(block: str) -> float:
-    """The number in the comment beside ``print``."""
+def _printed_number(block: str) -> float:
+    """The number in the comment after ``print``."""
     (number,) = re.findall(r"print\(.*\) +# about ([\d.]+)$", block, re.MULTILINE)
     return float(number)
 
 
-def test_ten_lines_to_a_first_model(capsys):
+def test_the_first_example_has_ten_lines_and_the_stated_score(capsys):
     statements = [line for line in FIRST.splitlines() if not re.match(r"from .* import|$", line)]
     assert len(statements) <= 10
     names = {}
     exec(FIRST, names)
-    assert float(capsys.readouterr().out) == pytest.approx(_said(FIRST), abs=0.01)
+    assert float(capsys.readouterr().out) == pytest.approx(_printed_number(FIRST), abs=0.01)
     assert f"{len(names['X']):,} sequences" in FIRST and names["X"].shape[1] == 40
     assert names["group"].order == 120 and "order 120" in FIRST
-    # every letter ends a sixteenth or so of what it learnt from, as in all sequences
+    # All letters are about equally frequent at the end of the training sequences.
     last = names["X"][names["train"]].reshape(-1, 5, 8)[:, -1].argmax(axis=1)
     assert len(set(names["train"])) == len(last) and np.ptp(np.bincount(last, minlength=8)) < 120
-    # sequences that had no label, and their letters in another order: the same answer
+    # Unlabelled sequences have the same prediction with their letters in another order.
     unlabelled = np.setdiff1d(np.arange(len(names["X"])), names["train"])
-    some = np.random.default_rng(0).choice(unlabelled, 500, replace=False)
-    rest = names["X"][some]
+    rows = np.random.default_rng(0).choice(unlabelled, 500, replace=False)
+    rest = names["X"][rows]
     answer = names["model"].predict(rest)
-    assert np.mean(answer == names["y"][some]) > 0.94
-    moved = rest.reshape(-1, 5, 8)[:, ::-1].reshape(-1, 40)
-    assert np.array_equal(names["model"].predict(moved), answer)
+    assert np.mean(answer == names["y"][rows]) > 0.94
+    transformed = rest.reshape(-1, 5, 8)[:, ::-1].reshape(-1, 40)
+    assert np.array_equal(names["model"].predict(transformed), answer)
 
 
-def test_a_kernel_that_scikit_learn_takes_as_it_is():
+def test_the_kernel_of_the_readme_is_invariant_in_an_svm():
     images, digit = load_digits(return_X_y=True)
-    profiles = images.reshape(-1, 8, 8).sum(axis=1) / 16  # eight numbers an image, by column
+    profiles = images.reshape(-1, 8, 8).sum(axis=1) / 16  # eight numbers per image, one per column
     one_or_eight = np.isin(digit, (1, 8))
-    X_train, y_train = profiles[one_or_eight], digit[one_or_eight]
+    X_train = profiles[one_or_eight]
+    y_train = digit[one_or_eight]
     names = {"X_train": X_train, "y_train": y_train}
     exec(KERNEL.replace("SVC(kernel", "model = SVC(kernel"), names)
-    kernel, model = names["kernel"], names["model"]
+    kernel = names["kernel"]
+    model = names["model"]
     assert model.score(X_train, y_train) > 0.8
     shifted = np.roll(X_train, 3, axis=1)
     np.testing.assert_allclose(kernel(shifted, X_train), kernel(X_train, X_train), atol=1e-12)
     assert np.array_equal(model.predict(shifted), model.predict(X_train))
 
 
-def test_tensors_go_in_and_come_out():
+def test_features_of_tensors_are_tensors():
     torch = pytest.importorskip("torch")
-    names = {"CyclicShifts": CyclicShifts}  # imported two blocks above
+    names = {"CyclicShifts": CyclicShifts}  # imported in an earlier block
     exec(TENSORS, names)
     assert isinstance(names["Z"], torch.Tensor) and names["Z"].device == names["X"].device
     on_host = names["features"].transform(names["X"].cpu().numpy())
     np.testing.assert_allclose(names["Z"].cpu().numpy(), on_host, atol=1e-4)
 
 
-# -- every line of the cheat sheet, on points that look like those of its row ----------------------
+# -- every line of the cheat sheet, on points like those of its row --------------------------------
 
 SHEET = (Path(__file__).parents[1] / "notebooks/pages/cheatsheet.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| ([^|]+?) \| `([^`]+)` \| (`[^`]+`|[^|]+?) \|$", SHEET, re.MULTILINE)
@@ -76,7 +78,8 @@ PROBLEMS = [(words, code) for words, code, points in ROWS if "`" not in points[:
 
 
 def _names() -> dict:
-    rng, names = np.random.default_rng(0), {"np": np, "n": 4}
+    rng = np.random.default_rng(0)
+    names = {"np": np, "n": 4}
     for package in (beyond, evaluation, features, groups, kernels, linear, spectral):
         names |= {name: getattr(package, name) for name in package.__all__}
     R = rng.standard_normal((4, 5, 3))
@@ -96,55 +99,57 @@ def _names() -> dict:
     }
 
 
-def test_the_sheet_is_read_whole():
+def test_all_lines_of_the_cheat_sheet_are_tested():
     lines = [line for line in SHEET.splitlines() if line.startswith("| ")]
     assert len(ROWS) == len(lines) - len(re.findall(r"^\|---", SHEET, re.MULTILINE)) >= 55
     named = " ".join(code for _, code, _ in ROWS)
     objects = "CircleAction OnPoints OrthogonalMatrices SetKernel SetFeatures Wreath Hyperkernel"
     for name in (*objects.split(), "MatchingKernel", "graph_nodes", "DilatedCDF"):
         assert name in named or f"`{name}" in SHEET
-    # a forge shows it: tables and text, no directives
+    # plain Markdown, without directives
     assert not re.search(r"^:::|^```\{|\{doc\}|\{ref\}", SHEET, re.MULTILINE)
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("words, code, points", SYMMETRIES)
-def test_a_symmetry(words, code, points):
+def test_each_symmetry_of_the_cheat_sheet_works(words, code, points):
     if "PitchSpeed" in code:
         pytest.importorskip("pedalboard")
     names = _names()
-    found, X = eval(code, names), eval(points, names)
+    built = eval(code, names)
+    X = eval(points, names)
     if isinstance(X, tuple):
         X = np.random.default_rng(1).random(X)
-    if hasattr(found, "act"):  # a group
-        moved = found.act(found.sample(2, 0), X)
-        assert moved.shape == (2, *X.shape) and np.isfinite(moved).all()
-    elif hasattr(found, "transform"):  # a feature map
-        assert len(found.fit_transform(X)) == len(X)
-    elif hasattr(found, "predict"):
-        assert found.fit(X, np.cos(X).sum(axis=1)).discrepancy(X) < 1e-10
+    if hasattr(built, "act"):  # a group
+        transformed = built.act(built.sample(2, 0), X)
+        assert transformed.shape == (2, *X.shape) and np.isfinite(transformed).all()
+    elif hasattr(built, "transform"):  # a feature map
+        assert len(built.fit_transform(X)) == len(X)
+    elif hasattr(built, "predict"):
+        assert built.fit(X, np.cos(X).sum(axis=1)).discrepancy(X) < 1e-10
     else:
-        K = found(X)
+        K = built(X)
         assert K.shape == (len(X), len(X)) and np.isfinite(K).all()
         assert np.allclose(K, K.T, atol=1e-6)
 
 
 @pytest.mark.parametrize("words, code", PROBLEMS)
-def test_a_problem(words, code):
+def test_each_problem_of_the_cheat_sheet_works(words, code):
     names = _names()
-    X, y = names["X"], names["y"]
+    X = names["X"]
+    y = names["y"]
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of indefinite matrices, and of gamma at a bound
-        found = eval(code, names)
-        if hasattr(found, "partial_fit"):
-            found.partial_fit(X, y, classes=[0, 1])
-        elif hasattr(found, "fit"):
-            found.fit(X, y)
-    if hasattr(found, "predict"):
-        assert np.isfinite(found.predict(X)).all()
-    elif hasattr(found, "transform"):
-        assert len(found.transform(X)) == len(X)
-    elif callable(found):
-        assert found(X).shape == (40, 40)
+        warnings.simplefilter("ignore")  # about indefinite matrices, and gamma at a bound
+        built = eval(code, names)
+        if hasattr(built, "partial_fit"):
+            built.partial_fit(X, y, classes=[0, 1])
+        elif hasattr(built, "fit"):
+            built.fit(X, y)
+    if hasattr(built, "predict"):
+        assert np.isfinite(built.predict(X)).all()
+    elif hasattr(built, "transform"):
+        assert len(built.transform(X)) == len(X)
+    elif callable(built):
+        assert built(X).shape == (40, 40)
     else:
-        assert re.search("interval|distortion|the data support", str(found))
+        assert re.search("interval|distortion|the data support", str(built))

@@ -1,4 +1,4 @@
-"""What is refused, and how the message names it: elements, points, matrices, labels, parameters."""
+"""Messages about invalid elements, points, matrices, labels, and parameters."""
 
 import re
 import time
@@ -24,29 +24,39 @@ from invariance.theory import mroueh2015 as theory
 from invariance.theory.raj2017 import jacobian_factor
 
 RNG = np.random.default_rng(0)
-X, IMAGES, FIVE, EYE = np.arange(12.0).reshape(3, 4), RNG.random((2, 6, 6)), [[0] * 5], np.eye(3)
+X = np.arange(12.0).reshape(3, 4)
+IMAGES = RNG.random((2, 6, 6))
+FIVE = [[0] * 5]
+EYE = np.eye(3)
 P3, P4, P6, P16 = (RNG.standard_normal((20, d)) for d in (3, 4, 6, 16))
 SYMMETRIC = np.array([(x.reshape(4, 4) + x.reshape(4, 4).T).ravel() for x in P16])
-LABELS, GAUSS, MASKED = np.arange(20) % 2, K.Gaussian(0.5), np.ma.masked_less(np.eye(9), 0.5)
-EIGHT, SET = np.arange(8.0).reshape(2, 2, 2), np.ones((2, 2, 2))
+LABELS = np.arange(20) % 2
+GAUSS = K.Gaussian(0.5)
+MASKED = np.ma.masked_less(np.eye(9), 0.5)
+EIGHT = np.arange(8.0).reshape(2, 2, 2)
+SET = np.ones((2, 2, 2))
 TEAMS = beyond.pad_sets([[RNG.standard_normal((m, 2)) for m in (2, 3)]] * 2)
-ATOMS, CHARGES = RNG.standard_normal((2, 3, 3)), np.array([[8, 1, 1], [6, 8, 1]])
-GRAM, CROOKED = GAUSS(P3), GAUSS(P3) + 0.02 * np.eye(20, k=4)
+ATOMS = RNG.standard_normal((2, 3, 3))
+CHARGES = np.array([[8, 1, 1], [6, 8, 1]])
+GRAM = GAUSS(P3)
+CROOKED = GAUSS(P3) + 0.02 * np.eye(20, k=4)
 INDEFINITE = GRAM - 0.3 * np.eye(20)
-SPHERE, BALL, TORI = S.Sphere(3).sample(20, random_state=0), S.Sphere(3, 2), S.Torus(2, degree=4)
+SPHERE = S.Sphere(3).sample(20, random_state=0)
+BALL = S.Sphere(3, 2)
+TORI = S.Torus(2, degree=4)
 TWO_TORI = beyond.Product([S.Torus(2)] * 2, degree=10)
 
 
 def refused(take, cases):
-    """Of each case an error is raised whose message matches, within a second."""
-    for given, message in cases:
+    """Check that each case raises an error with a matching message within a second."""
+    for value, message in cases:
         start = time.process_time()
         try:
-            take(given)
+            take(value)
         except (ValueError, TypeError) as error:
             assert re.search(message, str(error)), f"{message!r} is not in {error!s}"
         else:
-            pytest.fail(f"nothing was raised, due was {message!r}")
+            pytest.fail(f"nothing was raised, expected {message!r}")
         assert time.process_time() - start < 1, message
 
 
@@ -86,7 +96,7 @@ ELEMENTS = [
 
 
 class Cropping(G.Transformations):
-    """Leaves the shape: what a wrong user-defined transformation may do."""
+    """A wrong user-defined transformation that changes the shape of points."""
 
     order = 1
 
@@ -98,7 +108,8 @@ class Cropping(G.Transformations):
 
 
 NUMBERINGS = G.GeneratedPermutations([[*range(1, 60), 0], [1, 0, *range(2, 60)]])
-NOISE, GAP = G.SortedNoise(2), [[1.0, 0, 0, 1], [1.0, np.nan, np.nan, 1]]
+NOISE = G.SortedNoise(2)
+GAP = [[1.0, 0, 0, 1], [1.0, np.nan, np.nan, 1]]
 LONGER = G.CyclicShifts(4, block=6).then(G.Permutations(6))
 GROUPS = [
     (lambda: Cropping().act([0.0], np.ones((2, 4))), "must keep the points' shape"),
@@ -370,14 +381,15 @@ def turn(axis, angle):
 
 
 class Squaring(G.Negation):
-    """Not linear: no eigenspace is preserved."""
+    """A nonlinear map, which preserves no eigenspace."""
 
     def _act(self, elements, X):
         return np.where(elements[:, None, None] == -1, X**2, X)
 
 
 SHEAR = G.OrthogonalMatrices([[[1.0, 1, 0], [0, 1, 0], [0, 0, 1]]])
-DENSE, FREE = ortho_group.rvs(40, random_state=0), {"degree": 5, "estimator": "least_squares"}
+DENSE = ortho_group.rvs(40, random_state=0)
+FREE = {"degree": 5, "estimator": "least_squares"}
 AVERAGING = [
     (S.SpectralAveraging(S.Sphere(4)), "have 4 coordinates"),
     (S.SpectralAveraging(S.Sphere(3), G.Permutations(4)), "acts on 4 coordinates"),
@@ -475,7 +487,8 @@ RATES = [
     (([1, 2, 3j], [1, 2, 3]), "x needs real numbers"),
     (([1, 2, 3], np.ma.masked_greater([1, 2, 3], 2)), "y has 1 masked entries"),
 ]
-DIGITS, NAMES = np.zeros((6, 28, 28)), np.arange(6)
+DIGITS = np.zeros((6, 28, 28))
+NAMES = np.arange(6)
 FIVE_POINTS = D.Dataset(np.ones((5, 2)), np.arange(5), description="five points")
 OTHERS = [
     *((partial(mean_se, bad), "at least two repetitions") for bad in (3.0, [3.0], [[1.0, 2.0]])),
@@ -503,41 +516,47 @@ ON_EACH = {
         [(c, "elements .*got|square|finit") for c in ELEMENTS],
     ),
     "groups": (call, GROUPS),
-    "coordinates": (lambda how: G.OnPoints(G.CyclicShifts(3), **how).act([[1, 2, 3]], P6), POINTS),
+    "coordinates": (
+        lambda options: G.OnPoints(G.CyclicShifts(3), **options).act([[1, 2, 3]], P6),
+        POINTS,
+    ),
     "frequencies": (lambda f: G.CircleAction(f).act([0.1], np.ones((1, len(f)))), FREQUENCIES),
     **{
         kind.__name__: (kind, MATRICES)
         for kind in (G.check_coulomb, G.sort_coulomb, G.coulomb_eigenvalues, G.coulomb_triangle)
     },
     "kernels": (lambda kernel: kernel(P6), KERNELS),
-    "localities": (lambda how: K.Locality(**({"shape": (6, 6)} | how))(np.ones((2, 36))), LOCAL),
+    "localities": (
+        lambda options: K.Locality(**({"shape": (6, 6)} | options))(np.ones((2, 36))),
+        LOCAL,
+    ),
     "sets": (call, SETS),
     "features": (call, FEATURES),
     "linear": (call, LINEAR),
-    "cholesky": (lambda given: L.rls_by_cholesky(*given), GRAMS),
-    "ridges": (lambda how: L.kernel_ridge(**NINE | how, alphas=[1.0]), RIDGES),
+    "cholesky": (lambda arguments: L.rls_by_cholesky(*arguments), GRAMS),
+    "ridges": (lambda options: L.kernel_ridge(**NINE | options, alphas=[1.0]), RIDGES),
     "averaging": (lambda model: model.fit(SPHERE, SPHERE), AVERAGING),
     "periods": (
-        lambda given: S.SpectralAveraging(*given, degree=4).fit(X := given[0].sample(40), X[:, 0]),
-        [(given, r"has period [\d.]+, but the \w+ has period [\d.]+") for given in PERIODS],
+        lambda pair: S.SpectralAveraging(*pair, degree=4).fit(X := pair[0].sample(40), X[:, 0]),
+        [(pair, r"has period [\d.]+, but the \w+ has period [\d.]+") for pair in PERIODS],
     ),
-    "projections": (lambda of: S.project(np.zeros(of[0].n_functions_), *of), PROJECTIONS),
-    "subspaces": (lambda of: S.invariant_subspace(*of), SUBSPACES),
+    "projections": (lambda pair: S.project(np.zeros(pair[0].n_functions_), *pair), PROJECTIONS),
+    "subspaces": (lambda pair: S.invariant_subspace(*pair), SUBSPACES),
     "spectral": (call, SPECTRAL),
     "counts": (
         lambda w: S.SpectralAveraging(S.Sphere(3), cutoff="theorem").fit(SPHERE, LABELS, w),
         COUNTS,
     ),
     "symmetries": (
-        lambda of: find_symmetry(L.RLSRegressor(kernel=GAUSS), of[0], P4, P4[:, 0], **of[1]),
+        lambda case: find_symmetry(L.RLSRegressor(kernel=GAUSS), case[0], P4, P4[:, 0], **case[1]),
         SYMMETRIES,
     ),
-    "rates": (lambda given: fit_rate(*given), RATES),
+    "rates": (lambda arguments: fit_rate(*arguments), RATES),
     "others": (call, OTHERS),
 }
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ON_EACH)
-def test_what_is_refused_is_named(name):
+def test_refused_values_are_named(name):
     refused(*ON_EACH[name])

@@ -1,4 +1,4 @@
-"""DilatedCDF against its definition, its symmetry, and its thresholds."""
+"""DilatedCDF: its definition, its symmetry, and its thresholds."""
 
 from itertools import combinations
 
@@ -16,7 +16,7 @@ SERIES = RNG.standard_normal((12, 60)).cumsum(axis=1)
 
 
 def definition(model, x):
-    """1 / |G| sum_g 1[<g t, x> <= h], one template, dilation and threshold after the other."""
+    """Return 1 / |G| sum_g 1[<g t, x> <= h] for each template, dilation and threshold."""
     d = len(x)
     features = []
     for j, dilation in enumerate(model.dilations_):
@@ -38,9 +38,9 @@ def definition(model, x):
 
 @pytest.mark.parametrize("boundary", ["cyclic", "zero"])
 @pytest.mark.parametrize(("n", "d"), [(5, 1), (5, 2), (5, 8), (5, 9), (5, 10), (2, 31), (1, 300)])
-def test_agrees_with_the_definition(boundary, n, d):
-    """Long series count beyond a byte."""
-    # Products of whole numbers are exact, also if they are equal to thresholds.
+def test_dilated_cdf_agrees_with_the_definition(boundary, n, d):
+    """Counts in long series exceed one byte."""
+    # Inner products of integers are exact, also if they equal thresholds.
     X = np.random.default_rng(d).integers(-9, 9, (n, d)).astype(float)
     sizes = {"n_features": 400} if d < 300 else {"n_features": 84, "n_dilations": 1}
     model = DilatedCDF(**sizes, boundary=boundary, random_state=1).fit(X)
@@ -55,7 +55,7 @@ def test_agrees_with_the_definition(boundary, n, d):
     st.integers(0, 10**6),
 )
 def test_shifts_of_a_series_have_equal_features(d, shift, dtype, seed):
-    """They agree to the last bit, also if products are equal to thresholds."""
+    """They agree to the last bit, also if inner products equal thresholds."""
     X = np.random.default_rng(seed).standard_normal((4, d)).astype(dtype)
     model = DilatedCDF(n_features=200, random_state=seed).fit(X)
     features = model.transform(X)
@@ -64,8 +64,8 @@ def test_shifts_of_a_series_have_equal_features(d, shift, dtype, seed):
 
 
 @pytest.mark.parametrize("boundary", ["cyclic", "zero"])
-def test_offsets_do_not_matter_and_zeros_break_the_symmetry(boundary):
-    """Templates sum to zero: only zeros beyond the end show an added constant."""
+def test_offsets_have_no_effect_unless_zeros_are_padded(boundary):
+    """The templates sum to zero, so that only padded zeros reveal an added constant."""
     X = np.round(SERIES)
     cyclic = boundary == "cyclic"
     model = DilatedCDF(n_features=84, boundary=boundary, random_state=0).fit(X)
@@ -79,8 +79,8 @@ def test_offsets_do_not_matter_and_zeros_break_the_symmetry(boundary):
 @pytest.mark.parametrize("boundary", ["cyclic", "zero"])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("largest", [1e-8, 1.0, 1e8])
-def test_products_equal_to_thresholds_are_not_left_to_rounding(largest, dtype, boundary):
-    """Flat series have products zero, whatever their level, and their thresholds are zero."""
+def test_inner_products_equal_to_thresholds_do_not_depend_on_rounding(largest, dtype, boundary):
+    """Constant series have inner products and thresholds of zero, whatever their level."""
     rng = np.random.default_rng(5)
     levels = np.array([largest, *rng.uniform(-largest, largest, 40), 0])
     flat = np.repeat(levels[:, None], 50, axis=1).astype(dtype)
@@ -89,14 +89,14 @@ def test_products_equal_to_thresholds_are_not_left_to_rounding(largest, dtype, b
         features = model.transform(flat)
         if boundary == "cyclic":
             assert_array_equal(features, np.ones_like(features))
-        # Zeros beyond the end matter; if all thresholds are zero, only the level's sign does.
+        # With padded zeros, only the sign of the level matters if all thresholds are zero.
         elif not trained.any():
             assert len(np.unique(features, axis=0)) == 3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("scale", "offset"), [(0.1, 0), (1, 0.3), (1e-8, 1e-7), (1e8, 1e9)])
-def test_scaled_and_lifted_whole_numbers_have_the_same_features(scale, offset, dtype):
+def test_scaled_and_shifted_integers_have_the_same_features(scale, offset, dtype):
     X = np.random.default_rng(6).integers(-9, 9, (12, 60))
     model = DilatedCDF(n_features=840, random_state=0)
     expected = model.fit_transform(X.astype(float))
@@ -104,7 +104,7 @@ def test_scaled_and_lifted_whole_numbers_have_the_same_features(scale, offset, d
 
 
 @pytest.mark.parametrize("features", [DilatedCDF(n_features=84), LogMel()])
-def test_series_of_several_channels_are_not_joined_end_to_end(features):
+def test_channels_of_a_series_are_not_concatenated(features):
     X = np.random.default_rng(7).standard_normal((4, 60, 3))
     with pytest.raises(ParameterError, match="X\\[:, :, 0\\].*np.hstack") as refusal:
         features.fit(X)
@@ -113,8 +113,8 @@ def test_series_of_several_channels_are_not_joined_end_to_end(features):
     assert rows.shape[0] == 4
 
 
-def test_thresholds_are_quantiles_spread_evenly():
-    """With one training series, the features of it are the levels of the quantiles."""
+def test_thresholds_are_evenly_spaced_quantiles():
+    """The features of the only training series are the levels of the quantiles."""
     model = DilatedCDF(n_features=84 * 40, n_dilations=1, random_state=0).fit(SERIES[:1])
     levels = np.sort(model.transform(SERIES[:1]).ravel())
     even = (np.arange(levels.size) + 0.5) / levels.size
@@ -122,7 +122,7 @@ def test_thresholds_are_quantiles_spread_evenly():
 
 
 @pytest.mark.parametrize(("requested", "expected"), [(84, 84), (1000, 924), (10_000, 9996)])
-def test_numbers_of_features_and_dilations(requested, expected):
+def test_the_number_of_features_and_the_dilations_follow_the_length(requested, expected):
     model = DilatedCDF(n_features=requested, random_state=0).fit(SERIES)
     assert model.transform(SERIES).shape == (12, expected)
     assert sum(t.size for t in model.thresholds_) == expected

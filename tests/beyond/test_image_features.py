@@ -1,4 +1,4 @@
-"""Features of images: patches pooled, against a plain loop over them; and scattering."""
+"""Features of images: pooled patches agree with a loop over patches; scattering."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from invariance.beyond import PatchPooling, Scattering
 
 
 def plain(images, psi, size, stride, grid):
-    """Mean of psi over the patches whose position is in a cell, one patch at a time."""
+    """Mean of psi over the patches of each cell, by a loop over patches."""
     height, width = images.shape[1:3]
     tops = range(0, height - size + 1, stride)
     lefts = range(0, width - size + 1, stride)
@@ -22,7 +22,7 @@ def plain(images, psi, size, stride, grid):
         patches = {(a, b): [] for a in range(cells[0]) for b in range(cells[1])}
         for i, top in enumerate(tops):
             for j, left in enumerate(lefts):
-                # the last cell that starts at or before the patch
+                # a patch belongs to the last cell that starts at or before it
                 a = max(a for a in range(cells[0]) if a * len(tops) // cells[0] <= i)
                 b = max(b for b in range(cells[1]) if b * len(lefts) // cells[1] <= j)
                 patch = image[top : top + size, left : left + size]
@@ -43,14 +43,14 @@ OPTIONS = st.fixed_dictionaries(
 
 @settings(max_examples=25, deadline=None)
 @given(st.integers(3, 7), st.integers(3, 7), st.integers(1, 3), OPTIONS, st.integers(0, 99))
-def test_agrees_with_a_loop_over_patches(height, width, channels, options, seed):
+def test_patch_features_agree_with_a_loop_over_patches(height, width, channels, options, seed):
     images = np.random.default_rng(seed).standard_normal((3, height, width, channels))
     model = PatchPooling(FunctionTransformer(np.cos), (height, width, channels), **options)
     expected = plain(images, np.cos, options["size"], options["stride"], options["grid"])
     assert_allclose(model.fit_transform(images.reshape(3, -1)), expected, atol=1e-12)
 
 
-def test_the_map_is_fitted_to_patches_of_the_images_given():
+def test_the_feature_map_is_fitted_to_patches_of_the_images():
     images = np.arange(24.0).reshape(2, 12)
     model = PatchPooling(PCA(1), (3, 4), size=2, n_patches=5, random_state=0).fit(images)
     assert model.features_.n_samples_ == 5 and model.features_.n_features_in_ == 4
@@ -64,7 +64,7 @@ SHAPE = (16, 16)
 
 
 def by_definition(images, n_scales, orientations):
-    """Averages of x, |x * psi_1| and ||x * psi_1| * psi_2|, reflected by a window on each side."""
+    """Window averages of x, |x * psi_1| and ||x * psi_1| * psi_2| with reflected boundaries."""
     block = 2**n_scales
     images = np.pad(images, ((0, 0), (block, block), (block, block)), "reflect")
     n = images.shape[1]
@@ -76,17 +76,21 @@ def by_definition(images, n_scales, orientations):
         return torus[far[:, None, :, None], far[None, :, None, :]].reshape(n * n, n * n)
 
     def wavelet(j, k):
-        angle, width = np.pi * k / orientations, 0.8 * 2**j
-        u, v = x * np.cos(angle) + y * np.sin(angle), y * np.cos(angle) - x * np.sin(angle)
+        angle = np.pi * k / orientations
+        width = 0.8 * 2**j
+        u = x * np.cos(angle) + y * np.sin(angle)
+        v = y * np.cos(angle) - x * np.sin(angle)
         window = np.exp(-(u**2 + (4 * v / orientations) ** 2) / (2 * width**2))
-        window, wave = window / window.sum(), np.exp(3j * np.pi / 4 * u / 2**j)
+        window = window / window.sum()
+        wave = np.exp(3j * np.pi / 4 * u / 2**j)
         return convolution(window * (wave - np.sum(window * wave)))
 
     def average(image):
         places = (smooth @ image).reshape(n, n, -1)[block:-block:block, block:-block:block]
         return places.reshape(-1, image.shape[1])
 
-    window, images = np.exp(-(x**2 + y**2) / (2 * (0.4 * block) ** 2)), images.reshape(-1, n * n).T
+    window = np.exp(-(x**2 + y**2) / (2 * (0.4 * block) ** 2))
+    images = images.reshape(-1, n * n).T
     smooth = convolution(window / window.sum())
     waves = {(j, k): wavelet(j, k) for j in range(n_scales) for k in range(orientations)}
     coefficients = [average(images)]
@@ -97,7 +101,7 @@ def by_definition(images, n_scales, orientations):
     return np.concatenate(coefficients).T
 
 
-#: With few orientations wavelets are broad, and moduli are not subsampled.
+#: Wavelets with few orientations are broad, so that moduli are not subsampled.
 CASES = [(1, 3, 1e-12), (2, 4, 1e-12), (3, 2, 1e-12), (3, 4, 1e-3)]
 
 
@@ -114,7 +118,7 @@ def blob(row, column):
     return np.exp(-((y - row) ** 2 + (x - column) ** 2) / 8).ravel()
 
 
-def test_more_stable_under_a_shift_than_pixels():
+def test_scattering_changes_less_under_a_shift_than_pixels():
     image = blob(8, 8)
     shifted = blob(8, 9)
     features = Scattering(SHAPE, n_scales=3).fit_transform([image, shifted])
@@ -122,8 +126,8 @@ def test_more_stable_under_a_shift_than_pixels():
     assert np.linalg.norm(features[0] - features[1]) / np.linalg.norm(features[0]) < pixels / 2
 
 
-def test_features_of_an_image_do_not_depend_on_its_batch():
-    """So many images of 16 x 16 pixels are filtered in several batches."""
+def test_scattering_of_an_image_does_not_depend_on_its_batch():
+    """The images are filtered in several batches."""
     X = np.random.default_rng(0).random((300, 256)).astype(np.float32)
     features = Scattering(SHAPE).fit(X)
     together = features.transform(X)
@@ -132,12 +136,12 @@ def test_features_of_an_image_do_not_depend_on_its_batch():
     assert_allclose(together[[0, 150, 299]], alone, rtol=1e-5)
 
 
-def test_sides_that_are_no_multiples_are_continued():
+def test_sides_that_are_not_multiples_of_the_window_are_padded():
     X = np.random.default_rng(0).random((2, 47 * 46))
     features = Scattering((47, 46), n_scales=2).fit_transform(X)
     assert features.shape == (2, 81 * 12 * 12)
     continued = np.pad(X.reshape(2, 47, 46), ((0, 0), (0, 1), (0, 2)), "reflect").reshape(2, -1)
     of_continued = Scattering((48, 48), n_scales=2).fit_transform(continued)
-    # Far from the edge, both depend on the same pixels.
+    # Away from the boundary, both depend on the same pixels.
     inner = [f.reshape(2, 81, 12, 12)[:, :17, 4:6, 4:6] for f in (features, of_continued)]
     assert_allclose(inner[0], inner[1], rtol=1e-3)

@@ -1,4 +1,4 @@
-"""MaxFilter against its definition, its invariance and its Lipschitz bound."""
+"""MaxFilter: its definition, its invariance and its Lipschitz bound."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ GROUPS = [
 
 
 def definition(model, X):
-    """phi_j(x) = max_g <x, g t_j>, over the sampled elements or all of them."""
+    """Return phi_j(x) = max_g <x, g t_j> over the sampled or all elements."""
     if model.group is None:
         return X @ model.templates_.T
     elements = model.elements_
@@ -44,7 +44,7 @@ PARAMETERS = st.fixed_dictionaries(
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(GROUPS), st.integers(1, 9), PARAMETERS, st.integers(0, 10**6))
-def test_agrees_with_the_definition(group, m, parameters, seed):
+def test_max_filter_agrees_with_the_definition(group, m, parameters, seed):
     d = 6 if group is None or group.n_features is None else group.n_features
     X = np.random.default_rng(seed).standard_normal((7, d))
     model = MaxFilter(group, m, **parameters, random_state=seed)
@@ -52,7 +52,7 @@ def test_agrees_with_the_definition(group, m, parameters, seed):
 
 
 @pytest.mark.parametrize("group", GROUPS[1:], ids=repr)
-def test_invariant_and_lipschitz_in_the_distance_between_orbits(group):
+def test_max_filter_is_invariant_and_lipschitz_in_the_distance_between_orbits(group):
     d = group.n_features or 6
     X, Y = np.random.default_rng(0).standard_normal((2, 8, d))
     model = MaxFilter(group, 20, random_state=0).fit(X)
@@ -64,11 +64,11 @@ def test_invariant_and_lipschitz_in_the_distance_between_orbits(group):
     change = np.abs(model.transform(X) - model.transform(Y))
     bound = np.linalg.norm(model.templates_, axis=1) * distance[:, None]
     assert np.all(change <= bound + 1e-12)
-    # The bound is not void: a pair of points reaches more than a fifth of it.
+    # The bound is not vacuous: a pair of points reaches more than a fifth of it.
     assert np.max(change / bound) > 0.2
 
 
-def test_templates_of_the_user():
+def test_templates_may_be_passed_as_an_array():
     X = np.random.default_rng(0).standard_normal((300, 6))
     model = MaxFilter(G.CyclicShifts(6), 70, random_state=3)
     Z = model.fit_transform(X)
@@ -92,26 +92,26 @@ CIRCLES = {
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("name", CIRCLES)
 def test_largest_values_over_all_angles_are_exact(name, kind):
-    """Against 20,000 angles, between which the largest value is missed by some 1e-6."""
+    """A grid of 20,000 angles misses the largest value by about 1e-6."""
     group, d = CIRCLES[name]
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.standard_normal((4, d)), rng.integers(-1, 2, (4, d)), np.eye(d)[:2]])
     X = (X * np.array([1.0, 1e3, 1, 1, 1, 1, 1e-3, 1, 1, 1])[:, None]).astype(kind)
     model = MaxFilter(group, 7, templates=np.concatenate([X[2:6], X[:3]]), random_state=0).fit(X)
-    found = model.transform(X)
+    values = model.transform(X)
     scale = np.linalg.norm(X.astype(float), axis=1)[:, None]
     scale = scale * np.linalg.norm(model.templates_.astype(float), axis=1)
     rounding = 1e-12 if kind == np.float64 else 1e-5
     for element in group.sample(5 if group.is_group else 0, 0)[:, None]:
-        moved = model.transform(group.act(element, X)[0].astype(kind))
-        assert np.all(np.abs(moved - found) <= rounding * scale)
+        transformed = model.transform(group.act(element, X)[0].astype(kind))
+        assert np.all(np.abs(transformed - values) <= rounding * scale)
     angles = 2 * np.pi * np.arange(20_000) / 20_000
     parts = group.chain()
     (turned,) = [i for i, part in enumerate(parts) if part.order == np.inf]
-    moved = model.templates_.astype(float)[None]
+    transformed = model.templates_.astype(float)[None]
     for i, part in enumerate(parts):
         elements = angles if i == turned else part.elements()
-        moved = np.concatenate([part.act(elements, M) for M in moved])
-    dense = np.max([X.astype(float) @ M.T for M in moved], axis=0)
-    assert np.all(np.abs(dense - found) <= max(rounding, 1e-5) * scale)
-    assert np.all(found >= dense - rounding * scale)
+        transformed = np.concatenate([part.act(elements, M) for M in transformed])
+    dense = np.max([X.astype(float) @ M.T for M in transformed], axis=0)
+    assert np.all(np.abs(dense - values) <= max(rounding, 1e-5) * scale)
+    assert np.all(values >= dense - rounding * scale)

@@ -1,4 +1,6 @@
-"""`OverlapFit` against its definition, and signals that are not images."""
+"""`OverlapFit` agrees with its definition, also for signals."""
+
+import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +11,6 @@ from sklearn.gaussian_process.kernels import RBF
 from invariance.beyond import OverlapFit
 from invariance.groups import Translations, check_group
 from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
-from invariance.orbits import way
 
 
 def points(n, d, seed=0):
@@ -17,7 +18,7 @@ def points(n, d, seed=0):
 
 
 def definition(base, group, X, Z, scale):
-    """The largest value, shift by shift and pair by pair."""
+    """The largest value over all shifts, for each pair."""
     height, width, channels = (*group.shape, 1)[:3]
     A, B = (M.reshape(len(M), height, width, channels) for M in (X, Z))
     values = np.full((len(X), len(Z)), -np.inf)
@@ -32,11 +33,13 @@ def definition(base, group, X, Z, scale):
         )
         for i, a in enumerate(A[:, *rows]):
             for j, b in enumerate(B[:, *back]):
-                u, v = a.reshape(-1, channels), b.reshape(-1, channels)
+                u = a.reshape(-1, channels)
+                v = b.reshape(-1, channels)
                 if scale == "size":
                     u, v = (w * np.sqrt(height * width / len(w)) for w in (u, v))
                 if scale == "standard":
-                    u, v = u - u.mean(axis=0), v - v.mean(axis=0)
+                    u = u - u.mean(axis=0)
+                    v = v - v.mean(axis=0)
                     u, v = (w / np.linalg.norm(w) for w in (u, v))
                 values[i, j] = max(values[i, j], base(u.reshape(1, -1), v.reshape(1, -1))[0, 0])
     return values
@@ -44,7 +47,7 @@ def definition(base, group, X, Z, scale):
 
 @pytest.mark.parametrize("shape", [12, (4, 5), (1, 9, 2)], ids=str)
 @pytest.mark.parametrize("scale", ["size", "standard"])
-def test_the_best_overlap_is_that_of_the_definition(shape, scale):
+def test_the_best_overlap_agrees_with_the_definition(shape, scale):
     group = Translations(shape, max_shift=3, boundary="zero")
     X = points(5, group.n_features)
     Z = points(4, group.n_features, seed=1)
@@ -57,30 +60,32 @@ def test_the_best_overlap_is_that_of_the_definition(shape, scale):
         assert kernel(X.astype(np.float32)).dtype == np.float32
 
 
-def test_windows_of_one_signal_are_alike_whatever_its_level():
+def test_overlapping_windows_of_a_signal_are_similar_whatever_its_level():
     long = np.cumsum(points(1, 40)[0])
     X = np.stack([long[s : s + 30] for s in range(6)])
     group = Translations(30, max_shift=8, boundary="zero")
     assert_allclose(OverlapFit(Gaussian(0.1), group)(X), 1, atol=1e-10)
-    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros count as measurements
+    assert BestFit(Gaussian(0.1), group)(X).min() < 1e-3  # zeros are treated like measurements
     assert_allclose(OverlapFit(Gaussian(0.1), group, scale="standard")(X, 3 * X - 7), 1, atol=1e-10)
     flat = OverlapFit(Linear(), group, scale="standard")(np.ones((1, 30)), X)
-    assert_array_equal(flat, 0)  # a constant signal resembles no other
+    assert_array_equal(flat, 0)  # a constant signal is similar to no other signal
 
 
-def test_explain_and_gradient(monkeypatch):
+def test_overlap_announces_long_computations_and_has_a_gradient():
     X = points(5, 12)
     kernel = OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
     assert "overlaps" in str(kernel.explain(X))
-    with monkeypatch.context() as patched:
-        patched.setattr(way, "_LONG", 0.0)
-        with pytest.warns(UserWarning, match="OverlapFit: 5 x 5 pairs .* minutes .* Cheaper"):
-            kernel(X)
+    images = np.zeros((3000, 4096))
+    slow = OverlapFit(Gaussian(0.1), Translations((64, 64), max_shift=20))
+    message = "OverlapFit: 3000 x 3000 pairs .* minutes .* Cheaper"
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match=message):
+        warnings.simplefilter("error")
+        slow(images)
     gram, gradient = kernel(X, eval_gradient=True)
     assert_allclose(gradient[:, :, 0], gram * np.log(gram), atol=1e-9)
 
 
-def test_signals_are_images_of_one_row():
+def test_signals_are_images_with_one_row():
     X = points(5, 16)
     for boundary in ["cyclic", "zero"]:
         signals = Translations(16, max_shift=4, boundary=boundary)

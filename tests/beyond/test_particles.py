@@ -1,4 +1,4 @@
-"""Continuous groups, exchangeable factors, several outputs, weights, equivariant functions."""
+"""Continuous groups, exchangeable factors, several outputs, weights, and equivariant functions."""
 
 import itertools
 
@@ -29,16 +29,17 @@ CONTINUOUS = [
 
 
 def haar_average(f, basis, group, n_nodes=9):
-    """The plain definition: average f o g over rules that are exact, then fit coefficients."""
+    """The definition: average f o g with exact quadratures, then fit coefficients."""
     x = basis.sample(3 * basis.n_functions_ + 20, random_state=5)
     values = np.mean(
-        [basis.evaluate(rotated) @ f for rotated in group.act(rule(group, n_nodes), x)], axis=0
+        [basis.evaluate(rotated) @ f for rotated in group.act(haar_nodes(group, n_nodes), x)],
+        axis=0,
     )
     return np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
 
 
-def rule(group, n):
-    """Elements whose plain mean is the Haar integral for all degrees below n."""
+def haar_nodes(group, n):
+    """Elements whose mean is the Haar integral for all degrees below n."""
     return 2 * np.pi * np.arange(n) / n
 
 
@@ -48,7 +49,7 @@ def test_the_lie_algebra_is_the_derivative_of_the_action(basis, group):
     step = 1e-5
     matrices, shifts = group.lie_algebra(basis.n_features)
     for matrix, shift in zip(matrices, shifts, strict=True):
-        # The point moves along its orbit.
+        # The derivative of a point along its orbit.
         def moved(size, matrix=matrix, shift=shift):
             return x @ expm(size * matrix).T + size * shift
 
@@ -96,8 +97,8 @@ def test_continuous_invariants_do_not_change_and_are_orthonormal(basis, group):
         assert_allclose(f.predict(rotated), f.predict(x), atol=1e-11)
 
 
-def test_rotations_leave_one_function_for_each_degree_of_a_pair():
-    """Invariants of two points on a sphere are the functions of their inner product."""
+def test_invariants_of_two_points_are_one_function_per_degree():
+    """Rotation invariants of two points on a sphere are functions of their inner product."""
     basis = beyond.Product([S.Sphere(3)] * 2, degree=40)
     expected = [int(any(2 * k * (k + 1) == value for k in range(9))) for value in basis.labels_]
     assert [u.shape[1] for u in S.invariant_subspace(basis, Rotations3D())] == expected
@@ -129,7 +130,7 @@ def test_exchangeable_projection_is_the_average_over_all_orders(factor, n, degre
     for method in ("auto", "null_space", "closed_form", *QP):
         projected = S.project(f, basis, None, method=method)
         assert_allclose(projected, expected, atol=1e-8, err_msg=method)
-    # The same group, on a product whose factors are not declared exchangeable.
+    # The same group on a product whose factors are not declared exchangeable.
     plain = beyond.Product([factor] * n, degree=degree)
     group = Permutations(n, block=factor.n_features)
     for method in ("auto", "null_space", "reynolds"):
@@ -158,7 +159,7 @@ TARGETS = np.stack([SMALL.prod(axis=1), np.cos(SMALL).sum(axis=1), SMALL.sum(axi
 
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
-def test_several_outputs_are_fitted_side_by_side_and_with_one_alpha(estimator):
+def test_several_outputs_are_fitted_together_with_one_alpha(estimator):
     model = S.SpectralAveraging(S.Sphere(3), Permutations(3), degree=3, estimator=estimator)
     both = clone(model).fit(SMALL, TARGETS)
     assert both.coef_.shape == (16, 3) and both.predict(SMALL).shape == (40, 3)
@@ -170,7 +171,7 @@ def test_several_outputs_are_fitted_side_by_side_and_with_one_alpha(estimator):
 
 
 @pytest.mark.parametrize("estimator", ["mean", "centered", "least_squares", "ridge"])
-def test_a_weight_is_so_many_copies(estimator):
+def test_integer_weights_are_repetitions(estimator):
     weights = np.random.default_rng(0).integers(0, 4, size=40).astype(float)
     model = S.SpectralAveraging(
         S.Sphere(3), Permutations(3), degree=3, estimator=estimator, alphas=[1e-2]
@@ -184,8 +185,8 @@ def test_a_weight_is_so_many_copies(estimator):
 @pytest.mark.parametrize("weighted", [True, False])
 @pytest.mark.filterwarnings("ignore:the cutoff keeps 64")
 @pytest.mark.parametrize("degree", [3, 7])  # 16 and 64 functions of 40 points
-def test_alpha_is_chosen_by_leave_one_out(degree, weighted, smoothness):
-    """The plain definition: leave a weighted point out, fit, and weight its residual."""
+def test_alpha_minimizes_the_weighted_leave_one_out_error(degree, weighted, smoothness):
+    """The definition: fit without a weighted point, and weight its residual."""
     rng = np.random.default_rng(1)
     alphas = [1e-6, 1e-3, 1e-1, 10.0]
     weights = rng.uniform(0.1, 3, size=40)
@@ -210,8 +211,8 @@ def test_alpha_is_chosen_by_leave_one_out(degree, weighted, smoothness):
     assert model.alpha_ == alphas[int(np.argmin(errors))]
 
 
-def test_known_density_keeps_the_mean_unbiased():
-    """Points of density p: the mean over many data sets is within five errors of the truth."""
+def test_the_mean_estimator_is_unbiased_if_the_density_is_given():
+    """The mean over many data sets is within five standard errors of the true function."""
     basis = S.Circle()
     rng = np.random.RandomState(0)
     truth = np.array([1.0, 0.7, 0, 0.5, -0.25])
@@ -251,7 +252,7 @@ FINITE = [
 
 
 def definition(f, basis, group, outputs):
-    """The average of g^-1 f(g x) over the group, and its coefficients by least squares."""
+    """The average of g^-1 f(g x) over the group, with coefficients by least squares."""
     x = basis.sample(2 * basis.n_functions_ + 20, random_state=0)
     elements = group.elements()
     transformed = group.act(elements, x)
@@ -264,7 +265,7 @@ def definition(f, basis, group, outputs):
 
 
 @pytest.mark.parametrize(("basis", "group", "outputs", "p"), FINITE, ids=repr)
-def test_projection_is_the_average_over_the_group(basis, group, outputs, p):
+def test_equivariant_projection_is_the_average_over_the_group(basis, group, outputs, p):
     f = np.random.default_rng(0).standard_normal((basis.n_functions_, p))
     expected = definition(f, basis, group, outputs)
     for method in ("auto", "null_space", "closed_form", *QP, "reynolds"):
@@ -278,7 +279,7 @@ def test_projection_is_the_average_over_the_group(basis, group, outputs, p):
 
 
 @pytest.mark.parametrize(("basis", "group", "outputs", "p"), FINITE, ids=repr)
-def test_dimensions_are_mean_products_of_characters(basis, group, outputs, p):
+def test_equivariant_dimensions_are_mean_products_of_characters(basis, group, outputs, p):
     elements = group.elements()
     turns = outputs.act(elements, np.eye(p))
     traces = [
@@ -291,15 +292,16 @@ def test_dimensions_are_mean_products_of_characters(basis, group, outputs, p):
         assert_allclose((u.T @ u).toarray(), np.eye(u.shape[1]), atol=1e-12)
 
 
-def test_rotations_of_one_and_two_points():
-    """For one point f(x) = c x; for two a, b and a x b, each times functions of <a, b>."""
+def test_equivariant_functions_of_one_and_two_points_on_a_sphere():
+    """For one point f(x) = c x; for two points a, b and a x b, times functions of <a, b>."""
     of_one_point = S.invariant_subspace(S.Sphere(3, 3), TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in of_one_point] == [0, 1, 0, 0]
     basis = beyond.Product([S.Sphere(3)] * 2, degree=4)
     of_two_points = S.invariant_subspace(basis, TURNS, outputs=TURNS, n_outputs=3)
     assert [u.shape[1] for u in of_two_points] == [0, 2, 1]
     x = basis.sample(40, random_state=0)
-    a, b = x[:, :3], x[:, 3:]
+    a = x[:, :3]
+    b = x[:, 3:]
     y = np.cross(a, b) + 2 * a
     model = S.SpectralAveraging(basis, TURNS, outputs=TURNS, estimator="least_squares").fit(x, y)
     assert_allclose(model.predict(x), y, atol=1e-12)
@@ -310,7 +312,9 @@ def test_rotations_of_one_and_two_points():
 def test_every_estimator_is_exactly_equivariant(estimator):
     basis = beyond.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(200, random_state=0)
-    a, b, c = X[:, :3], X[:, 3:6], X[:, 6:]
+    a = X[:, :3]
+    b = X[:, 3:6]
+    c = X[:, 6:]
     force = np.concatenate([b + c - 2 * a, c + a - 2 * b, a + b - 2 * c], axis=1)
     force += 0.1 * np.random.default_rng(0).standard_normal(force.shape)
     model = S.SpectralAveraging(basis, TURNS, outputs=TURNS, degree=4, estimator=estimator)
@@ -323,7 +327,7 @@ def test_every_estimator_is_exactly_equivariant(estimator):
     assert_allclose(model.predict(swapped), expected, atol=1e-12)
 
 
-def test_one_vector_of_all_particles_does_not_change_with_their_order():
+def test_one_vector_for_all_particles_does_not_depend_on_their_order():
     basis = beyond.Product([S.Sphere(3)] * 3, exchangeable=True)
     X = basis.sample(100, random_state=0)
     sum_of_all = X.reshape(-1, 3, 3).sum(axis=1)
@@ -334,7 +338,7 @@ def test_one_vector_of_all_particles_does_not_change_with_their_order():
     assert model.vectors_.shape[1] == 1 and model.discrepancy(X) < 1e-12
 
 
-def test_mean_is_the_projection_of_the_plain_means():
+def test_the_equivariant_mean_is_the_projection_of_the_means():
     basis = S.Sphere(3, degree=3)
     group = G.Permutations(3)
     X = basis.sample(50, random_state=0)
@@ -344,8 +348,8 @@ def test_mean_is_the_projection_of_the_plain_means():
     assert_allclose(model.coef_, S.project(primary, basis, group, outputs=group), atol=1e-12)
 
 
-def test_ridge_minimises_the_penalized_risk():
-    """The alpha of (1/n) sum |y_i - f(x_i)|^2 + alpha |f|^2."""
+def test_equivariant_ridge_minimizes_the_penalized_risk():
+    """The risk is (1/n) sum |y_i - f(x_i)|^2 + alpha |f|^2."""
     basis = S.Sphere(3, degree=3)
     group = G.Permutations(3)
     X = basis.sample(50, random_state=0)

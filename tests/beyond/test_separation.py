@@ -1,4 +1,4 @@
-"""separation_report where the constants are known."""
+"""`separation_report` finds constants that are known exactly."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def test_constants_of_a_matrix_are_its_singular_values():
     (lambda x: np.sort(x, axis=1), Permutations(5)),
     (np.abs, SignFlips(5)),
 ], ids=["sorted", "absolute"])  # fmt: skip
-def test_isometries_of_orbits(features, group):
+def test_isometries_of_orbits_have_constants_of_one(features, group):
     report = separation_report(features, group, X, random_state=0)
     assert_allclose([report.lower, report.upper], 1, rtol=1e-6)
 
@@ -37,11 +37,11 @@ def test_the_pairs_attain_the_constants():
     report = separation_report(spectrum, shifts, X, n_steps=50, random_state=0)
     for constant, (x, z) in ((report.lower, report.worst), (report.upper, report.steepest)):
         distance = np.linalg.norm(x - shifts.act(shifts.elements(), z[None])[:, 0], axis=1).min()
-        moved = np.linalg.norm(spectrum(x[None]) - spectrum(z[None]))
-        assert_allclose(constant, moved / distance, rtol=1e-6)
+        transformed = np.linalg.norm(spectrum(x[None]) - spectrum(z[None]))
+        assert_allclose(constant, transformed / distance, rtol=1e-6)
 
 
-def test_a_power_spectrum_takes_a_reflection_for_the_same():
+def test_a_power_spectrum_does_not_separate_a_signal_from_its_reflection():
     both = np.concatenate([X[:3], X[:3, ::-1]])
     report = separation_report(
         lambda x: np.abs(np.fft.fft(x, axis=1)), CyclicShifts(5), both, n_steps=0, random_state=0
@@ -50,8 +50,9 @@ def test_a_power_spectrum_takes_a_reflection_for_the_same():
 
 
 def test_sums_of_smooth_features_are_not_bi_lipschitz_on_sets():
-    """Of {t, -t} and {0, 0} the sums differ by a multiple of t squared; sorted sets do not."""
-    w, b = RNG.standard_normal(20), RNG.uniform(0, 6, 20)
+    """The sums for {t, -t} and {0, 0} differ by a multiple of t^2, sorted sets by one of t."""
+    w = RNG.standard_normal(20)
+    b = RNG.uniform(0, 6, 20)
     maps = {"sum": lambda x: np.cos(x[:, :, None] * w + b).sum(axis=1), "sorted": np.sort}
     for name, features in maps.items():
         lower = [
@@ -61,19 +62,21 @@ def test_sums_of_smooth_features_are_not_bi_lipschitz_on_sets():
         assert_allclose(lower[1] / lower[0], {"sum": 0.1, "sorted": 1.0}[name], rtol=0.05)
 
 
-def test_two_max_filters_a_dimension_tell_orbits_apart():
-    """Ten generic templates for orbits in R^5 (Cahill et al. 2024); the search finds no zero."""
+def test_two_max_filters_per_dimension_separate_orbits():
+    """Ten generic templates are enough for orbits in R^5 (Cahill et al. 2024)."""
     features = MaxFilter(CyclicShifts(5), 10, random_state=1).fit(X)
-    found = [
-        separation_report(one, CyclicShifts(5), X, random_state=0)
-        for one in (features, lambda x: np.abs(np.fft.fft(x, axis=1)))
+    reports = [
+        separation_report(features_of, CyclicShifts(5), X, random_state=0)
+        for features_of in (features, lambda x: np.abs(np.fft.fft(x, axis=1)))
     ]
-    assert found[0].lower > 0.02 * found[0].upper and found[1].lower < 0.005 * found[1].upper
+    assert (
+        reports[0].lower > 0.02 * reports[0].upper and reports[1].lower < 0.005 * reports[1].upper
+    )
 
 
-def test_pairs_stay_among_the_points():
-    """Bounded features of points far away are alike beside their distance; none goes there."""
+def test_pairs_stay_within_the_range_of_the_points():
+    """Bounded features of far points would give smaller constants."""
     report = separation_report(np.tanh, NOTHING, X, random_state=0)
     largest = np.linalg.norm(X, axis=1).max() * (1 + 1e-9)
     assert np.linalg.norm([report.worst, report.steepest], axis=2).max() <= largest
-    assert report.lower >= 1 - np.tanh(largest) ** 2  # the least slope within
+    assert report.lower >= 1 - np.tanh(largest) ** 2  # the smallest slope in the range

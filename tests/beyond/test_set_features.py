@@ -29,7 +29,7 @@ X = pad_sets(SETS)
 
 
 @pytest.mark.parametrize("block_bytes", [None, 300])
-def test_means_and_sums_of_a_feature_map_of_points(block_bytes):
+def test_set_features_are_means_or_sums_of_features_of_points(block_bytes):
     psi = OrbitFourier(n_components=5, gamma=0.5, random_state=0)
     model = SetFeatures(psi, block_bytes=block_bytes).fit(X)
     of_points = [model.features_[None].transform(points) for points in SETS]
@@ -39,7 +39,7 @@ def test_means_and_sums_of_a_feature_map_of_points(block_bytes):
     assert_allclose(SetFeatures().fit_transform(X)[0], SETS[0].mean(axis=0))
 
 
-def test_nystrom_features_with_all_landmarks_are_the_set_kernel():
+def test_nystrom_features_with_all_landmarks_reproduce_the_set_kernel():
     labels = (3 * RNG.random(X.shape[:2])[..., None]).round()
     everything = np.concatenate([np.where(np.isnan(X[..., :1]), np.nan, labels), X], axis=2)
     for group in (None, SignFlips(2)):
@@ -51,7 +51,7 @@ def test_nystrom_features_with_all_landmarks_are_the_set_kernel():
         assert_allclose(features @ features.T, expected, atol=1e-8)
 
 
-def test_each_point_is_compared_over_its_own_orbit():
+def test_each_point_of_a_set_is_transformed_independently():
     group = PlaneRotations(16)
     model = SetFeatures(OrbitFourier(group, 30, gamma=0.3, random_state=0)).fit(X)
     turned = X.copy()
@@ -64,14 +64,16 @@ def test_new_sets_may_have_other_sizes_and_labels():
     labelled = np.concatenate([np.where(np.isnan(X[..., :1]), np.nan, 1.0), X], axis=2)
     model = SetFeatures(labelled=True).fit(labelled)
     new = np.array([[[1.0, 5.0, 6.0], [2.0, 7.0, 8.0]]])
-    assert_allclose(model.transform(new), [[2.5, 3.0]])  # half of the mean is of label 2
+    assert_allclose(
+        model.transform(new), [[2.5, 3.0]]
+    )  # points of label 2 contribute half of the mean
     assert_allclose(model.transform(new[:, 1:]), [[0.0, 0.0]])
 
 
 # -- images as sets of patches ---------------------------------------------------------------------
 
 
-def test_patches_in_reading_order_with_their_places():
+def test_patches_are_in_reading_order_with_their_positions():
     images = RNG.random((3, 5 * 6 * 2))
     sets = patch_sets(images, (5, 6, 2), size=3, stride=2, place=0.5)
     assert sets.shape == (3, 2 * 2, 3 * 3 * 2 + 2)
@@ -133,7 +135,7 @@ def plain_environment(R, Z, i, elements, cutoff, n_pairs, n_triples):
 
 
 @pytest.mark.parametrize("cutoff", [8.0, 2.0])
-def test_environments_term_by_term(cutoff):
+def test_atomic_environments_agree_with_their_formulas(cutoff):
     atoms = atom_environments(POSITIONS, CHARGES, cutoff=cutoff, n_pairs=5, n_triples=4)
     assert atoms.shape == (2, 6, 1 + 3 * 5 + 12 * 4)
     for m, Z in enumerate(CHARGES):
@@ -146,7 +148,7 @@ def test_environments_term_by_term(cutoff):
                 assert np.isnan(atoms[m, i]).all()
 
 
-def test_environments_do_not_depend_on_pose_order_units_or_precision():
+def test_atomic_environments_do_not_depend_on_pose_order_units_or_precision():
     atoms = atom_environments(POSITIONS, CHARGES)
     orthogonal = np.linalg.qr(RNG.standard_normal((3, 3)))[0]
     assert_allclose(atom_environments(POSITIONS @ orthogonal + 5, CHARGES), atoms, atol=1e-10)
@@ -184,20 +186,20 @@ def test_features_of_sets_of_sets_are_pooled_twice(outer):
 
 
 @pytest.mark.parametrize("normalize", [False, True])
-def test_kernels_of_sets_of_sets(normalize):
+def test_kernels_of_sets_of_sets_agree_with_the_double_mean(normalize):
     inner = SetKernel(Gaussian(0.7), normalize=normalize)
 
-    def definition(one, two):
-        return np.mean([[inner(pad_sets([a]), pad_sets([b]))[0, 0] for b in two] for a in one])
+    def definition(first, second):
+        return np.mean([[inner(pad_sets([a]), pad_sets([b]))[0, 0] for b in second] for a in first])
 
     kernel = SetKernel(inner)
-    expected = [[definition(one, two) for two in TEAMS[:3]] for one in TEAMS]
+    expected = [[definition(a, b) for b in TEAMS[:3]] for a in TEAMS]
     assert_allclose(kernel(pad_sets(TEAMS), pad_sets(TEAMS[:3])), expected)
     assert_allclose(kernel.diag(pad_sets(TEAMS)), kernel(pad_sets(TEAMS)).diagonal())
 
 
-def test_a_nonlinear_map_between_the_levels():
-    """Means of means do not depend on which points share a set; a Gaussian between them does."""
+def test_a_nonlinear_kernel_between_the_levels_separates_sets_of_sets():
+    """Means of means ignore which points share a set; a Gaussian kernel in between does not."""
     labelled_teams = [[np.c_[np.arange(len(p)) % 2, p] for p in teams] for teams in TEAMS]
     inner = SetKernel(Gaussian(0.7), labelled=True)
     X = pad_sets(labelled_teams)
@@ -210,14 +212,14 @@ def test_a_nonlinear_map_between_the_levels():
     def teams(a, b):
         return inner(pad_sets([a]), pad_sets([b]))[0, 0]
 
-    def matches(one, two):
-        return np.mean([[np.exp(-2 * squared(teams, a, b)) for b in two] for a in one])
+    def matches(first, second):
+        return np.mean([[np.exp(-2 * squared(teams, a, b)) for b in second] for a in first])
 
     expected = [
         [np.exp(-0.5 * squared(matches, a, b)) for b in labelled_teams[:3]] for a in labelled_teams
     ]
     assert_allclose(kernel(X, X[:3]), expected)
-    # So does a map between the levels: two players change teams.
+    # A feature map between the levels separates them too: two players change teams.
     before = np.arange(4.0).reshape(1, 2, 2, 1)
     after = np.array([0.0, 2, 1, 3]).reshape(1, 2, 2, 1)
     plain = SetFeatures(SetFeatures(OrbitFourier(None, 20, gamma=0.3, random_state=0))).fit(before)
@@ -228,7 +230,7 @@ def test_a_nonlinear_map_between_the_levels():
     assert middle.explain(X).operations == SetKernel(inner).explain(X).operations > 0
 
 
-# -- nodes of graphs, against walks that are counted one by one ------------------------------------
+# -- nodes of graphs: random walks, counted one by one ---------------------------------------------
 
 
 def graph(n, seed, weighted=False):
@@ -238,7 +240,7 @@ def graph(n, seed, weighted=False):
 
 
 def walks(A, i, j, steps):
-    """The weights of all walks from i to j, walk by walk."""
+    """Weights of all walks from i to j, by enumeration."""
     total = 0.0
     for between in product(range(len(A)), repeat=steps - 1):
         total += np.prod([A[a, b] for a, b in pairwise((i, *between, j))])
@@ -247,7 +249,7 @@ def walks(A, i, j, steps):
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 5), st.integers(2, 5), st.integers(0, 2), st.booleans(), st.integers(0, 999))
-def test_agrees_with_the_definition(n, n_walks, n_hops, weighted, seed):
+def test_walk_features_agree_with_an_enumeration_of_walks(n, n_walks, n_hops, weighted, seed):
     A, X = graph(n, seed, weighted)
     nodes = graph_nodes(A, X, n_walks=n_walks, n_hops=n_hops)
     for i in range(n):
@@ -259,8 +261,8 @@ def test_agrees_with_the_definition(n, n_walks, n_hops, weighted, seed):
         assert_allclose(nodes[i], expected, rtol=0, atol=1e-10)
 
 
-def test_graphs_of_different_sizes_are_sets():
-    """Two triangles and a hexagon, which one round of neighbours' degrees cannot distinguish."""
+def test_walk_features_separate_two_triangles_from_a_hexagon():
+    """One round of the degrees of neighbours does not distinguish them."""
     ring = np.roll(np.eye(6), 1, axis=1)
     triangles = np.kron(np.eye(2), np.ones((3, 3)) - np.eye(3))
     nodes = graph_nodes([ring + ring.T, triangles, np.ones((3, 3)) - np.eye(3)])

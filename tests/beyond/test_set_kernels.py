@@ -1,4 +1,4 @@
-"""Kernels of sets: the plain definition, order, sizes, groups inside and outside, pipelines."""
+"""Kernels of sets: definition, order, sizes, groups inside and outside, pipelines."""
 
 import warnings
 
@@ -45,8 +45,8 @@ Z = pad_sets(NEW_SETS)
 BASE = Gaussian(0.7)
 
 
-def mean_over_pairs(base, one, two):
-    return np.array([[base(a, b).mean() for b in two] for a in one])
+def mean_over_pairs(base, X, Y):
+    return np.array([[base(a, b).mean() for b in Y] for a in X])
 
 
 def best_matching(base, a, b):
@@ -56,7 +56,7 @@ def best_matching(base, a, b):
 
 @pytest.mark.parametrize("base", [Gaussian(0.7), Polynomial(2), Laplacian(0.5), RBF(0.8)], ids=repr)
 @pytest.mark.parametrize("block_bytes", [None, 200])
-def test_the_mean_over_all_pairs_of_points(base, block_bytes):
+def test_the_set_kernel_is_the_mean_over_all_pairs_of_points(base, block_bytes):
     kernel = SetKernel(base, block_bytes=block_bytes)
     assert_allclose(kernel(X), mean_over_pairs(base, SETS, SETS), rtol=1e-12)
     assert_allclose(kernel(X, Z), mean_over_pairs(base, SETS, NEW_SETS), rtol=1e-12)
@@ -64,7 +64,7 @@ def test_the_mean_over_all_pairs_of_points(base, block_bytes):
     assert np.linalg.eigvalsh(kernel(X))[0] > -1e-10
 
 
-def test_sums_normalized_values_rows_and_single_precision():
+def test_set_kernels_with_sums_normalization_flat_rows_and_single_precision():
     base = Gaussian(0.7)
     plain = mean_over_pairs(base, SETS, SETS)
     sizes = np.array([len(points) for points in SETS])
@@ -81,7 +81,7 @@ def test_sums_normalized_values_rows_and_single_precision():
     assert_allclose(single, SetKernel(base)(rounded.astype(float)), rtol=1e-6)
 
 
-def test_order_and_padding_do_not_matter():
+def test_order_and_padding_have_no_effect():
     shuffled = [np.random.default_rng(3).permutation(points) for points in SETS]
     longer = np.concatenate([np.full((9, 3, 2), np.nan), pad_sets(shuffled)], axis=1)
     for kernel in (SetKernel(BASE), MatchingKernel(BASE)):
@@ -91,7 +91,7 @@ def test_order_and_padding_do_not_matter():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("pooling", ["mean", "sum"])
-def test_weights_and_labels(weighted, labelled, pooling):
+def test_set_kernels_with_weights_and_labels_agree_with_the_definition(weighted, labelled, pooling):
     rng = np.random.default_rng(2)
     base = Gaussian(0.7)
     weights = [rng.random(len(points)) if weighted else np.ones(len(points)) for points in SETS]
@@ -112,7 +112,7 @@ def test_weights_and_labels(weighted, labelled, pooling):
     assert_allclose(kernel.diag(points), np.diag(expected))
 
 
-def test_the_best_matching():
+def test_the_matching_kernel_is_the_best_assignment():
     base = Gaussian(0.7)
     expected = [[best_matching(base, a, b) for b in NEW_SETS] for a in SETS]
     for block_bytes in (None, 200):
@@ -124,7 +124,7 @@ def test_the_best_matching():
     assert_allclose(MatchingKernel(base, "sum")(X, Z), expected * largest)
 
 
-def test_an_average_over_rotations_of_whole_sets():
+def test_averages_over_rotations_of_whole_sets_agree_with_the_definition():
     inner = Hyperkernel(SetKernel(Gaussian(0.7)), 4.0)
     group = PlaneRotations(16)
     turns = [group.act(angle[None], np.eye(2))[0] for angle in group.elements()]
@@ -136,7 +136,7 @@ def test_an_average_over_rotations_of_whole_sets():
     assert_allclose(Average(inner, group, side="both")(X, Z), values.mean(axis=0), rtol=1e-10)
     assert_allclose(BestFit(inner, group)(X, Z), values.max(axis=0), rtol=1e-10)
     assert "product" in str(kernel.explain(X, Z))
-    # A SetKernel is linear in both sets, so the docstring recommends a Hyperkernel between.
+    # A SetKernel is linear in both sets; the docstring recommends a Hyperkernel around it.
     outside = Average(SetKernel(Gaussian(0.7)), group)
     inside = Average(Gaussian(0.7), group)
     assert_allclose(outside(X, Z), SetKernel(inside)(X, Z), rtol=1e-12)
@@ -147,7 +147,7 @@ def test_an_average_over_rotations_of_whole_sets():
 
 
 @pytest.mark.parametrize("d, group", [(2, PlaneRotations()), (3, Rotations3D())])
-def test_rules_for_infinite_groups_are_chosen(d, group):
+def test_averages_of_set_kernels_over_rotations_are_invariant(d, group):
     first = pad_sets(draw(4, d, 0, 3))
     second = pad_sets(draw(4, d, 1, 3))
     kernel = Average(Hyperkernel(SetKernel(Gaussian(0.3)), 2.0), group, tolerance=1e-4)
@@ -165,14 +165,14 @@ def test_any_group_acts_on_points_or_on_some_of_their_coordinates():
         expected = Average(base, OnPoints(group, 2))(X)
         on_coordinates = OnPoints(group, 3, coordinates=(1, 2))
         assert_allclose(Average(with_labels, on_coordinates)(labelled), expected, rtol=1e-10)
-    # If a group preserves the kernel, one argument alone is averaged.
+    # If the group preserves the kernel, only one argument is averaged.
     kernel = SetKernel(Gaussian(0.7), labelled=True, n_coordinates=3)
     assert kernel.preserved_by(OnPoints(SignFlips(2), 3, coordinates=(1, 2)))
     assert not kernel.preserved_by(OnPoints(SignFlips(2), 3, coordinates=(0, 1)))
     assert not kernel.preserved_by(SignFlips(3))
 
 
-def test_in_pipelines_cross_validation_and_grid_search():
+def test_set_kernels_work_in_pipelines_cross_validation_and_grid_search():
     """Sets of points on one of two rings."""
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -193,7 +193,7 @@ def test_in_pipelines_cross_validation_and_grid_search():
     assert search.fit(X, y.astype(float)).best_params_["kernel__base__gamma"] == 1.0
 
 
-def test_padding_and_back():
+def test_unpad_inverts_pad():
     for points, back in zip(SETS, unpad_sets(X), strict=True):
         assert_allclose(points, back)
     assert pad_sets([np.zeros((1, 2), np.float32)]).dtype == np.float32
@@ -217,11 +217,24 @@ TURNS = PlaneRotations(4)
     [
         (SetKernel(Gaussian(1.0)), "SetFeatures"),
         (MatchingKernel(Gaussian(1.0)), "SetKernel"),
+    ],
+)
+def test_long_computations_are_announced(kernel, cheaper):
+    sets = np.zeros((3000, 60, 2))
+    message = f"3000 x 3000 .* minutes .* {cheaper}"
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match=message):
+        warnings.simplefilter("error")
+        kernel(sets)
+
+
+@pytest.mark.parametrize(
+    "kernel, cheaper",
+    [
         (Average(Hyperkernel(SetKernel(Gaussian(1.0))), TURNS, tolerance=10.0), "n_transforms"),
         (Average(SetKernel(Gaussian(1.0)), TURNS, side="both", tolerance=10.0), "n_transforms"),
     ],
 )
-def test_minutes_of_work_are_announced(monkeypatch, kernel, cheaper):
+def test_long_averages_over_sets_are_announced(monkeypatch, kernel, cheaper):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kernel(X, Z)

@@ -30,7 +30,7 @@ def pitch_and_length(wave):
 
 @pytest.mark.parametrize("cents", [-400, 0, 250])
 @pytest.mark.parametrize("speed", [0.5, 1, 2])
-def test_pitch_and_speed_of_a_tone(cents, speed):
+def test_pitch_and_speed_of_a_tone_change_as_requested(cents, speed):
     pytest.importorskip("pedalboard", reason="needs the extra `audio`")
     wave = tone(500)
     (changed,) = PitchSpeed((8000,)).act([[cents, speed]], wave[None])[0]
@@ -55,7 +55,7 @@ def test_without_the_library_the_error_names_the_extra(monkeypatch):
         PitchSpeed((8000,)).act([[100, 1]], np.zeros((1, 8000)))
 
 
-def test_sets_of_pairs():
+def test_changes_are_pairs_of_pitch_and_speed():
     sounds = PitchSpeed((8000,), cents=[-400, 0, 400], speeds=[0.5, 1, 2])
     assert sounds.order == 9 and sounds.symmetric and not sounds.unitary
     assert not PitchSpeed((8000,), cents=[0, 400]).symmetric
@@ -65,7 +65,7 @@ def test_sets_of_pairs():
     assert_allclose(sounds.inverse(sounds.inverse(drawn)), drawn)
 
 
-def test_spectrogram_changes_follow_their_definition():
+def test_spectrogram_changes_agree_with_their_definition():
     shape = (21, 10)
     X = np.random.default_rng(0).random((2, *shape))
     pairs = [[0, 1], [150, 0.5], [-400, 2]]
@@ -108,14 +108,14 @@ def test_spectrograms_of_changed_waves_are_changed_spectrograms():
         assert np.mean(likeness) > 0.85 and np.mean(likeness) > np.mean(unmoved)
 
 
-def test_log_mel_of_tones_and_silence():
+def test_log_mel_features_of_tones_and_silence():
     waves = np.stack([tone(700), 0.01 * tone(700), np.zeros(8000)])
     mel = LogMel().fit(waves)
     spectrograms = mel.transform(waves).reshape(3, *mel.shape_)
     loudest = np.unravel_index(spectrograms[0].argmax(), mel.shape_)
     assert loudest[1] == np.abs(mel.frequencies_ - 700).argmin()
     assert abs(loudest[0] * mel.hop - 4000) < 1000
-    # Loudness is normalized, silence is zero.
+    # Loudness is normalized, and silence is zero.
     assert_allclose(spectrograms[0], spectrograms[1], atol=1e-6)
     assert not spectrograms[2].any() and spectrograms.max() == 1
     assert not spectrograms[0, :5].any()

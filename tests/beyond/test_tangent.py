@@ -1,4 +1,4 @@
-"""Tangent distance against least squares over the tangent planes."""
+"""Tangent distances agree with least squares over the tangent planes."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def by_least_squares(distance, x, z):
     st.sampled_from([0.0, 0.7]),
     st.integers(0, 10**6),
 )
-def test_distances_between_planes(vectors, smoothing, seed):
+def test_tangent_distances_agree_with_least_squares(vectors, smoothing, seed):
     rng = np.random.default_rng(seed)
     X = rng.random((3, 48))
     Z = rng.random((2, 48))
@@ -35,7 +35,7 @@ def test_distances_between_planes(vectors, smoothing, seed):
     assert_allclose(in_small_blocks(X, Z), distance(X, Z), rtol=1e-12)
 
 
-def test_at_most_euclidean():
+def test_tangent_distances_are_at_most_euclidean_distances():
     X, Z = np.random.default_rng(0).random((2, 6, 64))
     X[0] = 0  # a blank image has no tangents
     both = TangentDistance((8, 8))(X, Z)
@@ -56,8 +56,8 @@ def test_a_gram_matrix_does_not_depend_on_blocks_or_threads():
     assert_allclose(gram, TangentDistance((8, 8), block_bytes=300_000)(X), atol=1e-7)
 
 
-def test_tangents_are_derivatives():
-    """Tangents agree with finite differences of the transformation, on a smooth image."""
+def test_tangents_are_derivatives_of_the_transformations():
+    """They agree with finite differences on a smooth image."""
     for name in ["horizontal", "vertical", "rotation", "scaling"]:
         axis = np.linspace(-3, 3, 81)
         h = 1e-4
@@ -79,7 +79,7 @@ def test_tangents_are_derivatives():
         assert np.linalg.norm(ours - derivative.ravel()) < 0.03 * np.linalg.norm(derivative)
 
 
-# -- units: a distance of c x and c z is c times that of x and z -----------------------------------
+# -- units: the distance of c x and c z is c times the distance of x and z -------------------------
 
 IMAGES = np.random.default_rng(1).random((12, 64))
 
@@ -87,8 +87,8 @@ IMAGES = np.random.default_rng(1).random((12, 64))
 @pytest.mark.parametrize("vectors", [tuple(TANGENTS), ("horizontal", "thickness"), ("thickness",)])
 @pytest.mark.parametrize("smoothing", [0.0, 0.9])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_distances_have_the_unit_of_the_pixels(vectors, smoothing, dtype):
-    """Powers of two round nothing, and other units the pixels."""
+def test_distances_scale_with_the_unit_of_the_pixels(vectors, smoothing, dtype):
+    """Powers of two cause no rounding; other units round the pixels."""
     distance = TangentDistance((8, 8), vectors, smoothing=smoothing)
     X = IMAGES.astype(dtype)
     expected = distance(X)
@@ -109,8 +109,8 @@ def test_distances_have_the_unit_of_the_pixels(vectors, smoothing, dtype):
 
 
 @pytest.mark.parametrize("name", sorted(TANGENTS))
-def test_a_plane_does_not_depend_on_the_image_s_unit(name):
-    """The definition by least squares, with tangent vectors that do not depend on the unit."""
+def test_tangent_planes_do_not_depend_on_the_unit_of_the_image(name):
+    """The definition uses tangent vectors that do not depend on the unit."""
     X = IMAGES[:3]
     Z = IMAGES[3:6]
     distance = TangentDistance((8, 8), (name, "horizontal"), ridge=0.0)
@@ -128,14 +128,14 @@ def test_a_plane_does_not_depend_on_the_image_s_unit(name):
                 assert_allclose(distances[i, j], rest, rtol=1e-6)
 
 
-def test_units_that_differ_between_images():
-    """Small images keep their distances if there are large ones."""
+def test_images_may_have_different_units():
+    """Large images do not change the distances of small ones."""
     units = np.array([1e-200, 1e-200, 1e-30, 1e-30, 1.0, 1.0, 1e30, 1e30, 1e150, 1e150, 0, 0])
     X = units[:, None] * IMAGES
     together = TangentDistance((8, 8))(X)
     pairs = [[TangentDistance((8, 8))(x[None], z[None])[0, 0] for z in X] for x in X]
     np.fill_diagonal(pairs := np.array(pairs), 0)
-    assert_allclose(together, pairs, rtol=1e-5)  # not symmetric, by the ridge
+    assert_allclose(together, pairs, rtol=1e-5)  # the ridge makes it asymmetric
     for i in range(0, 10, 2):
         alone = TangentDistance((8, 8))(IMAGES[i : i + 1], IMAGES[i + 1 : i + 2])[0, 0]
         assert_allclose(together[i, i + 1], units[i] * alone, rtol=1e-8)
@@ -144,7 +144,9 @@ def test_units_that_differ_between_images():
 @pytest.mark.parametrize("smoothing", [0.0, 0.9])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("unit", [1e-30, 1e-5, 0.1, 1.0, 1e6, 1e30])
-def test_flat_images_pixels_and_repeated_tangents(unit, smoothing, dtype):
+def test_distances_of_constant_images_and_with_repeated_tangents_scale_with_the_unit(
+    unit, smoothing, dtype
+):
     pixel = np.zeros((1, 9, 9))
     stripes = np.zeros((1, 9, 9))
     flat = np.ones((1, 9, 9))
@@ -158,13 +160,13 @@ def test_flat_images_pixels_and_repeated_tangents(unit, smoothing, dtype):
     twice = TangentDistance((9, 9), ("horizontal", "thickness") * 2, smoothing=smoothing)
     once = TangentDistance((9, 9), ("horizontal", "thickness"), smoothing=smoothing)
     assert_allclose(twice(scaled) / dtype(unit), once(X), atol=tolerance)
-    # A flat image has a gradient only at the frame, and only if zeros beyond it are smoothed in.
+    # A constant image has a gradient only at its frame, if smoothing pads with zeros.
     if not smoothing:
         assert_allclose(distance(scaled[2:]) / dtype(unit), [[0, 9], [9, 0]], rtol=1e-5)
 
 
-def test_a_tangent_that_is_rounding_is_no_direction():
-    """Columns of equal pixels have no vertical derivative, although rounding may leave a part."""
+def test_tangents_that_are_rounding_are_ignored():
+    """Columns of equal pixels have no vertical derivative, except for rounding."""
     rng = np.random.default_rng(3)
     X = np.repeat(rng.random((6, 1, 8)), 8, axis=1).reshape(6, -1)
     for unit in (1e-5, 1.0, 1e6):

@@ -82,13 +82,13 @@ class Project(Paths):
 
     def processes(self) -> list[psutil.Process]:
         """Return workers and kernels, which hold their job open, and their child processes."""
-        found = processes_of(self.root)
+        related = processes_of(self.root)
         for process in psutil.process_iter():
             with suppress(psutil.Error, OSError):
                 held = [file.path for file in process.open_files()]
                 if any(path.startswith(str(self.build / ".runners")) for path in held):
-                    found.append(process)
-        return [process for process in found if process.pid != os.getpid()]
+                    related.append(process)
+        return [process for process in related if process.pid != os.getpid()]
 
 
 @pytest.fixture
@@ -119,7 +119,8 @@ def made_once(tmp_path_factory) -> Callable[[str, Callable[[Path], object]], Pat
         base = base.parent  # The folder that the processes of this test run share.
 
     def made(name: str, make: Callable[[Path], object]) -> Path:
-        folder, finished = base / name, base / f"{name}.made"
+        folder = base / name
+        finished = base / f"{name}.made"
         with open(base / f"{name}.lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if not finished.exists():

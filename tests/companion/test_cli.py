@@ -143,8 +143,8 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
 def test_data_lists_and_downloads(project, invoke, monkeypatch):
     sets = {
         name: SimpleNamespace(name=name, description="small", files=[f"{name}.gz"],
-                              source="https://example.org", present=known, checksum_ok=known)
-        for name, known in {"digits": True, "letters": None}.items()
+                              source="https://example.org", present=present, checksum_ok=present)
+        for name, present in {"digits": True, "letters": None}.items()
     }  # fmt: skip
     monkeypatch.setattr(datasets, "available", lambda: list(sets.values()))
     monkeypatch.setattr(

@@ -71,7 +71,13 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     pages = {
         path.relative_to(site).as_posix(): path.read_text("utf-8") for path in site.rglob("*.html")
     }
-    index, paper = pages["index.html"], pages["papers/doe2031.html"]
+    check_pages(pages)
+
+
+def check_pages(pages: dict[str, str]) -> None:
+    """Check that the site shows the new companion, and nothing of this project."""
+    index = pages["index.html"]
+    paper = pages["papers/doe2031.html"]
     assert "A companion to doe2031" in index and "At most 1e-12." in index
     assert all(word in paper for word in ("The paper", "matched", "violated", "inconclusive"))
     notebook = pages["doe2031/first.html"]
@@ -85,7 +91,7 @@ def test_a_new_companion_from_text_to_site(tmp_path, monkeypatch):
     ("arguments", "message"),
     [(["Miller 1999"], "cannot be a paper's key"), (["miller1999", "--out", "."], "is not empty")],
 )
-def test_what_cannot_be_started_is_named(tmp_path, monkeypatch, arguments, message):
+def test_invalid_names_and_folders_are_refused(tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").touch()
     result = CliRunner().invoke(main, ["new", *arguments])

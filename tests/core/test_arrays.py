@@ -1,4 +1,4 @@
-"""All arrays are checked in one way: unusual ones are converted or refused, never misread."""
+"""All arrays are validated alike: unusual arrays are converted or refused, never misread."""
 
 import importlib.util
 from pathlib import Path
@@ -23,14 +23,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_arrays_that_are_refused(name):
+def test_invalid_arrays_are_refused(name):
     values, message = REFUSED[name]
     for take in (check_array, Gaussian(), lambda X: RLSClassifier().fit(X, [0, 1, 0])):
         with pytest.raises((ValueError, TypeError), match=message):
             take(values)
 
 
-def test_arrays_that_jax_traces_have_no_values():
+def test_arrays_traced_by_jax_are_refused():
     jax = pytest.importorskip("jax", reason="jax is not installed")
     X = jax.numpy.ones((3, 2))
     for kernel in (Gaussian(), BestFit(Gaussian(), CyclicShifts(2))):
@@ -40,7 +40,7 @@ def test_arrays_that_jax_traces_have_no_values():
                 trace(lambda X, kernel=kernel: kernel(X).sum())(X)
 
 
-# -- a sample of the fuzz of arrays; the whole fuzz runs by hand ---------------------------------
+# -- a sample of the cases of `slow_checks/fuzz_arrays.py`, which runs all of them -----------------
 
 SCRIPT = Path(__file__).parents[1] / "slow_checks" / "fuzz_arrays.py"
 spec = importlib.util.spec_from_file_location("fuzz_arrays", SCRIPT)
@@ -49,8 +49,8 @@ spec.loader.exec_module(fuzz)
 
 
 @pytest.mark.parametrize("name", fuzz.TARGETS)
-def test_the_same_numbers_in_other_forms(name):
-    """Every seventh case: over all targets, every form and every value occurs."""
+def test_arrays_in_other_forms_give_the_same_numbers(name):
+    """Every seventh case; over all targets, every form and every value occurs."""
     start = list(fuzz.TARGETS).index(name)
     chosen = [case for case in fuzz.cases(0) if case[0] == name][start % 7 :: 7]
     assert fuzz.failures(chosen, 0) == {}

@@ -1,4 +1,4 @@
-"""Parameters are checked and converted to Python's numbers once; signatures are readable."""
+"""Parameters are validated and converted to Python numbers; signatures are readable."""
 
 import inspect
 from dataclasses import KW_ONLY
@@ -33,7 +33,7 @@ NARROW = {
 
 
 @pytest.mark.parametrize("copied", [False, True])
-def test_checked_parameters_are_python_s_also_in_a_clone(copied):
+def test_validated_parameters_are_python_numbers_also_in_a_clone(copied):
     box = Box(**NARROW)
     P.check_parameters(box)
     if copied:
@@ -48,7 +48,7 @@ def test_checked_parameters_are_python_s_also_in_a_clone(copied):
     P.check_parameters(clone(Box(**NARROW)))
 
 
-def test_functions_and_methods_get_python_s_numbers():
+def test_functions_and_methods_receive_python_numbers():
     class Square:
         @P.arguments(side=P.Whole(1))
         def area(self, side):
@@ -65,7 +65,7 @@ def test_functions_and_methods_get_python_s_numbers():
 
 # -- signatures ------------------------------------------------------------------------------------
 
-#: Parameters that change no result.
+#: Parameters that do not change results.
 PLUMBING = ("block_bytes", "n_jobs", "verbose")
 PACKAGES = ("beyond", "features", "groups", "kernels", "linear", "spectral")
 
@@ -84,12 +84,12 @@ def test_signatures_are_short_and_put_plumbing_last(cls):
     names = list(inspect.signature(cls).parameters)
     plumbing = [name for name in names if name in PLUMBING]
     assert names[len(names) - len(plumbing) :] == plumbing
-    # names and defaults of the longest one take 220 characters
+    # names and defaults of the longest signature take 220 characters
     assert len(str(inspect.signature(cls))) <= 300
     assert "numpy._typing" not in str(inspect.signature(cls))
 
 
-def test_the_signature_of_a_kernel():
+def test_the_signature_of_a_kernel_starts_with_base_and_group():
     for kernel in (Average, BestFit):
         signature = str(inspect.signature(kernel))
         assert signature.startswith("(base: 'Kernel', group: 'Transformations', *, n_transforms:")
@@ -97,8 +97,8 @@ def test_the_signature_of_a_kernel():
         assert len(signature) <= 200
 
 
-def test_order_in_the_signature_is_not_that_of_the_fields():
-    """Fields of a base class come first, but meaning comes before plumbing."""
+def test_plumbing_comes_last_in_the_signature_of_a_derived_class():
+    """Fields of a base class come first, except for parameters that do not change results."""
 
     @P.stores_parameters
     class Base(BaseEstimator):
@@ -136,11 +136,11 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("kind", "value"), REFUSED, ids=lambda value: repr(value)[:30])
-def test_values_that_are_refused(kind, value):
+def test_invalid_values_are_refused(kind, value):
     assert not kind.accepts(value)
 
 
-#: Values of symbols that are not sizes; bounds that take arrays only are left out.
+#: Values of symbols that are not sizes; bounds that only take arrays are excluded.
 SYMBOLS = dict.fromkeys(("eps", "eps0", "epsilon", "delta", "delta1", "delta2", "rho"), 0.25)
 SYMBOLS["loss"] = "hinge"
 OF_ARRAYS = {"orbit_distance", "cdf_products", "remark4_kernel", "jacobian_factor"}
@@ -149,7 +149,7 @@ OF_ARRAYS = {"orbit_distance", "cdf_products", "remark4_kernel", "jacobian_facto
 @pytest.mark.parametrize("paper", ["liu2022", "mroueh2015", "raj2017", "soleymani2025"])
 @pytest.mark.parametrize("small", [np.int8(100), np.uint8(200), np.int16(200)], ids=repr)
 @np.errstate(all="ignore")
-def test_bounds_of_small_integers_are_those_of_python_s(paper, small):
+def test_bounds_of_numpy_integers_agree_with_python_integers(paper, small):
     module = import_module(f"invariance.theory.{paper}")
     for name, f in inspect.getmembers(module, inspect.isfunction):
         if f.__module__ == module.__name__ and name[0] != "_" and name not in OF_ARRAYS:
@@ -160,8 +160,8 @@ def test_bounds_of_small_integers_are_those_of_python_s(paper, small):
 
 
 @pytest.mark.parametrize("value", [[1e151, 0.0], (np.inf, -2e200), np.full(20, -1e160)])
-def test_arrays_of_finite_numbers_that_are_too_large_name_the_bound(value):
-    """They are finite, so a message that asks for finite numbers alone would not help."""
+def test_the_error_for_numbers_that_are_too_large_names_the_bound(value):
+    """The numbers are finite, so a message that asks for finite numbers would not help."""
     with pytest.raises(P.ParameterError) as refused:
         P.check_values("Ball", {"centre": P.Array()}, {"centre": value})
     bound = "magnitudes beyond 1e150 overflow when they are multiplied; rescale the data"

@@ -1,4 +1,4 @@
-"""No test of this folder reaches the network or the user's cache."""
+"""Tests in this folder use neither the network nor the cache of the user."""
 
 import pooch
 import pytest
@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def offline(tmp_path, monkeypatch):
-    """Empty data and cache folders; downloading fails as it does without a network."""
+    """Empty data and cache folders; downloads fail as without a network."""
     data = tmp_path / "data"
     cache = tmp_path / "cache"
     data.mkdir()

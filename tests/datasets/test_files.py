@@ -1,4 +1,4 @@
-"""Files with checksums: their folders, reading, and the check before anything is trusted."""
+"""Data files: their folders, checksums, and formats."""
 
 import gzip
 import hashlib
@@ -52,7 +52,7 @@ def archive(members: dict[str, bytes], mode: str = "w:gz") -> bytes:
 
 
 @pytest.mark.parametrize("checksum", [f"sha256:{SHA256}", f"md5:{MD5}"])
-def test_the_folder_comes_before_the_cache(offline, checksum):
+def test_the_data_folder_takes_precedence_over_the_cache(offline, checksum):
     file = DataFile("thing", (Source("set/thing.bin", checksum),))
     in_cache = put(Path(os.environ["INVARIANCE_CACHE"]), "set/thing.bin", CONTENT)
     assert fetch(file).path == in_cache
@@ -61,7 +61,7 @@ def test_the_folder_comes_before_the_cache(offline, checksum):
     assert local.path == in_folder and local.sha256 == SHA256
 
 
-def test_either_of_two_files_is_enough(offline):
+def test_one_of_two_alternative_files_is_enough(offline):
     file = DataFile(
         "thing",
         (Source("set/rebuilt.bin", "sha256:" + "0" * 64), Source("set/official.bin", f"md5:{MD5}")),
@@ -72,7 +72,7 @@ def test_either_of_two_files_is_enough(offline):
     assert fetch(file).path.name == "official.bin"
 
 
-def test_a_damaged_file_is_named_with_both_checksums(offline):
+def test_the_error_for_a_damaged_file_names_both_checksums(offline):
     path = put(offline, "mnist/train-images-idx3-ubyte.gz", b"not what it should be")
     actual = hashlib.sha256(b"not what it should be").hexdigest()
     with pytest.raises(DataError) as caught:
@@ -99,7 +99,7 @@ def test_the_error_for_a_missing_file_names_its_source(offline, name):
         download(name)
 
 
-def test_a_download_is_checked_and_used_again(offline, monkeypatch):
+def test_a_download_is_verified_and_reused(offline, monkeypatch):
     calls = []
 
     def retrieve(url, known_hash, fname, path, downloader):
@@ -118,7 +118,7 @@ def test_a_download_is_checked_and_used_again(offline, monkeypatch):
     assert calls == [("https://example.org/t", f"md5:{MD5}")]
 
 
-def test_available_reads_the_folder(offline):
+def test_available_lists_the_files_of_the_folder(offline):
     assert not any(info.present for info in available())
     put(offline, "qm7/qm7.mat", b"damaged")
     infos = {info.name: info for info in available()}
@@ -134,7 +134,7 @@ def idx(array: np.ndarray) -> bytes:
 
 
 def trusted(monkeypatch, name: str, folder: Path, contents: dict[str, bytes]) -> None:
-    """Put files into the folder and make their checksums the known ones."""
+    """Put files into the folder and register their checksums."""
     entry = CATALOGUE[name]
     files = tuple(
         DataFile(file.name, (Source(path, "sha256:" + hashlib.sha256(content).hexdigest()),))
@@ -145,7 +145,7 @@ def trusted(monkeypatch, name: str, folder: Path, contents: dict[str, bytes]) ->
     monkeypatch.setitem(catalogue.CATALOGUE, name, replace(entry, files=files))
 
 
-def test_mnist_and_emnist_formats(offline, monkeypatch):
+def test_mnist_and_emnist_files_are_read(offline, monkeypatch):
     rng = np.random.default_rng(0)
     arrays = [
         rng.integers(0, 256, (5, 4, 4), dtype=np.uint8),
@@ -173,10 +173,18 @@ def test_mnist_and_emnist_formats(offline, monkeypatch):
         assert_array_equal(dataset.test[1], arrays[3])
         assert set(dataset.sources) == set(contents)
         assert all(len(sha) == 64 for sha in dataset.sources.values())
-    with pytest.raises(DataError, match="announced"):
-        image_loaders._read_idx(idx(arrays[0])[:-1], Path("file"))
-    with pytest.raises(DataError, match="no IDX"):
-        image_loaders._read_idx(b"<html>", Path("file"))
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(idx(np.arange(5, dtype=np.uint8))[:-1], "announced"), (b"<html>", "no IDX")],
+    ids=["truncated", "page"],
+)
+def test_damaged_idx_files_are_refused(offline, monkeypatch, content, message):
+    packed = gzip.compress(content)
+    trusted(monkeypatch, "mnist", offline, {f"mnist/{i}.gz": packed for i in range(4)})
+    with pytest.raises(DataError, match=message):
+        image_loaders.load_mnist()
 
 
 def test_files_that_change_while_they_are_read_are_refused(offline, monkeypatch):
@@ -195,15 +203,15 @@ def test_files_that_change_while_they_are_read_are_refused(offline, monkeypatch)
         image_loaders.load_mnist()
 
 
-def test_cifar_records(offline, monkeypatch):
-    monkeypatch.setattr(image_loaders, "_CIFAR_BATCH", 20)
-    records = np.random.default_rng(0).integers(0, 256, (20, 3073), dtype=np.uint8)
+def test_cifar_records_are_read_channel_by_channel(offline, monkeypatch):
+    records = np.random.default_rng(0).integers(0, 256, (10_000, 3073), dtype=np.uint8)
     names = [*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"]
     content = archive({f"cifar-10-batches-bin/{n}": records.tobytes() for n in names}, "w")
     trusted(monkeypatch, "cifar10", offline, {"cifar10/official.tar": content})
     dataset = image_loaders.load_cifar10()
-    assert dataset.data.shape == (120, 32, 32, 3) and dataset.n_train == 100
-    image, record = dataset.data[3], records[3]
+    assert dataset.data.shape == (60_000, 32, 32, 3) and dataset.n_train == 50_000
+    image = dataset.data[3]
+    record = records[3]
     assert dataset.target[3] == record[0]
     for channel in range(3):
         plane = record[1 + 1024 * channel : 1 + 1024 * (channel + 1)]
@@ -211,27 +219,29 @@ def test_cifar_records(offline, monkeypatch):
     assert len(dataset.lossy_test_rows) == 0
 
 
-def test_fsdd_is_checked_by_its_content(offline, monkeypatch):
-    digest, members = hashlib.sha256(), {}
+def test_fsdd_is_verified_by_its_content(offline, monkeypatch):
+    digest = hashlib.sha256()
+    members = {}
     for i, name in enumerate(["0_ann_0.wav", "7_bob_3.wav"]):
         wavfile.write(wave := io.BytesIO(), 8000, np.full(5, i, dtype=np.int16))
         digest.update(name.encode() + b"\0" + wave.getvalue())
         members[f"any-release/recordings/{name}"] = wave.getvalue()
-    content, digest = archive(members), digest.hexdigest()
+    content = archive(members)
+    digest = digest.hexdigest()
     put(offline, "fsdd/fsdd.tar.gz", content)
     message = f"expected checksum .*content:6b1a.*found content:{digest}"
     with pytest.raises(DataError, match=message):
         speech_loaders.load_fsdd()
     entry = CATALOGUE["fsdd"]
     official = replace(entry.files[0].sources[-1], checksum=f"content:{digest}")
-    known = replace(entry, files=(DataFile("fsdd", (official,)),))
-    monkeypatch.setitem(catalogue.CATALOGUE, "fsdd", known)
+    registered = replace(entry, files=(DataFile("fsdd", (official,)),))
+    monkeypatch.setitem(catalogue.CATALOGUE, "fsdd", registered)
     dataset = speech_loaders.load_fsdd()
     assert dataset.target.tolist() == [0, 7] and dataset.speaker.tolist() == ["ann", "bob"]
     assert [len(w) for w in dataset.data] == [5, 5]
 
 
-# -- nothing is trusted unread, or unpacked without a bound ----------------------------------------
+# -- archives and downloads are bounded and verified -----------------------------------------------
 
 THING = DataFile("thing", (Source("set/thing.bin", f"sha256:{SHA256}"),))
 ANY = re.compile(r".*")
@@ -248,7 +258,7 @@ wavfile.write(WAVE, 8000, np.arange(50, dtype=np.int16))
     archive({"recordings/0_ann_0.wav": WAVE.getvalue()})[:-20],
     gzip.compress(b"garbage"),
 ], ids=["empty", "page", "other", "truncated", "packed garbage"])  # fmt: skip
-def test_an_archive_is_checked_by_its_contents(offline, content):
+def test_an_archive_with_other_contents_is_refused(offline, content):
     path = put(offline, "fsdd/fsdd.tar.gz", content)
     fsdd = next(info for info in available() if info.name == "fsdd")
     assert fsdd.present and not fsdd.checksum_ok
@@ -258,7 +268,7 @@ def test_an_archive_is_checked_by_its_contents(offline, content):
 
 
 @pytest.mark.parametrize("mode", ["w:gz", "w:xz", "w"])
-def test_an_archive_that_unpacks_to_too_much_is_refused_at_the_bound(tmp_path, mode):
+def test_an_archive_that_unpacks_to_more_than_the_bound_is_refused(tmp_path, mode):
     suffix = mode[1:].replace(":", ".")
     path = put(tmp_path, "bomb.tar" + suffix, archive({"0_ann_0.wav": bytes(2**25)}, mode))
     for names in (ANY, re.compile("something else")):
@@ -267,11 +277,11 @@ def test_an_archive_that_unpacks_to_too_much_is_refused_at_the_bound(tmp_path, m
             tar_members(path, names, max_bytes=2**21)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        assert peak < 2**24  # an xz dictionary has 2**23
+        assert peak < 2**24  # an xz dictionary takes 2**23 bytes
     assert len(tar_members(path, ANY)["0_ann_0.wav"]) == 2**25
 
 
-def test_images_that_unpack_to_too_much(tmp_path):
+def test_images_that_unpack_to_more_than_the_bound_are_refused(tmp_path):
     packed = gzip.compress(bytes(2**22))
     with zipfile.ZipFile(buffer := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as bundle:
         bundle.writestr("images.gz", packed)
@@ -289,9 +299,10 @@ def test_images_that_unpack_to_too_much(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [tarfile.REGTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE])
-def test_headers_that_promise_seven_gigabytes(tmp_path, kind):
+def test_headers_that_announce_seven_gigabytes_are_refused(tmp_path, kind):
     header = tarfile.TarInfo("0_ann_0.wav")
-    header.size, header.type = 7 * 2**30, kind
+    header.size = 7 * 2**30
+    header.type = kind
     content = gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + bytes(2**22))
     path = put(tmp_path, "promise.tar.gz", content)
     tracemalloc.start()
@@ -308,7 +319,7 @@ def test_files_that_are_too_large_are_not_read(offline, monkeypatch):
     assert local is not None and not local.holds and "12 bytes, more than" in local.checksum
 
 
-def test_a_file_replaced_within_the_clock_s_resolution_is_checked_again(offline):
+def test_a_file_replaced_with_the_same_time_stamp_is_verified_again(offline):
     path = put(offline, "set/thing.bin", CONTENT)
     before = path.stat()
     assert fetch(THING).holds
@@ -318,7 +329,7 @@ def test_a_file_replaced_within_the_clock_s_resolution_is_checked_again(offline)
 
 
 @pytest.mark.parametrize("page", [b"<html>Sign in</html>", b""])
-def test_a_foreign_page_never_gets_into_the_cache(offline, monkeypatch, page):
+def test_a_web_page_in_place_of_a_file_is_not_cached(offline, monkeypatch, page):
     monkeypatch.setattr(
         pooch, "retrieve", lambda url, known_hash, fname, path, **_: put(Path(path), fname, page)
     )
@@ -329,7 +340,7 @@ def test_a_foreign_page_never_gets_into_the_cache(offline, monkeypatch, page):
         image_loaders.load_mnist()
 
 
-def test_a_download_is_bounded(offline, monkeypatch):
+def test_a_download_without_end_is_stopped(offline, monkeypatch):
     class Endless:
         def __call__(self, url, output, caller):
             while True:
@@ -346,7 +357,7 @@ def test_a_download_is_bounded(offline, monkeypatch):
     assert not [p for p in cache_folder().rglob("*") if p.is_file()]
 
 
-def test_reading_needs_no_pooch_and_the_download_names_it(offline, monkeypatch):
+def test_reading_works_without_pooch_and_downloading_names_the_extra(offline, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     message = r"mnist/train-images.*pip install \"\.\[data\]\" in a clone"
     with pytest.raises(ImportError, match=message):
@@ -357,43 +368,68 @@ def test_reading_needs_no_pooch_and_the_download_names_it(offline, monkeypatch):
     assert fetch(THING).holds
 
 
-def test_the_cache_is_where_pooch_puts_it_and_exists_without_a_home(monkeypatch, tmp_path):
+def test_the_cache_is_the_folder_of_pooch_and_exists_without_a_home(monkeypatch, tmp_path):
     for name in ("INVARIANCE_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     assert cache_folder() == Path(pooch.os_cache("invariance"))
     monkeypatch.delenv("HOME", raising=False)
-    assert cache_folder().is_absolute()  # from the system's list of users
+    assert cache_folder().is_absolute()  # from the user database of the system
     monkeypatch.setattr(os.path, "expanduser", lambda path: path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert cache_folder().is_absolute()
 
 
-@pytest.mark.data
-@pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
-def test_the_real_files(tmp_path, monkeypatch):
-    from invariance.datasets import load_mutag, load_qm7, load_ucr
+needs_files = pytest.mark.skipif(
+    "INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set"
+)
 
+
+@pytest.fixture
+def no_cache(tmp_path, monkeypatch):
+    """Let loaders read the data folder alone."""
     monkeypatch.setenv("INVARIANCE_CACHE", str(tmp_path))
+
+
+@pytest.mark.data
+@needs_files
+def test_the_checksums_of_all_files_are_right(no_cache):
     assert all(info.checksum_ok for info in available())
+
+
+@pytest.mark.data
+@needs_files
+def test_the_image_files_have_the_published_sizes(no_cache):
     mnist = image_loaders.load_mnist(download_if_missing=False)
     assert mnist.data.shape == (70_000, 28, 28)
     assert mnist.target[:8].tolist() == [5, 0, 4, 1, 9, 2, 1, 3]
     emnist = image_loaders.load_emnist_letters(download_if_missing=False)
     assert emnist.data.shape == (145_600, 28, 28) and emnist.n_train == 124_800
     assert np.all(np.bincount(emnist.target) == [0, *[5600] * 26])
-    qm7 = load_qm7(download_if_missing=False)
-    assert qm7.data.shape == (7165, 23, 23) and -2200 < qm7.target.min() < qm7.target.max() < -400
-    assert np.array_equal(np.sort(qm7.folds.ravel()), np.arange(7165))
+
+
+@pytest.mark.data
+@needs_files
+def test_the_sound_files_have_the_published_sizes(no_cache):
     fsdd = speech_loaders.load_fsdd(download_if_missing=False)
     assert len(fsdd.data) == 3000 and len(set(fsdd.speaker)) == 6
     speech = speech_loaders.load_synthetic_speech(download_if_missing=False)
     assert len(speech.data) == 1800 and len(set(speech.speaker[speech.group == "child"])) == 20
+
+
+@pytest.mark.data
+@needs_files
+def test_the_molecules_series_and_graphs_have_the_published_sizes(no_cache):
+    from invariance.datasets import load_mutag, load_qm7, load_ucr
+
+    qm7 = load_qm7(download_if_missing=False)
+    assert qm7.data.shape == (7165, 23, 23) and -2200 < qm7.target.min() < qm7.target.max() < -400
+    assert np.array_equal(np.sort(qm7.folds.ravel()), np.arange(7165))
     series = load_ucr("OSULeaf", download_if_missing=False)
     assert series.data.shape == (442, 427) and series.n_train == 200
     assert set(series.target) == set(range(1, 7))
     graphs = load_mutag(download_if_missing=False)
     assert len(graphs.data) == 188 and graphs.target.sum() == 125
-    assert all(np.array_equal(A, A.T) and A.diagonal().max() == 0 for A in graphs.data)
-    assert {len(A) for A in graphs.data} == {len(kinds) for kinds in graphs.atoms} and all(
-        A.sum(axis=1).min() > 0 and A.sum() % 2 == 0 for A in graphs.data
-    )
+    for adjacency in graphs.data:
+        assert np.array_equal(adjacency, adjacency.T) and adjacency.diagonal().max() == 0
+        assert adjacency.sum(axis=1).min() > 0 and adjacency.sum() % 2 == 0
+    assert {len(A) for A in graphs.data} == {len(kinds) for kinds in graphs.atoms}

@@ -1,4 +1,4 @@
-"""Generated data sets agree with their description; splits; and the filter of all loaders."""
+"""Generated data sets agree with their description; splits; the filter of all loaders."""
 
 import copy
 import os
@@ -21,7 +21,7 @@ def blobs(n=6, side=28, seed=0):
     return X, np.arange(n)
 
 
-def test_a_dataset_is_plain():
+def test_a_dataset_has_data_target_and_split():
     dataset = D.Dataset(
         np.eye(4), np.arange(4), description="rows", n_train=3, details={"colour": "red"}
     )
@@ -34,14 +34,14 @@ def test_a_dataset_is_plain():
         _ = D.Dataset(np.eye(4), np.arange(4), description="rows").test
 
 
-def test_bundled_digits_look_like_mnist():
+def test_bundled_digits_have_the_format_of_mnist():
     digits = D.load_digits_images()
     assert digits.data.dtype == np.uint8 and digits.data.max() == 255
     assert not digits.data[:, :4].any() and not digits.data[:, :, 24:].any()
     assert set(digits.target) == set(range(10))
 
 
-def test_translated_digits_hold_the_image_at_its_offset():
+def test_translated_digits_contain_the_image_at_its_offset():
     X, y = blobs()
     translated = D.make_translated_mnist(X, y, random_state=3)
     assert translated.data.shape == (6, 64, 64) and translated.data.dtype == np.float32
@@ -52,7 +52,7 @@ def test_translated_digits_hold_the_image_at_its_offset():
     assert set(many.offsets.ravel()) == set(range(37))
 
 
-def test_noise_has_the_stated_deviation():
+def test_noise_has_the_stated_standard_deviation():
     X, y = blobs()
     plain, noisy = (D.make_translated_mnist(X, y, noise=s, random_state=1) for s in (0, 0.1))
     assert_array_equal(plain.offsets, noisy.offsets)
@@ -63,19 +63,19 @@ def test_noise_has_the_stated_deviation():
 
 
 def test_noise_fills_the_blank_area_around_a_rotated_image():
-    """Liu et al. 2022, section 4.1: the blank area after rotation, and nothing else."""
+    """Only the blank area after the rotation has noise (Liu et al. 2022, section 4.1)."""
     _, y = blobs(40)
     frames = np.ones((40, 28, 28))
     plain, noisy = (D.make_rotated_on_canvas(frames, y, noise=s, random_state=1) for s in (0, 0.1))
     assert_array_equal(plain.degrees, noisy.degrees)
-    covered = plain.data > 0.9  # splines ring at the border of the frame
+    covered = plain.data > 0.9  # splines oscillate at the border of the frame
     assert 0.1 < covered.mean() < 0.99
     assert_array_equal(noisy.data[covered], plain.data[covered])
     blank = plain.data == 0
     assert abs(noisy.data[blank].std() - 0.1) < 0.005
 
 
-def test_rotated_digits_in_their_frame():
+def test_digits_are_rotated_in_their_frame():
     X, y = blobs(40)
     rotated = D.make_rotated_mnist(X, y, n_train=10, n_test=25, random_state=0)
     assert rotated.n_train == 10 and len(set(rotated.rows)) == 35
@@ -87,7 +87,7 @@ def test_rotated_digits_in_their_frame():
     assert_array_equal(rotated.data, again.data)
 
 
-def test_rotated_digits_on_a_canvas():
+def test_digits_are_rotated_on_a_larger_canvas():
     X, y = blobs(40)
     rotated = D.make_rotated_on_canvas(X, y, random_state=0)
     assert rotated.data.shape == (40, 64, 64)
@@ -102,23 +102,25 @@ def test_rotated_digits_on_a_canvas():
         assert np.isclose(image.sum(), grown.sum(), atol=1e-3)
 
 
-def test_deformed_images_are_as_far_from_the_original_as_stated():
-    """The images hold the coordinates of their pixels, so values show the displacement."""
+def test_deformations_have_the_stated_displacement():
+    """Pixels contain their coordinates, so that differences of values are displacements."""
     places = np.indices((40, 40)).astype(float)
     inner = np.s_[:, 12:28, 12:28]
     many = np.repeat(places, 300, axis=0)
     shifts = (D.deform_images(many, linear=0, bend=0, shift=0.7, random_state=1) - many)[inner]
-    assert np.ptp(shifts, axis=(1, 2)).max() < 1e-9  # a shift moves every pixel alike
-    assert shifts[:, 0, 0].std() == pytest.approx(0.7, rel=0.12)  # three standard errors of 600
+    assert np.ptp(shifts, axis=(1, 2)).max() < 1e-9  # a shift displaces all pixels alike
+    assert shifts[:, 0, 0].std() == pytest.approx(
+        0.7, rel=0.12
+    )  # three standard errors of 600 draws
     bent = D.deform_images(many, linear=0, bend=0.6, shift=0, smoothness=4, random_state=1) - many
     assert np.sqrt(np.mean(bent[inner] ** 2)) == pytest.approx(0.6, rel=0.1)
-    assert np.abs(np.diff(bent[inner], axis=2)).max() < 1  # smooth: no place passes another
+    assert np.abs(np.diff(bent[inner], axis=2)).max() < 1  # smooth: positions stay in order
     middle = np.hypot(*(places - 19.5))[None, 12:28, 12:28]
     linear = D.deform_images(many, linear=0.05, bend=0, shift=0, random_state=1) - many
     assert np.mean(linear[inner] ** 2) == pytest.approx(0.05**2 * np.mean(middle**2), rel=0.2)
 
 
-def test_images_that_are_not_deformed_stay_as_they_are():
+def test_a_deformation_of_size_zero_does_not_change_images():
     images = np.random.default_rng(0).random((3, 12, 9)).astype(np.float32)
     same = D.deform_images(images, linear=0, shift=0, bend=0, random_state=0)
     assert same.dtype == np.float32
@@ -128,7 +130,7 @@ def test_images_that_are_not_deformed_stay_as_they_are():
     assert_array_equal(first, second)
 
 
-def test_vowels_differ_by_their_formants():
+def test_vowels_have_their_formants():
     vowels = D.make_vowels(n_speakers=6, repetitions=2, random_state=0)
     assert len(vowels.data) == 120 and set(vowels.group) == {"man", "woman", "child"}
     assert all(1600 <= len(w) <= 4800 and np.abs(w).max() <= 1 for w in vowels.data)
@@ -146,12 +148,12 @@ def test_vowels_differ_by_their_formants():
 
     heed = vowels.words.index("heed")
     hod = vowels.words.index("hod")
-    # First formants at 270 and 730 Hz; a child's tract is shorter, so all of it lies higher.
+    # First formants at 270 and 730 Hz; those of children are higher.
     assert energy(heed, "man", 150, 450) > 2 * energy(hod, "man", 150, 450)
     assert energy(hod, "child", 900, 4000) > energy(hod, "man", 900, 4000)
 
 
-def test_molecules_are_laid_out_as_qm7_and_their_matrices_are_those_of_their_atoms():
+def test_molecules_have_the_format_of_qm7_and_the_coulomb_matrices_of_their_atoms():
     molecules = D.make_molecules(40, random_state=3)
     n_atoms = (molecules.charges > 0).sum(axis=1)
     assert set(n_atoms) == {4, 5, 6, 7}
@@ -172,7 +174,7 @@ def test_molecules_are_laid_out_as_qm7_and_their_matrices_are_those_of_their_ato
 
 
 def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
-    """The energy is the same function of charges and distances, atom by atom."""
+    """The energy is a function of charges and distances."""
     molecules = D.make_molecules(25, random_state=4)
     for R, Z, energy in zip(molecules.positions, molecules.charges, molecules.target, strict=True):
         i, j = np.nonzero(np.triu(np.outer(Z, Z), 1))
@@ -180,7 +182,7 @@ def test_energies_of_molecules_do_not_depend_on_the_order_of_the_atoms():
         assert energy == pytest.approx(-50 * np.sqrt(Z.sum()) - 20 * bonds.sum(), rel=1e-5)
 
 
-def test_stripes_change_more_across_than_along_and_spots_the_same_both_ways():
+def test_stripes_vary_across_their_direction_and_spots_in_all_directions():
     textures = D.make_textures(60, random_state=0)
     rough = textures.data.astype(float)
     down, across = (np.diff(rough, axis=axis).std(axis=(1, 2, 3)) for axis in (1, 2))
@@ -193,15 +195,15 @@ def test_stripes_change_more_across_than_along_and_spots_the_same_both_ways():
 # -- the task X_perm ------------------------------------------------------------------------------
 
 
-def test_all_sequences_once_and_positives_as_counted():
+def test_xperm_has_every_sequence_once_and_the_number_of_positives_of_the_paper():
     X, y = D.make_xperm(random_state=3)
     assert len(np.unique(X, axis=0)) == len(X) == 8**5
     assert np.all(X.reshape(-1, 5, 8).sum(axis=2) == 1)
-    # Inclusion and exclusion: all, minus those without one target, plus those without either.
+    # Inclusion and exclusion: all, minus those without one target, plus those without both.
     assert y.sum() == 8**5 - 2 * 7**5 + 6**5
 
 
-def test_labels_are_invariant():
+def test_labels_of_xperm_are_invariant_to_permutations():
     X, y = D.make_xperm(length=3, alphabet=4, random_state=0)
     label = {x.tobytes(): v for x, v in zip(X, y, strict=True)}
     group = Permutations(3, block=4)
@@ -209,7 +211,7 @@ def test_labels_are_invariant():
         assert [label[x.tobytes()] for x in permuted] == y.tolist()
 
 
-def test_the_seed_draws_the_targets():
+def test_the_seed_determines_the_targets():
     y = [D.make_xperm(random_state=seed)[1] for seed in (0, 0, 1)]
     assert np.array_equal(y[0], y[1]) and not np.array_equal(y[0], y[2])
 
@@ -217,14 +219,14 @@ def test_the_seed_draws_the_targets():
 # -- splits, and recordings cut to one length ------------------------------------------------------
 
 
-def test_balanced_samples():
+def test_balanced_samples_have_equally_many_points_per_class():
     target = np.repeat([3, 5, 9], [4, 6, 8])
     rows = D.balanced_sample(target, 4, random_state=0)
     assert np.array_equal(target[rows], np.repeat([3, 5, 9], 4)) and len(set(rows)) == 12
     assert np.array_equal(rows, D.balanced_sample(target, 4, random_state=0))
 
 
-def test_recordings_are_centred_and_never_empty():
+def test_recordings_are_cut_to_one_length_around_their_centre():
     rows = D.fixed_length([np.arange(1, 4), np.arange(10)], 6)
     assert rows.tolist() == [[0, 1, 2, 3, 0, 0], [2, 3, 4, 5, 6, 7]]
 
@@ -248,7 +250,7 @@ def test_split_puts_training_rows_first():
     assert few.target.tolist() == [4, 0, 3] and few.test[1].tolist() == [3]
 
 
-def test_rows_are_taken_as_copies_with_their_details():
+def test_take_copies_rows_with_their_attributes():
     points = five_points(n_train=3)
     taken = points.take([4, 0])
     assert taken.target.tolist() == [4, 0] and taken.speaker.tolist() == ["c", "a"]
@@ -291,7 +293,7 @@ def call(name):
 
 @pytest.fixture
 def two_rows(monkeypatch, tmp_path):
-    """The filter of all data sets keeps two rows."""
+    """Set a filter for all data sets that selects two rows."""
     (tmp_path / "two_rows.py").write_text(
         "def keep(dataset): return dataset.take([1, 0])\n", "utf-8"
     )
@@ -301,24 +303,24 @@ def two_rows(monkeypatch, tmp_path):
     sys.modules.pop("two_rows", None)
 
 
-def test_every_loader_is_in_the_tables_of_this_file():
+def test_every_loader_is_tested_in_this_file():
     loaders = {name for name in D.__all__ if name.startswith(("load_", "make_"))}
-    assert loaders == {*GENERATED, *READ, "make_xperm"}  # the last one returns arrays
+    assert loaders == {*GENERATED, *READ, "make_xperm"}  # make_xperm returns arrays
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_every_loader_passes_the_filter(two_rows, name):
+def test_generated_data_sets_are_filtered(two_rows, name):
     assert len(call(name).target) == 2
 
 
 @pytest.mark.data
 @pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
 @pytest.mark.parametrize("name", READ)
-def test_every_loader_of_files_passes_the_filter(two_rows, name):
+def test_data_sets_from_files_are_filtered(two_rows, name):
     assert len(call(name).target) == 2
 
 
-def test_splits_pass_the_filter_and_the_variable_names_a_function(two_rows, monkeypatch):
+def test_splits_are_filtered_and_a_missing_filter_is_named(two_rows, monkeypatch):
     assert five_points().split(test=[0]).target.tolist() == [2, 1]
     for path in ("two_rows:missing", "no.such.module:keep", "two_rows"):
         monkeypatch.setenv("INVARIANCE_DATASET_FILTER", path)
@@ -326,9 +328,10 @@ def test_splits_pass_the_filter_and_the_variable_names_a_function(two_rows, monk
             D.load_digits_images()
 
 
-def test_images_that_settings_were_chosen_on_are_never_tested_on():
+def test_images_in_never_test_are_not_test_images():
     digits = D.load_digits_images()
-    X, y = digits.data[:100], digits.target[:100]
+    X = digits.data[:100]
+    y = digits.target[:100]
     chosen_on = D.make_rotated_mnist(X, y, n_train=30, n_test=60, random_state=0).rows[:30]
     for seed in (1, 2, 3):
         sizes = {"n_train": 30, "n_test": 60, "random_state": seed}

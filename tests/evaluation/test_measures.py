@@ -1,4 +1,4 @@
-"""Means, exponents and trials: what is measured is what happened."""
+"""Means, fitted exponents, and trials."""
 
 import time
 
@@ -17,16 +17,17 @@ TRUTH = X**-0.5
 POINTS = np.random.default_rng(0).standard_normal((40, 3))
 
 
-def test_mean_and_standard_error():
+def test_mean_se_returns_means_and_standard_errors():
     samples = np.random.default_rng(0).normal(size=(50, 3))
     mean, se = mean_se(samples)
     assert_allclose(se, samples.std(axis=0, ddof=1) / np.sqrt(50))
     assert mean_se(samples[:, 0]) == Score(mean[0], se[0])
 
 
-def test_ordinary_fit_is_linear_regression():
+def test_a_rate_is_a_linear_regression_of_logarithms():
     y = TRUTH * np.exp(0.1 * np.random.default_rng(0).normal(size=5))
-    fit, plain = fit_rate(X, y), stats.linregress(np.log(X), np.log(y))
+    fit = fit_rate(X, y)
+    plain = stats.linregress(np.log(X), np.log(y))
     assert fit.slope == pytest.approx(plain.slope)
     assert fit.se == pytest.approx(plain.stderr)
     assert fit.high - fit.slope == pytest.approx(stats.t.ppf(0.975, 3) * plain.stderr)
@@ -45,7 +46,7 @@ def noisy(kind, rng):
 
 
 @pytest.mark.parametrize("kind", ["residuals", "repetitions", "shared repetitions"])
-def test_intervals_cover_the_true_exponent_as_often_as_they_say(kind):
+def test_intervals_cover_the_true_exponent_with_the_stated_frequency(kind):
     rng = np.random.default_rng(1)
     hits = 0
     for _ in range(600):
@@ -84,7 +85,7 @@ def test_a_trial_measures_score_and_discrepancy():
     assert np.isnan(done.peak_mb)
 
 
-def test_fit_and_prediction_are_timed_apart():
+def test_fit_and_prediction_are_timed_separately():
     def fit():
         spin(0.1)
         return lambda points: (spin(0.03), points[:, 0])[1]
@@ -98,14 +99,14 @@ def test_memory_is_measured_by_a_second_run_or_by_the_first():
         fits = []
 
         def fit(fits=fits):
-            fits.append(np.ones(2**20).mean())  # 8 MiB, gone before the prediction
+            fits.append(np.ones(2**20).mean())  # 8 MiB, which are freed before the prediction
             return lambda points: points[:, 0]
 
-        how = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
-        assert 8 <= trial(fit, POINTS, **how).peak_mb < 8.5 and len(fits) == runs
+        options = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
+        assert 8 <= trial(fit, POINTS, **options).peak_mb < 8.5 and len(fits) == runs
 
 
-def test_share_of_changes_counts_pairs_of_point_and_element():
+def test_share_of_changes_averages_over_pairs_of_points_and_elements():
     group = Negation()
     signs = POINTS[:, 0] > 0
     expected = np.mean([(Y[:, 0] > 0) != signs for Y in group.act(group.sample(8, 0), POINTS)])

@@ -1,4 +1,4 @@
-"""The right candidate is taken."""
+"""Selection of kernels and feature maps by leave-one-out."""
 
 import numpy as np
 import pytest
@@ -18,13 +18,13 @@ ALPHAS = [1e-8, 1e-5, 1e-3, 0.1]
 
 
 def leave_one_out(kernel):
-    """Least leave-one-out error over the path, by leaving out."""
+    """Smallest leave-one-out error over all alphas, from fits without each point."""
     errors = []
     for alpha in ALPHAS:
         residuals = []
         for i in range(len(X)):
             rest = np.arange(len(X)) != i
-            # the penalty is a sum over points, the same when one of them is left out
+            # the sum over points has the same penalty without one of them
             model = RLSRegressor([alpha * len(X) / (len(X) - 1)], kernel=kernel).fit(
                 X[rest], y[rest]
             )
@@ -33,7 +33,7 @@ def leave_one_out(kernel):
     return min(errors)
 
 
-def test_the_candidate_with_the_least_leave_one_out_error_is_taken():
+def test_the_candidate_with_the_smallest_leave_one_out_error_is_selected():
     kernels = [Gaussian(gamma) for gamma in (1e-3, 0.3, 50.0)]
     best = min(kernels, key=leave_one_out)
     for order in (kernels, kernels[::-1]):
@@ -42,7 +42,7 @@ def test_the_candidate_with_the_least_leave_one_out_error_is_taken():
         assert_allclose(predict(Z), expected, rtol=1e-8)
 
 
-def test_feature_maps_are_candidates_like_kernels():
+def test_feature_maps_can_be_candidates():
     maps = [FunctionTransformer(np.tanh), FunctionTransformer(np.sin)]
     predict = best_by_leave_one_out(maps, RLSRegressor(), X=X, y=np.sin(X).sum(axis=1))
     assert_allclose(predict(Z), np.sin(Z).sum(axis=1), atol=1e-4)
@@ -51,25 +51,27 @@ def test_feature_maps_are_candidates_like_kernels():
 
 def test_an_asymmetric_indefinite_kernel_is_made_symmetric_and_clipped():
     images = np.random.default_rng(2).standard_normal((30, 16))
-    others = np.random.default_rng(3).standard_normal((5, 16))
+    new_images = np.random.default_rng(3).standard_normal((5, 16))
     labels = np.arange(30) % 3
     kernel = BestFit(Linear(), Translations((4, 4), shifts=[[0, 0], [0, 1], [1, 0]]))
     gram = kernel(images)
     gram = (gram + gram.T) / 2
     values, vectors = linalg.eigh(gram)
     assert values[0] < -0.1
-    kept = vectors[:, values > 0] @ vectors[:, values > 0].T
-    learner = RLSClassifier(kernel="precomputed").fit(kept @ gram @ kept, labels)
+    projection = vectors[:, values > 0] @ vectors[:, values > 0].T
+    learner = RLSClassifier(kernel="precomputed").fit(projection @ gram @ projection, labels)
     predict = best_by_leave_one_out([kernel], RLSClassifier(), X=images, y=labels)
-    assert_array_equal(predict(others), learner.predict(kernel(others, images) @ kept))
+    assert_array_equal(
+        predict(new_images), learner.predict(kernel(new_images, images) @ projection)
+    )
 
 
 @pytest.mark.parametrize("task", ["regression", "classification"])
-def test_copies_are_trained_on_at_the_penalty_chosen_without_them(task):
+def test_copies_are_added_with_the_penalty_chosen_without_them(task):
     learner = RLSRegressor() if task == "regression" else RLSClassifier()
     values = y if task == "regression" else np.array(["a", "b", "c"])[np.arange(20) % 3]
-    moved = Negation().act(np.array([-1]), X)
-    predicted = best_with_copies([Gaussian(0.5)], learner, X=X, y=values, moved=moved)(Z)
+    transformed = Negation().act(np.array([-1]), X)
+    predicted = best_with_copies([Gaussian(0.5)], learner, X=X, y=values, moved=transformed)(Z)
 
     alpha = type(learner)(kernel=Gaussian(0.5)).fit(X, values).alpha_
     points = np.concatenate([X, -X])

@@ -1,4 +1,4 @@
-"""The angular basis, the circle's action on it, and the fast paths against their definitions."""
+"""The angular basis, the action of the circle on it, and averages over the circle."""
 
 import numpy as np
 import pytest
@@ -23,14 +23,15 @@ def test_the_action_is_the_rotation_of_functions_on_the_circle():
         once = c[1] * np.cos(t) + c[2] * np.sin(t)
         return c[0] + once + c[3] * np.cos(2 * t) + c[4] * np.sin(2 * t)
 
-    action, t = CircleAction(frequencies), np.linspace(0, 6, 20)
+    action = CircleAction(frequencies)
+    t = np.linspace(0, 6, 20)
     turned = action.act([0.7], c[None])[0, 0]
     values = turned[0] + turned[1] * np.cos(t) + turned[2] * np.sin(t)
     values += turned[3] * np.cos(2 * t) + turned[4] * np.sin(2 * t)
     assert_allclose(values, function(t - 0.7), atol=1e-12)
 
 
-def test_nodes_are_a_quadrature_rule_of_the_density_and_samples_follow_it():
+def test_nodes_integrate_the_density_and_samples_follow_it():
     density = VonMises(kappa=1.5, loc=0.3)
     action = CircleAction([1, 1], density, n_nodes=32)
     due = special.ive(range(8), 1.5) / special.ive(0, 1.5) * np.exp(0.3j * np.arange(8))
@@ -51,7 +52,8 @@ def test_nodes_are_a_quadrature_rule_of_the_density_and_samples_follow_it():
 def test_circle_products_agree_with_the_action(orders, r, seed):
     frequencies = np.concatenate([[m] * (1 if m == 0 else 2) for m in orders])
     rng = np.random.default_rng(seed)
-    X, T = rng.standard_normal((4, len(frequencies))), rng.standard_normal((3, len(frequencies)))
+    X = rng.standard_normal((4, len(frequencies)))
+    T = rng.standard_normal((3, len(frequencies)))
     angles = rng.uniform(-4, 4, r)
     products = CircleProducts(frequencies, T, angles)
     every = slice(None)
@@ -62,7 +64,7 @@ def test_circle_products_agree_with_the_action(orders, r, seed):
 
 @pytest.fixture(scope="module")
 def basis():
-    """Functions whose energy lies inside the disc, up to 1e-7."""
+    """Angular basis of functions with a share of at most 1e-7 of their energy outside the disc."""
     return AngularBasis((24, 24), concentration=1 - 1e-7).fit(np.zeros((1, 576)))
 
 
@@ -70,12 +72,12 @@ def test_the_basis_is_orthonormal_on_the_pixel_grid(basis):
     gram = basis.functions_.T @ basis.functions_
     assert_allclose(gram, np.eye(len(gram)), atol=1e-3)
     assert len(basis.frequencies_) > 100
-    # Most of the Shannon number (radius * bandwidth / 2)^2 = 355 is concentrated.
+    # The number of concentrated functions is close to (radius * bandwidth / 2)^2 = 355.
     loose = AngularBasis((24, 24)).fit(np.zeros((1, 576)))
     assert 0.9 * 355 < len(loose.frequencies_) < 1.1 * 355
 
 
-def test_rotations_by_quarter_turns_are_those_of_pixels(basis):
+def test_quarter_turns_in_the_basis_are_quarter_turns_of_pixels(basis):
     images = np.random.default_rng(0).standard_normal((3, len(basis.frequencies_)))
     action = basis.rotations()
     for quarter in range(4):
@@ -84,7 +86,7 @@ def test_rotations_by_quarter_turns_are_those_of_pixels(basis):
         assert_allclose(basis.inverse_transform(turned), pixels.reshape(3, -1), atol=1e-10)
 
 
-def test_rotations_agree_with_interpolation_in_direction_and_size(basis):
+def test_rotations_in_the_basis_agree_with_interpolated_rotations(basis):
     low = basis.frequencies_ <= 3
     c = np.random.default_rng(1).standard_normal((1, len(low))) * low
     image, turned = (
@@ -92,23 +94,23 @@ def test_rotations_agree_with_interpolation_in_direction_and_size(basis):
         for part in (c, basis.rotations().act([0.4], c)[0])
     )
     inner = np.s_[4:-4, 4:-4]
-    # scipy turns the frame the other way when rows count downwards.
-    right, wrong = (
+    # SciPy rotates in the opposite direction because its rows count downwards.
+    right, opposite = (
         np.linalg.norm((turned - rotate(image, angle, reshape=False, order=5))[inner])
         for angle in (np.degrees(0.4), -np.degrees(0.4))
     )
-    assert right / np.linalg.norm(image) < 0.1 < 0.5 < wrong / np.linalg.norm(image)
+    assert right / np.linalg.norm(image) < 0.1 < 0.5 < opposite / np.linalg.norm(image)
 
 
 def test_features_equal_those_of_rotated_pixel_templates(basis):
-    """Band-limited images and templates: the fast path within 1e-3 of the definition on pixels."""
+    """For band-limited images and templates, both agree to 1e-3."""
     k = len(basis.frequencies_)
     coefficients = np.random.default_rng(0).standard_normal((5, k)) / np.sqrt(k)
     images = basis.inverse_transform(coefficients)
     group = basis.rotations(VonMises(0.5), n_nodes=48)
     model = OrbitFourier(group, 30, gamma=1.0, random_state=0).fit(basis.transform(images))
     fast = model.transform(basis.transform(images))
-    # On pixels: every template drawn as an image, turned as an image, projected as an image.
+    # The definition on pixels: draw, rotate and project every template as an image.
     plain = 0
     for angle, weight in zip(model.elements_, model.weights_, strict=True):
         turned = basis.inverse_transform(basis.rotations().act([angle], model.templates_)[0])
@@ -118,9 +120,10 @@ def test_features_equal_those_of_rotated_pixel_templates(basis):
 
 
 def double_average(base, group, X, Y):
-    """sum_ij w_i w_j k(g_i x, g_j z), pair by pair of elements."""
+    """Return sum_ij w_i w_j k(g_i x, g_j z), one pair of elements after the other."""
     elements, weights = group.quadrature()
-    moved_x, moved_y = group.act(elements, X), group.act(elements, Y)
+    moved_x = group.act(elements, X)
+    moved_y = group.act(elements, Y)
     return sum(
         v * w * base(x, y)
         for v, x in zip(weights, moved_x, strict=True)
@@ -132,7 +135,8 @@ def double_average(base, group, X, Y):
 def test_the_average_over_a_circle_is_the_double_average(density):
     group = CircleAction([0, 1, 1, 2, 2, 1, 1], density, n_nodes=9)
     rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((7, 7)), rng.standard_normal((4, 7))
+    X = rng.standard_normal((7, 7))
+    Y = rng.standard_normal((4, 7))
     for base in (Gaussian(0.3), Polynomial(3, gamma=0.1), Linear()):
         kernel = Average(base, group, side="both")
         assert_allclose(kernel(X, Y), double_average(base, group, X, Y), atol=1e-12)
@@ -141,7 +145,7 @@ def test_the_average_over_a_circle_is_the_double_average(density):
         assert_allclose(kernel.diag(X), np.diag(plain), atol=1e-12)
 
 
-def test_the_average_over_a_circle_over_many_tiles():
+def test_the_average_over_a_circle_does_not_depend_on_blocks():
     group = CircleAction([0, 1, 1, 2, 2], VonMises(1.0), n_nodes=8)
     X = np.random.default_rng(0).standard_normal((333, 5))
     gram = Average(Gaussian(0.3), group, side="both")(X)
@@ -153,7 +157,7 @@ def test_the_average_over_a_circle_over_many_tiles():
 
 
 def test_the_average_is_invariant_over_the_whole_circle():
-    group = AngularBasis((8, 8)).rotations(n_nodes=64)  # which needs no fit
+    group = AngularBasis((8, 8)).rotations(n_nodes=64)  # without a fit
     assert group.order == 64
     group = CircleAction([0, 1, 1, 2, 2], n_nodes=64)
     X = np.random.default_rng(0).standard_normal((6, 5))

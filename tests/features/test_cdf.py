@@ -1,4 +1,4 @@
-"""GroupCDF against its definition and its expected kernel K_s; its curves in few components."""
+"""GroupCDF agrees with its definition and its expected kernel K_s; principal components."""
 
 import numpy as np
 import pytest
@@ -22,11 +22,12 @@ from invariance.kernels import CDF, Average
 
 
 def definition(model, X):
-    """phi_jk(x) = sqrt(s / (n m)) / |G| sum_i 1[<g_i t_j, x> <= s k / n], loop by loop.
+    """Return phi_jk(x) = sqrt(s / (n m)) / |G| sum_i 1[<g_i t_j, x> <= s k / n] by loops.
 
     With null templates the outermost thresholds count half, for the trapezoidal rule.
     """
-    n, m = model.n_bins, model.n_components
+    n = model.n_bins
+    m = model.n_components
     elements = model.elements_
     columns = []
     for t in model.templates_:
@@ -48,56 +49,58 @@ OPTIONS = {
     "rejection": ["redraw", "zero"],
     "block_bytes": [2000, 10**8],
 }
-HOW = st.fixed_dictionaries({name: st.sampled_from(some) for name, some in OPTIONS.items()})
+CHOICES = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in OPTIONS.items()})
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(GROUPS), st.integers(1, 5), HOW, st.integers(0, 10**6))
-def test_agrees_with_the_definition(group, m, how, seed):
+@given(st.sampled_from(GROUPS), st.integers(1, 5), CHOICES, st.integers(0, 10**6))
+def test_group_cdf_agrees_with_the_definition(group, m, options, seed):
     X = np.random.default_rng(seed).standard_normal((7, 6))
-    model = GroupCDF(group, m, **how, epsilon=0.9, random_state=seed)
+    model = GroupCDF(group, m, **options, epsilon=0.9, random_state=seed)
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-12)
 
 
 @pytest.mark.parametrize("n_bins", [5, 25])
 def test_expected_inner_product_is_the_closed_form(n_bins):
-    """E <Phi(x), Phi(z)> = K_s(x, z), truncation included, within five standard errors.
+    """E <Phi(x), Phi(z)> = K_s(x, z), including the truncation, within five standard errors.
 
-    Whole weights at the outermost thresholds would add s P / (2 n): 0.09, 0.018 and 0.0045.
+    Full weights at the outermost thresholds would add s P / (2 n): 0.09, 0.018 and 0.0045.
     """
     group = CyclicShifts(5)
     X = np.random.default_rng(1).standard_normal((4, 5))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     exact = Average(CDF(epsilon=0.3), group)(X)
     draws = []
-    how = {"n_bins": n_bins, "epsilon": 0.3, "rejection": "zero"}
+    options = {"n_bins": n_bins, "epsilon": 0.3, "rejection": "zero"}
     for seed in range(200):
-        Z = GroupCDF(group, 200, **how, random_state=seed).fit_transform(X)
+        Z = GroupCDF(group, 200, **options, random_state=seed).fit_transform(X)
         draws.append(Z @ Z.T)
-    mean, error = np.mean(draws, axis=0), np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
-    # A jump of the product of two distribution functions falls anywhere in its bin.
+    mean = np.mean(draws, axis=0)
+    error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    # The product of two distribution functions may jump anywhere in a bin.
     assert np.all(np.abs(mean - exact) < 5 * error)
 
 
-def test_rejected_templates():
-    how = {"n_features": 10, "epsilon": 0.1, "random_state": 0}
+def test_rejected_templates_are_replaced_by_zero_or_drawn_again():
+    options = {"n_features": 10, "epsilon": 0.1, "random_state": 0}
     zero, redrawn = (
-        draw_templates("gaussian", 4000, rejection=kind, **how) for kind in ("zero", "redraw")
+        draw_templates("gaussian", 4000, rejection=kind, **options) for kind in ("zero", "redraw")
     )
     assert np.all(np.square(redrawn).sum(axis=1) < 1.1)
-    kept = ~np.isnan(zero[:, 0])
+    accepted = ~np.isnan(zero[:, 0])
     # P(chi2_10 < 11) = 0.642; five standard errors.
-    assert abs(kept.mean() - 0.6425) < 5 * np.sqrt(0.64 * 0.36 / 4000)
+    assert abs(accepted.mean() - 0.6425) < 5 * np.sqrt(0.64 * 0.36 / 4000)
     X = np.random.default_rng(0).standard_normal((3, 10))
     model = GroupCDF(None, 50, n_bins=4, epsilon=0.1, rejection="zero", random_state=0).fit(X)
     Z = model.transform(X).reshape(3, 50, 9)
     assert not Z[:, np.isnan(model.templates_[:, 0])].any()
 
 
-# -- inner products that are equal to a threshold, as zero often is --------------------------------
+# -- inner products that equal a threshold, as zero often does -------------------------------------
 
 SHAPE = (12, 12)
-SHIFTS, TURNS = CyclicTranslations(SHAPE), Rotations(SHAPE, degrees=[0, 90, 180, 270])
+SHIFTS = CyclicTranslations(SHAPE)
+TURNS = Rotations(SHAPE, degrees=[0, 90, 180, 270])
 EXACT = {
     "none": None,
     "shifts": CyclicShifts(144),
@@ -116,18 +119,18 @@ EXACT = {
 
 
 def exact_shares(group, X, templates, half_width, n_bins):
-    """Shares of elements with n <x, g t> <= s k, in whole numbers: shape (n, m, 2 n + 1)."""
-    moved = templates[None]
+    """Share of elements with n <x, g t> <= s k in integer arithmetic, shape (n, m, 2 n + 1)."""
+    transformed = templates[None]
     if group is not None:
-        moved = np.rint(group.act(group.elements(), templates.astype(float))).astype(int)
-    values = n_bins * np.einsum("nd,gmd->gnm", X, moved)
+        transformed = np.rint(group.act(group.elements(), templates.astype(float))).astype(int)
+    values = n_bins * np.einsum("nd,gmd->gnm", X, transformed)
     return np.stack(
         [np.mean(values <= half_width * k, axis=0) for k in range(-n_bins, n_bins + 1)], axis=-1
     )
 
 
 def shares(group, X, templates, half_width, n_bins=6):
-    """What GroupCDF counts, without its factor."""
+    """Features of GroupCDF without their factor."""
     m = len(templates)
     model = GroupCDF(group, m, templates=templates, s=half_width, n_bins=n_bins).fit(X)
     factor = np.sqrt(half_width / (n_bins * m))
@@ -136,28 +139,30 @@ def shares(group, X, templates, half_width, n_bins=6):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("group", EXACT.values(), ids=EXACT)
-def test_whole_numbers_are_counted_exactly(group, dtype):
-    """Also scaled by what no floating-point number holds, and far from zero."""
+def test_integer_points_and_templates_are_counted_exactly(group, dtype):
+    """The counts stay exact after scaling by a factor that is not exact in floating point."""
     rng = np.random.default_rng(0)
-    codes, whole = rng.choice([-1, 1], (20, 144)), rng.integers(-3, 4, (20, 144))
+    codes = rng.choice([-1, 1], (20, 144))
+    integers = rng.integers(-3, 4, (20, 144))
     flat = np.repeat(np.arange(1, 21)[:, None], 144, axis=1)
-    balanced = whole[:12] - whole[:12, ::-1]
+    balanced = integers[:12] - integers[:12, ::-1]
     cases = [
         (codes, codes[:12], 36),
-        (whole, whole[:12], 72),
-        (whole + 10, balanced, 72),
+        (integers, integers[:12], 72),
+        (integers + 10, balanced, 72),
         (flat, balanced, 12),
     ]
     for points, templates, half_width in cases:
         for n_bins in (6, 7):
             expected = exact_shares(group, points, templates, half_width, n_bins)
             for x_scale, t_scale in ((1, 1), (1e-8, 1), (1e8, 0.1), (0.3, 1e-8), (0.7, 1e8)):
-                X, T = (points * x_scale).astype(dtype), (templates * t_scale).astype(dtype)
+                X = (points * x_scale).astype(dtype)
+                T = (templates * t_scale).astype(dtype)
                 counted, _ = shares(group, X, T, half_width * x_scale * t_scale, n_bins)
                 assert_allclose(counted, expected, atol=1e-5 if dtype == np.float32 else 1e-12)
 
 
-def test_the_cases_above_go_every_way():
+def test_the_cases_above_use_every_method():
     X = np.random.default_rng(0).standard_normal((20, 144))
     ways = {shares(group, X, X[:12], 12)[1].explain(X).way for group in EXACT.values()}
     assert {"product", "correlation", "product, with quarter turns"} <= ways
@@ -165,7 +170,7 @@ def test_the_cases_above_go_every_way():
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("n_features", [4, 31, 144, 784])
-def test_moved_codes_and_flat_images_keep_their_features(n_features, dtype):
+def test_features_of_transformed_codes_and_constant_images_are_unchanged(n_features, dtype):
     rng = np.random.default_rng(1)
     codes = rng.choice([-0.1, 0.1], (30, n_features)).astype(dtype)
     group = CyclicShifts(n_features)
@@ -181,11 +186,12 @@ def test_moved_codes_and_flat_images_keep_their_features(n_features, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_zero_products_on_a_circle(dtype):
-    """Points and templates without a common frequency have inner products zero at all angles."""
+def test_inner_products_of_zero_on_a_circle_count_at_the_threshold(dtype):
+    """Points and templates without a common frequency are orthogonal at all angles."""
     rng = np.random.default_rng(2)
     X, T = rng.standard_normal((2, 50, 8))
-    X[:, 4:], T[:, :4] = 0, 0
+    X[:, 4:] = 0
+    T[:, :4] = 0
     group = CircleAction([1, 1, 2, 2, 3, 3, 0, 0], n_nodes=32)
     counted, model = shares(group, X.astype(dtype), T.astype(dtype), 3.0)
     assert model.explain(X.astype(dtype)).way == "circle"
@@ -193,8 +199,8 @@ def test_zero_products_on_a_circle(dtype):
 
 
 @pytest.mark.parametrize("group", [SHIFTS, Negation(), TURNS])
-def test_templates_and_points_of_many_sizes(group):
-    """The tolerance goes by each pair: a small template beside a large one keeps its signs."""
+def test_features_of_templates_and_points_of_many_sizes_are_exact(group):
+    """The tolerance is relative to each pair, so that small templates keep their signs."""
     rng = np.random.default_rng(3)
     X, T = rng.integers(-3, 4, (2, 20, 144))
     x_scales, t_scales = (10.0 ** rng.integers(-9, 1, (2, 20, 1))).astype(np.float32)
@@ -205,17 +211,18 @@ def test_templates_and_points_of_many_sizes(group):
 
 @pytest.mark.parametrize("power", [-560, -200, 200, 500])
 @pytest.mark.parametrize("s", ["bound", "data"])
-def test_features_scale_with_the_root_of_the_points(power, s):
-    """Half-widths are those of the points, also where squares of entries are zero or infinite."""
+def test_features_scale_with_the_square_root_of_the_scale_of_the_points(power, s):
+    """Half-widths scale with the points even if squares of entries underflow or overflow."""
     X = np.random.default_rng(4).standard_normal((9, 6))
     model = GroupCDF(CyclicShifts(6), 4, s=s, random_state=0)
-    expected, half_width = model.fit_transform(X), model.s_
+    expected = model.fit_transform(X)
+    half_width = model.s_
     scaled = model.fit_transform(np.ldexp(X, power))
     assert model.s_ == np.ldexp(half_width, power)
     assert_allclose(scaled, np.sqrt(2.0) ** power * expected, rtol=1e-12)
 
 
-# -- common principal components of blocks: inner products kept, losses as stated ------------------
+# -- common principal components of blocks: preserved inner products and stated losses -------------
 
 
 def curves(n=80, seed=0):
@@ -224,21 +231,22 @@ def curves(n=80, seed=0):
     return features.fit_transform(X / np.linalg.norm(X, axis=1, keepdims=True))
 
 
-def test_all_components_keep_every_centred_inner_product():
+def test_all_components_preserve_every_centred_inner_product():
     Z = curves()
     P = BlockPCA(block=21, n_components=21).fit(Z).transform(Z)
-    Zc, Pc = Z - Z.mean(axis=0), P - P.mean(axis=0)
+    Zc = Z - Z.mean(axis=0)
+    Pc = P - P.mean(axis=0)
     np.testing.assert_allclose(Pc @ Pc.T, Zc @ Zc.T, atol=1e-12)
 
 
-def test_the_loss_is_the_variance_left_out():
+def test_the_loss_is_the_variance_of_the_dropped_components():
     Z = curves()
     pca = BlockPCA(block=21, n_components=6).fit(Z)
     blocks = Z.reshape(-1, 21) - Z.reshape(-1, 21).mean(axis=0)
     assert np.isclose(pca.lost_, 1 - np.square(pca.transform(Z)).sum() / np.square(blocks).sum())
     assert 0 < pca.lost_ < 0.1
     np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(6), atol=1e-12)
-    # Of more than 200,000 blocks a sample is used, whose loss is nearly that of all blocks.
+    # With more than 200,000 blocks, a sample of them has nearly the same loss.
     n_copies = 1 + 200_000 // len(blocks)
     sampled = BlockPCA(block=21, n_components=6, random_state=0).fit(np.tile(Z, (n_copies, 1)))
     assert 0 < abs(sampled.lost_ - pca.lost_) < 0.02

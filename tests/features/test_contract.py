@@ -1,4 +1,4 @@
-"""What every feature map keeps to: fitted copies, finite features, one bound on memory."""
+"""The contract of every feature map: fitted copies, finite features, a bound on memory."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ X = np.random.default_rng(0).standard_normal((20, 16))
 SHIFTS = CyclicShifts(16)
 ORBITS = [F.GroupCDF, beyond.MaxFilter, F.OrbitFourier, F.OrbitNystroem]
 
-#: An estimator, and parameters that would change its features.
+#: Estimators, each with parameters that would change its features.
 CHANGES = {
     "GroupCDF": (
         F.GroupCDF(SHIFTS, 5, n_bins=4, random_state=0),
@@ -47,7 +47,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_set_params_after_fit_changes_nothing_before_the_next_fit(name):
+def test_set_params_after_fit_has_no_effect_before_the_next_fit(name):
     estimator, changes = CHANGES[name]
     model = clone(estimator).fit(X)
     before = model.transform(X)
@@ -57,13 +57,13 @@ def test_set_params_after_fit_changes_nothing_before_the_next_fit(name):
 
 
 @pytest.mark.parametrize("kind", ORBITS)
-def test_a_group_or_kernel_that_changes_after_fit_changes_nothing(kind):
+def test_changing_the_group_or_kernel_after_fit_has_no_effect(kind):
     group = CircleAction([1, 1, 2, 2], VonMises(0.7), n_nodes=8)
-    own = {"kernel": Gaussian(0.1)} if kind is F.OrbitNystroem else {}
-    model = kind(group, 5, n_transforms=6, random_state=0, **own).fit(X[:, :4])
+    parameters = {"kernel": Gaussian(0.1)} if kind is F.OrbitNystroem else {}
+    model = kind(group, 5, n_transforms=6, random_state=0, **parameters).fit(X[:, :4])
     before = model.transform(X[:, :4])
     changes = {"group__frequencies": [3, 3, 0, 0], "group__density__kappa": 9.0}
-    model.set_params(**changes, **{f"{name}__gamma": 7.0 for name in own})
+    model.set_params(**changes, **{f"{name}__gamma": 7.0 for name in parameters})
     assert_array_equal(model.transform(X[:, :4]), before)
 
 
@@ -77,7 +77,7 @@ def test_points_whose_squares_overflow_are_refused(kind, dtype, size):
     model = kind(SHIFTS, 5, random_state=0).fit(X.astype(dtype))
     with pytest.raises(ValueError, match=message):
         model.transform(large)
-    # Just below the limit there are numbers.
+    # Just below the limit the features are finite.
     assert np.isfinite(model.transform((X * size**0.55).astype(dtype))).all()
 
 
@@ -98,24 +98,27 @@ def test_thresholds_of_any_width_give_no_nan(dtype, s):
 @pytest.mark.parametrize(
     "group", [None, SHIFTS, CircleAction([0] * 8 + [1] * 4 + [2] * 4, n_nodes=8)], ids=repr
 )
-def test_single_precision_at_an_offset(offset, error, group):
-    """The kernel of points far from the origin: |x - z|^2 cancels, gamma (1000)^2 does not."""
-    moved = (X + offset * (np.arange(16) < 8)).astype(np.float32)
-    landmarks = moved.copy()
-    single = F.OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3).fit(moved)
+def test_single_precision_is_accurate_far_from_the_origin(offset, error, group):
+    """The distance |x - z|^2 cancels far from the origin; gamma (1000)^2 does not."""
+    transformed = (X + offset * (np.arange(16) < 8)).astype(np.float32)
+    landmarks = transformed.copy()
+    single = F.OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3).fit(
+        transformed
+    )
     double = F.OrbitNystroem(group, 20, gamma=0.05, landmarks=landmarks, rcond=1e-3)
-    double.fit(moved.astype(np.float64))
+    double.fit(transformed.astype(np.float64))
     assert single.rank_ == double.rank_
-    Z, exact = single.transform(moved), double.transform(moved.astype(np.float64))
+    Z = single.transform(transformed)
+    exact = double.transform(transformed.astype(np.float64))
     assert_allclose(Z @ Z.T, exact @ exact.T, atol=error)
 
 
-#: Differences of float32 features, or of their Gram matrix where a basis may turn.
+#: Tolerances for float32 features, or for their Gram matrix if the basis may rotate.
 SINGLE = {F.GroupCDF: None, beyond.MaxFilter: 1e-5, F.OrbitFourier: 2e-6, F.OrbitNystroem: 1e-3}
 
 
 @pytest.mark.parametrize("kind", ORBITS)
-def test_seeds_threads_and_types(kind):
+def test_features_do_not_depend_on_threads_and_single_precision_is_close(kind):
     points = np.random.default_rng(0).standard_normal((300, 6))
     model = kind(CyclicShifts(6), 70, random_state=3)
     if "gamma" in model.get_params():
@@ -125,17 +128,19 @@ def test_seeds_threads_and_types(kind):
     single = clone(model).fit(points.astype(np.float32)).transform(points.astype(np.float32))
     assert single.dtype == np.float32
     if kind is F.OrbitNystroem:
-        single, Z = single @ single.T, Z @ Z.T
+        single = single @ single.T
+        Z = Z @ Z.T
     if SINGLE[kind]:
         assert_allclose(single, Z, atol=SINGLE[kind])
-    else:  # only projections within rounding of a threshold may be counted on its other side
+    else:  # Only projections within rounding of a threshold may be counted differently.
         assert np.mean(np.abs(single - Z) > 1e-6) < 1e-4
 
 
-def test_the_median_of_distances_is_that_of_pairs():
+def test_the_median_bandwidth_uses_the_distances_of_all_pairs():
     normal = np.random.default_rng(0).standard_normal((300, 5))
     far = np.r_[normal[:200], 1e8 + normal[200:]]
-    single, few = normal.astype(np.float32) + np.float32(1000), np.repeat(normal[:2], [90, 10], 0)
+    single = normal.astype(np.float32) + np.float32(1000)
+    few = np.repeat(normal[:2], [90, 10], 0)
     for points in (normal, single, far, few):
         pairs = points.astype(float)[:, None] - points.astype(float)[None]
         for kernel, distances in (("gaussian", 2 * np.square(pairs)), ("laplacian", np.abs(pairs))):
@@ -147,8 +152,9 @@ def test_the_median_of_distances_is_that_of_pairs():
 
 
 @pytest.mark.parametrize("kind", ORBITS)
-def test_explain_says_the_way_of_a_group(kind):
-    told = kind(SHIFTS, 5, random_state=0).fit(X).explain(X)
-    assert told.way and told.operations > 0 and told.seconds > 0 and told.n_bytes >= 0
-    circle, many = CircleAction([1] * 8 + [2] * 8, n_nodes=64), np.tile(X, (15, 1))
+def test_explain_names_the_method_for_the_group(kind):
+    plan = kind(SHIFTS, 5, random_state=0).fit(X).explain(X)
+    assert plan.way and plan.operations > 0 and plan.seconds > 0 and plan.n_bytes >= 0
+    circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
+    many = np.tile(X, (15, 1))
     assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"

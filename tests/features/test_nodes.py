@@ -1,4 +1,4 @@
-"""Features over infinite groups: invariant to the tolerance, or a warning tells how far off."""
+"""Features over infinite groups are invariant to a tolerance, or a warning states the error."""
 
 import pickle
 import re
@@ -50,18 +50,18 @@ FEATURES = {
 }
 
 
-def moved_by(group, points, seed=1):
-    """Each point after a random element of its own."""
+def randomly_transformed(group, points, seed=1):
+    """Points, each transformed by its own random element."""
     elements = group.sample(len(points), seed)
     return np.stack([group.act(elements[i : i + 1], p[None])[0, 0] for i, p in enumerate(points)])
 
 
-def change(features, group, points):
-    """How much features change where points are moved, relative to their size."""
+def relative_change(features, group, points):
+    """Root mean square change of the features of transformed points, relative to the features."""
     values = features.transform(points)
-    return np.linalg.norm(features.transform(moved_by(group, points)) - values) / np.linalg.norm(
-        values
-    )
+    return np.linalg.norm(
+        features.transform(randomly_transformed(group, points)) - values
+    ) / np.linalg.norm(values)
 
 
 @pytest.mark.parametrize("group", INFINITE, ids=lambda group: repr(group)[:60])
@@ -71,16 +71,16 @@ def test_features_are_invariant_to_the_tolerance(name, group):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         features.fit(X)
-        assert change(features, group, X) <= features.tolerance
-        # points of which more moves than of those of fit
-        assert change(features, group, 1.5 * X[:10]) <= features.tolerance
+        assert relative_change(features, group, X) <= features.tolerance
+        # These points have a larger part that the group transforms than the points of fit.
+        assert relative_change(features, group, 1.5 * X[:10]) <= features.tolerance
 
 
 @pytest.mark.parametrize("group", [TURNS, G.CircleAction([1, 1, 2, 2, 0, 0])], ids=repr)
 @pytest.mark.parametrize("gamma", [1e-3, 1.0, 30.0])
-def test_nodes_are_as_many_as_the_width_asks_for(group, gamma):
+def test_the_number_of_nodes_follows_the_bandwidth(group, gamma):
     features = OrbitFourier(group, 50, gamma=gamma, random_state=0).fit(X)
-    assert change(features, group, X) <= 1e-4
+    assert relative_change(features, group, X) <= 1e-4
     fine = G.CircleAction([1] * 6, n_nodes=5000)
     if group is not TURNS:
         fine = G.CircleAction(group.frequencies, n_nodes=5000)
@@ -100,8 +100,8 @@ def test_nodes_are_as_many_as_the_width_asks_for(group, gamma):
     ],
     ids=lambda group: repr(group)[:50],
 )
-def test_turns_of_one_frequency_agree_with_many_listed_ones(name, group):
-    """The closed form against its definition, over 600 turns, whose shares err by 1 / 600."""
+def test_rotations_of_one_frequency_agree_with_many_listed_rotations(name, group):
+    """The closed form agrees with 600 listed rotations, whose shares have errors of 1 / 600."""
     few = X[:3]
 
     def listed(part):
@@ -118,45 +118,45 @@ def test_turns_of_one_frequency_agree_with_many_listed_ones(name, group):
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        one = FEATURES[name](group).set_params(n_components=4).fit(few)
+        closed = FEATURES[name](group).set_params(n_components=4).fit(few)
         two = FEATURES[name](listed(group)).set_params(n_components=4).fit(few)
         if name == "cdf":
-            two.set_params(s=one.s_).fit(few)
-            one.set_params(s=one.s_).fit(few)
-    # Largest values are missed by |x| |t| (pi / 300)^2 / 2, where the frequency is 2.
+            two.set_params(s=closed.s_).fit(few)
+            closed.set_params(s=closed.s_).fit(few)
+    # The grid misses maxima by at most |x| |t| (pi / 300)^2 / 2 because the frequency is 2.
     atol = {"cdf": 4e-3, "max": 5e-4}.get(name, 5e-5)
-    assert_allclose(one.transform(few), two.transform(few), atol=atol)
+    assert_allclose(closed.transform(few), two.transform(few), atol=atol)
 
 
 @pytest.mark.parametrize("small", [0.0, 1e-9, 1e-6, 1e-4])
 @pytest.mark.parametrize("size", [20.0, 60.0])
-def test_rules_that_are_nearly_the_same_set_do_not_pass_for_enough(small, size):
-    """Turns by 1/9 with half turns are turns by 1/18, up to what moves at another frequency."""
+def test_two_quadratures_with_nearly_the_same_nodes_are_not_accepted_as_converged(small, size):
+    """Nine rotations with half turns are nearly eighteen rotations, except at other frequencies."""
     group = G.CircleAction([1, 1, 2, 2]).then(G.Negation())
     points = np.array([[size, 0.0, small, small]])
     features = OrbitFourier(group, 6, gamma=0.3, random_state=0)
     for fitted in (features.fit(points), clone(features).fit(points / 30)):
-        whole = fitted.transform(points)
+        features = fitted.transform(points)
         for angle in (0.1, 1.0):
             element = [[angle, 1.0]]
-            moved = fitted.transform(group.act(element, points)[0])
-            assert_allclose(moved, whole, atol=1e-3 * np.linalg.norm(whole))
+            transformed = fitted.transform(group.act(element, points)[0])
+            assert_allclose(transformed, features, atol=1e-3 * np.linalg.norm(features))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("group", [TURNS.on_columns([0, 1]), G.CircleAction([2, 2, 0, 0, 0])])
-def test_products_that_tie_up_to_rounding_count_at_the_threshold_also_for_arcs(group, kind):
-    """0.1 + 0.2 - 0.3 is no zero in floating point; half of a circle lies at zero or below."""
+def test_products_equal_to_a_threshold_up_to_rounding_count_for_arcs(group, kind):
+    """0.1 + 0.2 - 0.3 is not zero in floating point; half of the circle is at or below zero."""
     points = np.array([[0, 0, 0.1, 0.2, -0.3], [3, 4, 0.1, 0.2, -0.3]], kind)
     features = GroupCDF(group, 1, templates=np.ones((1, 5)), n_bins=1, s=20.0).fit(points)
     shares = features.transform(points) / features.transform(points)[:1, -1:]
-    # The second point's products are 5 sqrt(2) cos t.
+    # The inner products of the second point are 5 sqrt(2) cos t.
     assert_allclose(shares, [[0, 1, 1], [0, 0.5, 1]], atol=1e-6)
 
 
 @pytest.mark.parametrize("name", FEATURES)
 @pytest.mark.parametrize(
-    "given, group",
+    "coarse, group",
     [
         (beyond.PlaneRotations(5), TURNS),
         (G.CircleAction([0, 1, 1, 3, 3, 0], n_nodes=7), G.CircleAction([0, 1, 1, 3, 3, 0])),
@@ -166,22 +166,22 @@ def test_products_that_tie_up_to_rounding_count_at_the_threshold_also_for_arcs(g
     ],
     ids=lambda group: repr(group)[:50],
 )
-def test_nodes_that_were_given_stay_and_too_few_say_by_how_much(name, given, group):
-    features = FEATURES[name](given)
-    with pytest.warns(UserWarning, match=f"over {given.order} nodes the features") as caught:
+def test_explicit_nodes_are_used_and_a_warning_estimates_the_error_of_too_few(name, coarse, group):
+    features = FEATURES[name](coarse)
+    with pytest.warns(UserWarning, match=f"over {coarse.order} nodes the features") as caught:
         features.fit(2 * X)
     (message,) = (str(each.message) for each in caught if "nodes" in str(each.message))
-    told = float(re.search(r"differ by about ([\d.e+-]+) of", message)[1])
-    # The largest of a few pairs is told, the root mean square over all points is measured.
-    assert change(features, group, 2 * X) < 3 * told
+    estimate = float(re.search(r"differ by about ([\d.e+-]+) of", message)[1])
+    # The warning reports the largest error of a few pairs; this is the root mean square of all.
+    assert relative_change(features, group, 2 * X) < 3 * estimate
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # once is enough, and the warning's remedy is one
+        warnings.simplefilter("error")  # no second warning, and its remedy works
         features.transform(3 * X)
         accepted = float(re.search(r"tolerance=([\d.e+-]+)", message)[1])
         clone(features).set_params(tolerance=accepted).fit(2 * X)
 
 
-def test_enough_nodes_are_taken_without_a_word():
+def test_enough_explicit_nodes_cause_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for group in (beyond.PlaneRotations(64), G.CircleAction([1, 1, 2, 2, 0, 0], n_nodes=64)):
@@ -189,7 +189,7 @@ def test_enough_nodes_are_taken_without_a_word():
             assert len(features.elements_) == 64 and features.transform(X).shape == (60, 30)
 
 
-def test_nodes_that_would_be_too_many_warn():
+def test_a_bandwidth_that_needs_too_many_nodes_warns():
     features = OrbitFourier(beyond.Rotations3D(), 10, gamma=100.0, random_state=0)
     with pytest.warns(UserWarning, match="differ by about .* take a smaller gamma"):
         features.fit(X[:10])
@@ -206,61 +206,63 @@ def test_points_of_transform_do_not_depend_on_earlier_calls():
     assert np.array_equal(pickle.loads(pickle.dumps(features)).transform(5 * X), far)
 
 
-def test_what_does_not_move_asks_for_no_nodes():
+def test_coordinates_that_the_group_leaves_fixed_need_no_nodes():
     group = G.CircleAction([0, 0, 1, 1, 2, 2])
     few = OrbitFourier(group, 30, gamma=0.1, random_state=0).fit(X)
     far = X.copy()
     far[:, :2] *= 1000
     many = OrbitFourier(group, 30, gamma=0.1, random_state=0).fit(far)
     assert len(many.elements_) == len(few.elements_)
-    assert change(many, group, far) <= 1e-4
+    assert relative_change(many, group, far) <= 1e-4
 
 
 @pytest.mark.parametrize("density", [G.VonMises(2.0), G.VonMises(1.0, loc=0.7), G.Uniform(-1, 1)])
 @pytest.mark.parametrize("name", ["fourier", "nystroem", "cdf"])
 def test_densities_are_integrated_to_the_tolerance(name, density):
-    """Against 4,000 nodes; a uniform density on a part of the circle ends abruptly: to 2 %."""
+    """They agree with 4,000 nodes; to 2 % if the density ends abruptly."""
     frequencies = [0, 1, 1, 2, 2, 0]
     features = FEATURES[name](G.CircleAction(frequencies, density)).set_params(tolerance=0.01)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = features.fit_transform(X[:20])
+        values = features.fit_transform(X[:20])
         fine = G.CircleAction(frequencies, density, n_nodes=4000)
         exact = clone(features).set_params(group=fine).fit_transform(X[:20])
-    assert np.linalg.norm(found - exact) <= 0.02 * np.linalg.norm(exact)
+    assert np.linalg.norm(values - exact) <= 0.02 * np.linalg.norm(exact)
 
 
-def test_shares_of_elements_that_weigh_differently():
-    """phi_jk(x) = sqrt(s / (n m)) sum_i w_i 1[<g_i t_j, x> <= s k / n], over a weighted rule."""
+def test_group_cdf_uses_the_weights_of_the_elements():
+    """phi_jk(x) = sqrt(s / (n m)) sum_i w_i 1[<g_i t_j, x> <= s k / n] over weighted nodes."""
     group = beyond.Rotations3D(3)
     model = GroupCDF(group, 4, n_bins=3, tolerance=10.0, random_state=0).fit(X)
     elements, weights = group.quadrature()
-    moved = group.act(elements, model.templates_)
+    transformed = group.act(elements, model.templates_)
     thresholds = model.s_ * np.arange(-3, 4) / 3
-    below = np.einsum("rjd,nd->rnj", moved, X)[..., None] <= thresholds
+    below = np.einsum("rjd,nd->rnj", transformed, X)[..., None] <= thresholds
     expected = np.sqrt(model.s_ / 12) * np.einsum("r,rnjk->njk", weights, below)
     assert_allclose(model.transform(X), expected.reshape(len(X), -1), atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", [Polynomial(3), Laplacian(0.1)], ids=repr)
-def test_landmarks_of_other_kernels_too(kernel):
+def test_nystroem_features_of_other_kernels_are_invariant(kernel):
     features = OrbitNystroem(TURNS, 12, kernel=kernel, rcond=1e-6, tolerance=1e-3, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         features.fit(X)
-    assert change(features, TURNS, X) <= 1e-3 or any("differ by" in str(w.message) for w in caught)
+    assert relative_change(features, TURNS, X) <= 1e-3 or any(
+        "differ by" in str(w.message) for w in caught
+    )
 
 
-def test_single_precision_and_large_numbers_of_points():
+def test_features_of_many_points_in_single_precision_are_invariant():
     group = G.CircleAction([0, 1, 1, 2, 2, 0])
     single = OrbitFourier(group, 30, gamma=0.5, random_state=0).fit(X.astype(np.float32))
     values = single.transform(X.astype(np.float32))
     assert values.dtype == np.float32
-    moved = moved_by(group, X).astype(np.float32)
-    assert np.abs(single.transform(moved) - values).max() < 1e-4
+    transformed = randomly_transformed(group, X).astype(np.float32)
+    assert np.abs(single.transform(transformed) - values).max() < 1e-4
 
 
-def test_tensors_with_gradients_go_over_nodes():
+def test_tensors_with_gradients_use_the_same_nodes():
     torch = pytest.importorskip("torch")
     features = OrbitFourier(TURNS, 10, gamma=0.5, random_state=0).fit(X)
     points = torch.tensor(X[:5], requires_grad=True)

@@ -1,4 +1,4 @@
-"""OrbitFourier against its definition, the kernel it approximates and its side of the action."""
+"""OrbitFourier agrees with its definition and approximates its kernel, on either side."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from invariance.kernels import Average, Gaussian, Laplacian
 
 
 class Scalings(Transformations):
-    """Multiplication by e^t, t ~ N(mean, 0.3^2): neither unitary nor a group of ours."""
+    """Multiplication by e^t with t ~ N(mean, 0.3^2): a user-defined set that is not unitary."""
 
     def __init__(self, mean=0.0):
         self.mean = mean
@@ -43,18 +43,19 @@ class Scalings(Transformations):
 
 
 def definition(model, X):
-    """psi_j(x) = sqrt(2/s) sum_i w_i cos(<omega_j, g_i x> + b_j), loop by loop."""
+    """Return psi_j(x) = sqrt(2/s) sum_i w_i cos(<omega_j, g_i x> + b_j) by loops."""
     columns = []
     for omega, b in zip(model.templates_, model.phases_, strict=True):
         total = np.zeros((len(X), 1 if model.form == "phase" else 2))
         elements = [None] if model.elements_ is None else model.elements_
         for g, w in zip(elements, model.weights_, strict=True):
-            moved, template = X, omega
+            transformed = X
+            template = omega
             if g is not None and model.side_ == "first":
-                moved = model.group.act(g[None], X)[0]
+                transformed = model.group.act(g[None], X)[0]
             elif g is not None:
                 template = model.group.act(g[None], omega[None])[0, 0]
-            inner = moved @ template
+            inner = transformed @ template
             if model.form == "phase":
                 total[:, 0] += w * np.sqrt(2) * np.cos(inner + b)
             else:
@@ -76,26 +77,26 @@ OPTIONS = {
     "block_bytes": [1000, 10**8],
     "n_jobs": [None, 2],
 }
-HOW = st.fixed_dictionaries({name: st.sampled_from(some) for name, some in OPTIONS.items()})
+CHOICES = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in OPTIONS.items()})
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(GROUPS), st.integers(1, 9), HOW, st.integers(0, 10**6))
-def test_agrees_with_the_definition(group, s, how, seed):
+@given(st.sampled_from(GROUPS), st.integers(1, 9), CHOICES, st.integers(0, 10**6))
+def test_orbit_fourier_agrees_with_the_definition(group, s, options, seed):
     X = np.random.default_rng(seed).standard_normal((5, 6))
-    model = OrbitFourier(group, s, **how, random_state=seed)
+    model = OrbitFourier(group, s, **options, random_state=seed)
     assert_allclose(model.fit_transform(X), definition(model, X), atol=1e-10)
 
 
 @pytest.mark.parametrize("rows", [1, 700])
-def test_many_rows_and_templates_cross_every_tile(rows):
+def test_many_points_and_templates_in_blocks_agree_with_the_definition(rows):
     X = np.random.default_rng(rows).standard_normal((rows, 6))
     for group in (CyclicShifts(6), CircleAction([0, 0, 1, 1, 2, 2], n_nodes=6)):
         model = OrbitFourier(group, n_components=400, gamma=0.1, random_state=1).fit(X)
         assert_allclose(model.transform(X), definition(model, X), atol=1e-10)
 
 
-#: The last one's density is not symmetric, but its inverses are known.
+#: The density of the last action is not symmetric, but its inverses are available.
 UNITARY = [
     CyclicShifts(4),
     Permutations(4),
@@ -108,13 +109,16 @@ UNITARY = [
 @pytest.mark.parametrize("n_transforms", [None, 6])
 def test_either_side_gives_the_same_features_for_a_unitary_group(group, n_transforms):
     X = np.random.default_rng(0).standard_normal((9, 4))
-    how = {"n_transforms": n_transforms or (30 if group.order == np.inf else None), "gamma": 0.3}
-    one, two = (
-        OrbitFourier(group, 20, side=side, random_state=2, **how).fit(X)
+    options = {
+        "n_transforms": n_transforms or (30 if group.order == np.inf else None),
+        "gamma": 0.3,
+    }
+    first, second = (
+        OrbitFourier(group, 20, side=side, random_state=2, **options).fit(X)
         for side in ("auto", "first")
     )
-    assert (one.side_, two.side_) == ("second", "first")
-    assert_allclose(one.transform(X), two.transform(X), atol=1e-12)
+    assert (first.side_, second.side_) == ("second", "first")
+    assert_allclose(first.transform(X), second.transform(X), atol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -126,13 +130,13 @@ def test_inner_products_are_unbiased_for_the_orbit_kernel(kernel, base, form):
     X = np.random.default_rng(1).standard_normal((3, 3))
     exact = Average(base, group, side="both")(X)
     grams = []
-    how = {"kernel": kernel, "gamma": 0.2, "form": form}
+    options = {"kernel": kernel, "gamma": 0.2, "form": form}
     for seed in range(300):
-        Z = OrbitFourier(group, 16, **how, random_state=seed).fit_transform(X)
+        Z = OrbitFourier(group, 16, **options, random_state=seed).fit_transform(X)
         grams.append(Z @ Z.T)
     error = np.mean(grams, axis=0) - exact
     standard_error = np.std(grams, axis=0) / np.sqrt(len(grams))
-    # Six entries at 4.5 standard errors: a false alarm once in 25,000 seeds.
+    # Six entries within 4.5 standard errors: one false alarm in 25,000 seeds.
     assert np.all(np.abs(error) <= 4.5 * standard_error + 1e-12)
 
 
@@ -141,7 +145,7 @@ def test_point_dependent_actions_act_on_points():
     X = (C + C.swapaxes(1, 2)).reshape(5, -1)
     full = OrbitFourier(SortedNoise(4, 0.5), 300, n_transforms=8, gamma=0.01, random_state=0).fit(X)
     assert full.side_ == "first"
-    # The triangle keeps distances, so the same kernel is approximated with fewer coordinates.
+    # The triangle preserves distances: the same kernel with fewer coordinates.
     triangle = OrbitFourier(
         SortedNoise(4, 0.5, triangle=True), 300, n_transforms=8, gamma=0.01, random_state=0
     ).fit(X)
@@ -150,7 +154,7 @@ def test_point_dependent_actions_act_on_points():
     assert_allclose(*grams, atol=6 / np.sqrt(300))
 
 
-def test_the_unfit_side_is_refused_or_measured():
+def test_the_unsuitable_side_is_refused_or_causes_a_warning():
     X = np.random.default_rng(0).standard_normal((9, 5))
     with pytest.raises(ValueError, match=r"density .* is not symmetric .* side='first'"):
         OrbitFourier(Scalings(mean=0.5), 4, n_transforms=10, side="second", random_state=0).fit(X)
@@ -161,17 +165,17 @@ def test_the_unfit_side_is_refused_or_measured():
         OrbitFourier(Scalings(), 3).fit(X)
 
 
-# -- structured templates, against the matrices that define them -----------------------------------
+# -- structured templates agree with the matrices that define them ---------------------------------
 
 
-def test_structured_products_are_those_of_the_definition():
+def test_structured_products_agree_with_their_matrices():
     for s, d in [(1, 1), (5, 3), (16, 16), (40, 12)]:
         templates = StructuredTemplates(s, d, gamma=0.7, random_state=0)
         H = hadamard(templates.size) / np.sqrt(templates.size)
         rows = []
         for signs, radii in zip(templates.signs, templates.radii, strict=True):
             block = H @ np.diag(signs[2]) @ H @ np.diag(signs[1]) @ H @ np.diag(signs[0])
-            # In full: sqrt(2 gamma) times the radii of Gaussian vectors.
+            # Rows of full blocks have the norms of Gaussian vectors times sqrt(2 gamma).
             rows.append(radii[:, None] * templates.size**1.5 * block)
         W = np.concatenate(rows)[:s, :d]
         X = np.random.default_rng(0).standard_normal((4, d))
@@ -180,7 +184,7 @@ def test_structured_products_are_those_of_the_definition():
 
 
 def test_structured_features_approximate_the_kernel():
-    """Mean over 200 draws; the standard error is below 0.004."""
+    """The mean over 200 draws has a standard error below 0.004."""
     X = np.random.default_rng(1).standard_normal((6, 8)) / np.sqrt(8)
     grams = []
     for draw in range(200):

@@ -1,4 +1,4 @@
-"""OrbitNystroem against its definition, exactness on spanning landmarks, and its remedies."""
+"""OrbitNystroem: its definition, exactness on spanning landmarks, and remedies in messages."""
 
 import re
 import warnings
@@ -18,11 +18,12 @@ from invariance.linear import IndefiniteWarning
 
 
 def definition(model, X):
-    """psi(x) = L sum_i w_i K(Z, g_i x), transforming what the model transforms."""
+    """Return psi(x) = L sum_i w_i K(Z, g_i x), transforming the same side as the model."""
     pooled = 0
     elements = [None] if model.elements_ is None else model.elements_
     for g, w in zip(elements, model.weights_, strict=True):
-        points, landmarks = X, model.landmarks_
+        points = X
+        landmarks = model.landmarks_
         if g is not None and model.side_ == "first":
             points = model.group.act(g[None], X)[0]
         elif g is not None:
@@ -43,14 +44,14 @@ OPTIONS = {
     "side": ["auto", "first"],
     "block_bytes": [1000, 10**8],
 }
-HOW = st.fixed_dictionaries({name: st.sampled_from(some) for name, some in OPTIONS.items()})
+CHOICES = st.fixed_dictionaries({name: st.sampled_from(values) for name, values in OPTIONS.items()})
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.sampled_from(GROUPS), st.integers(1, 12), HOW, st.integers(0, 10**6))
-def test_agrees_with_the_definition(group, s, how, seed):
+@given(st.sampled_from(GROUPS), st.integers(1, 12), CHOICES, st.integers(0, 10**6))
+def test_orbit_nystroem_agrees_with_the_definition(group, s, options, seed):
     X = np.random.default_rng(seed).standard_normal((12, 6))
-    model = OrbitNystroem(group, s, **how, random_state=seed).fit(X)
+    model = OrbitNystroem(group, s, **options, random_state=seed).fit(X)
     new = np.random.default_rng(seed + 1).standard_normal((5, 6))
     scale = np.abs(model.whitener_).max()
     assert_allclose(model.transform(new), definition(model, new), atol=1e-10 * max(1, scale))
@@ -68,18 +69,18 @@ def test_landmarks_that_span_the_orbits_reproduce_the_kernel(group, kernel):
 
 
 @pytest.mark.parametrize("rcond", [1e-12, 1e-3, 0.2])
-def test_the_whitener_squares_to_the_pseudo_inverse_above_rcond(rcond):
+def test_the_squared_whitener_is_the_pseudo_inverse_above_rcond(rcond):
     gram = Gaussian(0.5)(np.random.default_rng(0).standard_normal((40, 2))) + 1e-6 * np.eye(40)
     values, vectors = np.linalg.eigh(gram)
-    kept = values > rcond * values[-1]
-    expected = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
+    above = values > rcond * values[-1]
+    expected = (vectors[:, above] / values[above]) @ vectors[:, above].T
     L = whitener(gram, rcond, np.dtype(float))
-    assert L.shape == (kept.sum(), 40)
+    assert L.shape == (above.sum(), 40)
     assert_allclose(L.T @ L, expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_the_gram_matrix_is_a_lower_bound():
-    """Nystrom features are a projection: exact minus approximate is positive semi-definite."""
+    """Nystrom features are projections: the exact matrix minus theirs is positive semi-definite."""
     X = np.random.default_rng(0).standard_normal((25, 4))
     exact = Average(Gaussian(0.3), G.SignFlips(4), side="both")(X)
     errors = []
@@ -91,21 +92,22 @@ def test_the_gram_matrix_is_a_lower_bound():
     assert np.all(np.diff(errors) <= 1e-12)
 
 
-def test_the_laplacian_kernel_is_preserved_by_what_permutes_and_flips_signs_alone():
+def test_only_signed_permutations_preserve_the_laplacian_kernel():
     X = np.random.default_rng(0).standard_normal((9, 4))
-    action, how = G.CircleAction([1, 1, 2, 2], n_nodes=8), {"gamma": 0.1, "random_state": 0}
+    action = G.CircleAction([1, 1, 2, 2], n_nodes=8)
+    options = {"gamma": 0.1, "random_state": 0}
     for group, kernel, side in (
         (action, "laplacian", "first"),
         (action, "gaussian", "second"),
         (G.CyclicShifts(4), "laplacian", "second"),
         (G.Negation(), "laplacian", "second"),
     ):
-        assert OrbitNystroem(group, 3, kernel=kernel, **how).fit(X).side_ == side
+        assert OrbitNystroem(group, 3, kernel=kernel, **options).fit(X).side_ == side
     with pytest.warns(UserWarning, match="not unitary|only approximates"):
         OrbitNystroem(action, 3, kernel="laplacian", side="second", random_state=0).fit(X)
 
 
-def test_too_many_landmarks_and_rank_deficiency():
+def test_too_many_landmarks_are_refused_and_dependent_ones_are_dropped():
     X = np.repeat(np.random.default_rng(0).standard_normal((4, 3)), 3, axis=0)
     with pytest.warns(UserWarning, match="n_components=50 landmarks .* only 12 points"):
         model = OrbitNystroem(n_components=50, gamma=0.3, random_state=0).fit(X)
@@ -114,7 +116,7 @@ def test_too_many_landmarks_and_rank_deficiency():
     assert_allclose(model.transform(X) @ model.transform(X).T, Gaussian(0.3)(X), atol=1e-8)
 
 
-def test_molecules_take_their_landmarks_from_the_orbits():
+def test_landmarks_of_molecules_come_from_their_orbits():
     C = np.random.default_rng(0).standard_normal((8, 4, 4))
     X = (C + C.swapaxes(1, 2)).reshape(8, -1)
     density = G.SortedNoise(4, 0.5, triangle=True)
@@ -123,7 +125,7 @@ def test_molecules_take_their_landmarks_from_the_orbits():
     assert_allclose(model.transform(X), definition(model, X), atol=1e-9)
 
 
-def test_single_precision_keeps_most_of_the_rank():
+def test_single_precision_preserves_most_of_the_rank():
     X = np.random.default_rng(0).standard_normal((500, 2))
     double = OrbitNystroem(n_components=200, kernel=Gaussian(0.1), random_state=0).fit(X)
     single = clone(double).set_params(rcond=1e-9).fit(X.astype(np.float32))
@@ -131,17 +133,19 @@ def test_single_precision_keeps_most_of_the_rank():
     features = single.transform(X.astype(np.float32))
     assert features.dtype == single.whitener_.dtype == np.float32
     assert_allclose(features @ features.T, Gaussian(0.1)(X), atol=5e-3)
-    # what single precision loses is rounding alone
-    whole = clone(double).set_params(rcond=1e-9).fit(X)
-    assert whole.rank_ == single.rank_
-    assert_allclose(np.abs(features).max(axis=0), np.abs(whole.transform(X)).max(axis=0), atol=5e-3)
+    # the difference is rounding alone
+    full_rank = clone(double).set_params(rcond=1e-9).fit(X)
+    assert full_rank.rank_ == single.rank_
+    assert_allclose(
+        np.abs(features).max(axis=0), np.abs(full_rank.transform(X)).max(axis=0), atol=5e-3
+    )
 
 
-# -- what single precision cannot hold, and kernels that are indefinite ----------------------------
+# -- points beyond single precision, and indefinite kernels ----------------------------------------
 
 
 def inner_products(features, X):
-    """Features' inner products relative to the largest."""
+    """Inner products of the features, relative to the largest."""
     Z = features.fit_transform(X).astype(float)
     return Z @ Z.T / np.abs(Z @ Z.T).max()
 
@@ -149,8 +153,8 @@ def inner_products(features, X):
 @pytest.mark.parametrize("kernel", ["gaussian", "laplacian", Linear(), Polynomial(2, coef0=0)])
 @pytest.mark.parametrize("group", [None, G.CyclicShifts(4)], ids=str)
 @pytest.mark.filterwarnings("error")
-def test_points_of_any_size_are_right_or_refused(group, kernel):
-    """These kernels follow the points' size, so that only the features' scale changes."""
+def test_points_of_any_size_have_accurate_features_or_are_refused(group, kernel):
+    """These kernels are homogeneous, so that only the scale of the features changes."""
     X = np.random.default_rng(0).standard_normal((40, 4))
     features = OrbitNystroem(group, 10, kernel=kernel, random_state=0)
     right = inner_products(features, X)
@@ -162,16 +166,16 @@ def test_points_of_any_size_are_right_or_refused(group, kernel):
     for dtype, all_sizes in sizes.items():
         for size in all_sizes:
             try:
-                found = inner_products(features, (size * X).astype(dtype))
+                products = inner_products(features, (size * X).astype(dtype))
             except ValueError as error:
                 assert re.search("scale|gamma", str(error))
             else:
-                assert_allclose(found, right, atol=2e-3)
+                assert_allclose(products, right, atol=2e-3)
                 n_right += 1
     assert n_right >= 4
 
 
-def test_landmarks_that_are_equal_leave_one_feature():
+def test_equal_landmarks_give_one_feature():
     group = G.CyclicShifts(4)
     for dtype in (np.float32, np.float64):
         X = np.tile(np.array([[1.0, 2.0, -1.0, 0.5]], dtype), (12, 1))
@@ -181,12 +185,12 @@ def test_landmarks_that_are_equal_leave_one_feature():
             assert model.rank_ == 1
             average = Average(model.kernel_, group)
             expected = average(new, X[:1]) * average(X[:1])
-            found = model.transform(new) @ model.transform(X[:1]).T
-            assert_allclose(found, expected, atol=1e-5)
+            products = model.transform(new) @ model.transform(X[:1]).T
+            assert_allclose(products, expected, atol=1e-5)
 
 
 def test_indefinite_kernels_are_clipped_with_a_warning():
-    """As `RLSRegressor` does; positive definite ones, singular or not, have none."""
+    """Positive semi-definite kernels, singular or not, cause no warning."""
     X = np.random.default_rng(0).standard_normal((30, 6))
     for group in (G.CyclicShifts(6), G.Permutations(3, block=2)):
         kernel = BestFit(Linear(), group)
@@ -194,12 +198,12 @@ def test_indefinite_kernels_are_clipped_with_a_warning():
             model = OrbitNystroem(None, 30, kernel=kernel, landmarks=X)
             with pytest.warns(
                 IndefiniteWarning, match="OrbitNystroem.* eigenvalues are neg"
-            ) as said:
+            ) as caught:
                 model.fit(X.astype(dtype))
-            assert len(said) == 1 and said[0].filename == __file__
+            assert len(caught) == 1 and caught[0].filename == __file__
             features = model.transform(X.astype(dtype))
             values, vectors = np.linalg.eigh(kernel(X))
-            assert f"{(values < -1e-9).sum()} of 30 eigenvalues" in str(said[0].message)
+            assert f"{(values < -1e-9).sum()} of 30 eigenvalues" in str(caught[0].message)
             clipped = (vectors * values.clip(0)) @ vectors.T
             assert_allclose(features @ features.T, clipped, atol=1e-3)
     twice = np.concatenate([X, X])

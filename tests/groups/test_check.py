@@ -1,4 +1,4 @@
-"""`check_group` lets every set of the package pass and names what is wrong with a broken one."""
+"""`check_group` accepts every set of the package and names the fault of a broken one."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ CORRECT = [
     G.CyclicShifts(3).then(G.LinearMaps(np.eye(3)[None, :2])),
     G.SignFlips(100),
     G.SignedPermutations(8),
-    G.Affine((8, 8)),                                  # only ever draws the identity
+    G.Affine((8, 8)),                                  # draws nothing but the identity
     G.Affine((8, 8), rotation=G.VonMises(9), scaling=G.LogNormal(0.3)),
     G.Affine((8, 8), maps=G.affine_maps(degrees=[0, 20, 50])),
     G.Rotations((8, 8), density=G.VonMises(2.0)),
     G.Rotations((8, 8), degrees=range(-10, 10), density=G.VonMises(2.0)),
-    G.Rotations((8, 8), degrees=[0, 90, 360]),         # one of them twice
+    G.Rotations((8, 8), degrees=[0, 90, 360]),         # lists one element twice
     G.Affine((8, 8), scaling=G.LogNormal(0.3)),
     beyond.SpectrogramPitchSpeed((10, 6)),
     G.Translations((8, 8), 2, boundary="zero"),
@@ -40,12 +40,12 @@ CORRECT = [
 ]  # fmt: skip
 
 
-def test_correct_sets_pass():
+def test_check_group_accepts_correct_sets():
     for group in CORRECT:
         G.check_group(group)
 
 
-def test_no_seed_calls_a_correct_sample_wrong():
+def test_check_group_accepts_correct_samples_for_every_seed():
     for group in (
         G.CyclicShifts(2),
         G.Permutations(4),
@@ -58,17 +58,20 @@ def test_no_seed_calls_a_correct_sample_wrong():
 
 
 def broken(group, **methods):
-    """The group with other methods or attributes."""
+    """A copy of the group with some methods or attributes replaced."""
     return type("Broken", (type(group),), methods)(**group.get_params(deep=False))
 
 
-def is_18(elements, value, other):
-    """The value for the shift that is written 18 19 ..., the other one for all others."""
+def is_18(elements, value, default):
+    """Return `value` for the shift [18 19 ...], and `default` for all other elements."""
     first = np.asarray(elements)[:, :1]
-    return np.where(first == 18 if np.ndim(other) < 3 else first[:, :, None] == 18, value, other)
+    return np.where(
+        first == 18 if np.ndim(default) < 3 else first[:, :, None] == 18, value, default
+    )
 
 
-SMALL, act = G.CyclicShifts(64), G.CyclicShifts._act
+SMALL = G.CyclicShifts(64)
+act = G.CyclicShifts._act
 ONE_WEAK = broken(SMALL, _act=lambda self, g, X: is_18(g, 0.9 * act(self, g, X), act(self, g, X)))
 WRONG_INVERSE = broken(SMALL, inverse=lambda self, g: is_18(g, g, SMALL.inverse(g)))
 BENT = broken(SMALL, unitary=False, _act=lambda self, g, X: act(self, g, X) ** 3)
@@ -88,7 +91,7 @@ def lists_one_twice(self):
     return listed
 
 
-#: Shifts whose sums grow for ever.
+#: Shifts whose sums are not reduced modulo 16.
 NEVER_REDUCES = broken(
     G.TorusTranslations([16]),
     identity=lambda self: np.array([[0]]),
@@ -143,7 +146,8 @@ def quarter_turns(self, n, seed=None):
     return rng(seed).randint(4, size=n) * np.pi / 2
 
 
-LARGE, CIRCLE = G.Permutations(30), G.CircleAction(ROTATED)
+LARGE = G.Permutations(30)
+CIRCLE = G.CircleAction(ROTATED)
 NODES = G.CircleAction(ROTATED, n_nodes=8)
 UNFOLLOWED = "does not follow the weights: of"
 
@@ -161,7 +165,7 @@ UNFOLLOWED = "does not follow the weights: of"
     (CIRCLE, only_the_identity, "only 1 differ"),
     (CIRCLE, quarter_turns, "only 4 differ"),
 ])  # fmt: skip
-def test_a_sample_from_another_measure_is_found(group, sample, message):
+def test_a_sample_from_another_measure_is_refused(group, sample, message):
     with pytest.raises(AssertionError, match=f"(?s){message}"):
         G.check_group(broken(group, sample=sample))
 
@@ -191,7 +195,7 @@ def test_a_measure_that_is_not_symmetric():
     G.check_group(broken(G.CyclicShifts(3), **parts, symmetric=False))
 
 
-def test_what_is_listed_and_drawn_is_counted():
+def test_wrong_lists_of_elements_and_samples_that_ignore_the_seed_are_named():
     with pytest.raises(AssertionError, match=r"order says 3, but elements\(\) lists 1"):
         G.check_group(broken(G.CyclicShifts(3), elements=lambda self: np.array([[1, 2, 3]])))
     with pytest.raises(AssertionError, match=r"sample\(4, 7\) differs between calls"):

@@ -1,4 +1,4 @@
-"""Compositions with rules and with infinite parts: kernels, features, explanations, spectra."""
+"""Compositions with quadratures and infinite parts: kernels, features, explanations, spectra."""
 
 import inspect
 import warnings
@@ -19,10 +19,10 @@ SHIFTS = G.CyclicShifts(4, block=3)
 CIRCLE = G.CircleAction([0, 1, 1, 0, 2, 2, 0, 0, 0, 1, 1, 0], n_nodes=8)
 
 
-def every_value(base, group, one, two):
-    """The base kernel's values for all elements of a finite set, shape (elements, n, m)."""
-    moved = group.act(group.elements(), two)
-    return np.stack([base(one, points.reshape(len(two), -1)) for points in moved])
+def values_over_all_elements(base, group, X, Y):
+    """Values of the base kernel for all elements of a finite set, shape (elements, n, m)."""
+    transformed = group.act(group.elements(), Y)
+    return np.stack([base(X, points.reshape(len(Y), -1)) for points in transformed])
 
 
 FINITE = [
@@ -38,21 +38,21 @@ FINITE = [
 
 
 @pytest.mark.parametrize("group", FINITE, ids=lambda group: repr(group)[:60])
-def test_finite_rules_compose_as_what_they_list(group):
+def test_kernels_over_finite_compositions_agree_with_all_listed_elements(group):
     elements, weights = group.quadrature()
     assert len(elements) == group.order and abs(weights.sum() - 1) < 1e-12
     listed = group.weights()
     assert_allclose(
         weights, np.full(len(elements), 1 / len(elements)) if listed is None else listed
     )
-    values = every_value(Gaussian(0.1), group, X, Y)
+    values = values_over_all_elements(Gaussian(0.1), group, X, Y)
     assert_allclose(BestFit(Gaussian(0.1), group)(X, Y), values.max(axis=0), atol=1e-12)
     second = Average(Gaussian(0.1), group, side="second", tolerance=10.0)
     assert_allclose(second(X, Y), np.einsum("r,rnm->nm", weights, values), atol=1e-12)
     assert second.explain(X, Y).operations > 0
-    moved = group.act(elements, X).reshape(len(elements), len(X), -1)
+    transformed = group.act(elements, X).reshape(len(elements), len(X), -1)
     cosines = OrbitFourier(group, 5, gamma=0.1, side="first", tolerance=10.0, random_state=0).fit(X)
-    expected = np.cos(moved @ cosines.templates_.T + cosines.phases_)
+    expected = np.cos(transformed @ cosines.templates_.T + cosines.phases_)
     assert_allclose(
         cosines.transform(X), np.sqrt(2 / 5) * np.einsum("r,rnm->nm", weights, expected), atol=1e-12
     )
@@ -62,7 +62,7 @@ def test_finite_rules_compose_as_what_they_list(group):
             assert features.fit_transform(X).shape[0] == 6 and features.explain(X).operations > 0
 
 
-# -- the best of infinite parts, over the elements of the finite ones ------------------------------
+# -- best fits over compositions with an infinite part ---------------------------------------------
 
 ROTATIONS = beyond.Rotations3D()
 BEST = [
@@ -84,8 +84,8 @@ BEST = [
 ]
 
 
-def largest_inner_products(group, one, two):
-    """Over the elements of the finite parts, by the infinite part's definition: an optimiser."""
+def largest_inner_products(group, x, y):
+    """Maximize over the infinite part with an optimizer, for all elements of the finite parts."""
     from scipy.optimize import minimize
     from scipy.spatial.transform import Rotation
 
@@ -100,7 +100,7 @@ def largest_inner_products(group, one, two):
             return Rotation.from_rotvec(parameters).as_matrix()[None]
         return parameters
 
-    def moved(parameters, choice, z):
+    def act(parameters, choice, z):
         for part, elements, i in zip(chain, parts, choice, strict=True):
             chosen = element(parameters) if elements is None else elements[i : i + 1]
             z = part.act(chosen, z)[0]
@@ -110,30 +110,30 @@ def largest_inner_products(group, one, two):
     for choice in np.ndindex(*[1 if elements is None else len(elements) for elements in parts]):
         starts = rng.uniform(-np.pi, np.pi, (4, 3 if in_space else 1))
         for start in starts:
-            found = minimize(lambda p, c=choice: -float((one @ moved(p, c, two).T)[0, 0]), start)
-            best = max(best, -found.fun)
+            optimum = minimize(lambda p, c=choice: -float((x @ act(p, c, y).T)[0, 0]), start)
+            best = max(best, -optimum.fun)
     return best
 
 
 @pytest.mark.parametrize("group", BEST, ids=lambda group: repr(group)[:60])
-def test_the_best_over_a_composition_is_the_best_over_its_listed_part(group):
-    due = largest_inner_products(group, X[:1], Y[:1])
+def test_the_best_fit_over_a_composition_agrees_with_an_optimizer(group):
+    expected = largest_inner_products(group, X[:1], Y[:1])
     kernel = BestFit(Linear(), group)
-    assert_allclose(kernel(X[:1], Y[:1])[0, 0], due, rtol=1e-6)
+    assert_allclose(kernel(X[:1], Y[:1])[0, 0], expected, rtol=1e-6)
     squares = np.square(X[0]).sum() + np.square(Y[0]).sum()
     if group.unitary:
         distance = BestFit(Gaussian(0.1), group)(X[:1], Y[:1])[0, 0]
-        assert_allclose(distance, np.exp(-0.1 * (squares - 2 * due)), rtol=1e-6)
+        assert_allclose(distance, np.exp(-0.1 * (squares - 2 * expected)), rtol=1e-6)
         cubes = BestFit(Polynomial(3, 0.1, coef0=0.0), group)(X[:1], Y[:1])[0, 0]
-        assert_allclose(cubes, (0.1 * due) ** 3, rtol=1e-6)
-    # no element does better, and points of one orbit fit perfectly
+        assert_allclose(cubes, (0.1 * expected) ** 3, rtol=1e-6)
+    # No sampled element is better.
     values = (X[:1] @ group.act(group.sample(3000, 0), Y[:1])[:, 0].T).max()
     assert values <= kernel(X[:1], Y[:1])[0, 0] + 1e-9
     assert BestFit(Linear(), group, side="first")(Y[:1], X[:1])[0, 0] == pytest.approx(
-        due, rel=1e-6
+        expected, rel=1e-6
     )
-    found = kernel.explain(X, Y)
-    assert found.way == "alignment"
+    plan = kernel.explain(X, Y)
+    assert plan.way == "alignment"
     blocks = BestFit(Linear(), group, block_bytes=3000)(X, Y)
     assert_allclose(blocks, kernel(X, Y), rtol=1e-10)
     templates = MaxFilter(group, 6, templates=Y).fit(X)
@@ -148,7 +148,7 @@ def test_a_composition_too_large_to_list_is_refused_with_the_remedy():
         assert "n_transforms" in str(error.value)
 
 
-def test_on_each_of_what_moves_whole_rows_is_the_same_on_that_many_points():
+def test_on_each_of_a_group_that_acts_on_whole_rows_fixes_the_number_of_points():
     group = ROTATIONS.on_each(4)
     assert group.n_features == 12
     elements = ROTATIONS.sample(5, 0)
@@ -157,7 +157,7 @@ def test_on_each_of_what_moves_whole_rows_is_the_same_on_that_many_points():
         group.act(elements, X[:, :9])
 
 
-# -- what they are as groups -----------------------------------------------------------------------
+# -- compositions as groups ------------------------------------------------------------------------
 
 
 def test_compositions_that_are_groups_multiply():
@@ -166,13 +166,13 @@ def test_compositions_that_are_groups_multiply():
     G.check_group(group)
     elements = group.elements()
     points = X[:, :4]
-    for one in elements:
-        for other in elements:
-            product = group.compose(one[None], other[None])
-            applied = group.act(one[None], group.act(other[None], points)[0])
+    for first in elements:
+        for second in elements:
+            product = group.compose(first[None], second[None])
+            applied = group.act(first[None], group.act(second[None], points)[0])
             assert_allclose(group.act(product, points), applied)
         assert_allclose(
-            group.act(group.inverse(one[None]), group.act(one[None], points)[0])[0], points
+            group.act(group.inverse(first[None]), group.act(first[None], points)[0])[0], points
         )
     assert not hasattr(G.CyclicShifts(4).then(G.SignFlips(4)), "compose")
 
@@ -185,7 +185,7 @@ def test_spectral_averaging_over_a_direct_product():
         assert_allclose(model.predict(group.act(element[None], points)[0]), model.predict(points))
 
 
-def test_methods_of_groups_on_points_have_names_signatures_and_words():
+def test_methods_of_groups_on_points_have_names_signatures_and_docstrings():
     for name in (
         "elements",
         "compose",
@@ -225,7 +225,7 @@ def test_maps_to_another_dimension_are_refused_by_name(call):
         call()
 
 
-def test_maps_to_another_dimension_where_both_points_are_moved():
+def test_maps_to_another_dimension_are_refused_if_both_points_are_transformed():
     first, second = (PROJECTION.act(PROJECTION.elements(), Z) for Z in (X, Y))
     expected = np.mean([[Gaussian(0.1)(a, b) for b in second] for a in first], axis=(0, 1))
     kernel = Average(Gaussian(0.1), PROJECTION)
@@ -235,7 +235,7 @@ def test_maps_to_another_dimension_where_both_points_are_moved():
     assert features.templates_.shape == (3, 2)
 
 
-def test_no_time_is_announced_for_what_is_refused():
+def test_a_refused_computation_announces_no_duration():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         group = G.SignedPermutations(40)
@@ -246,6 +246,6 @@ def test_no_time_is_announced_for_what_is_refused():
             Average(Gaussian(0.1), G.Affine((3, 4), G.Normal(0.2)))(X)
 
 
-def test_a_bool_is_named_where_a_number_is_due():
+def test_a_bool_in_place_of_a_number_is_named():
     with pytest.raises(ValueError, match="a finite number > 0, got True, a bool"):
         Gaussian(True)(X)

@@ -11,12 +11,12 @@ from invariance import groups as G
 
 
 def molecules(n, atoms, seed=0):
-    """Symmetric matrices with positive, distinct row norms, as Coulomb matrices have."""
+    """Symmetric matrices with positive, distinct row norms, like Coulomb matrices."""
     C = np.random.default_rng(seed).uniform(0.1, 5, (n, atoms, atoms))
     return C + C.swapaxes(1, 2)
 
 
-def test_the_action_is_conjugation():
+def test_permutations_act_on_matrices_by_conjugation():
     C = molecules(3, 4)
     group = G.AtomPermutations(4)
     for element in group.sample(6, 0):
@@ -29,22 +29,22 @@ def test_the_action_is_conjugation():
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 10**6))
-def test_invariants_of_the_numbering(atoms, seed):
+def test_sorted_matrices_and_eigenvalues_do_not_depend_on_the_numbering(atoms, seed):
     C = molecules(2, atoms, seed)
     group = G.AtomPermutations(atoms)
-    for moved in group.act(group.sample(3, seed), C):
-        assert_allclose(G.sort_coulomb(moved), G.sort_coulomb(C))
-        assert_allclose(G.coulomb_eigenvalues(moved), G.coulomb_eigenvalues(C), atol=1e-9)
+    for transformed in group.act(group.sample(3, seed), C):
+        assert_allclose(G.sort_coulomb(transformed), G.sort_coulomb(C))
+        assert_allclose(G.coulomb_eigenvalues(transformed), G.coulomb_eigenvalues(C), atol=1e-9)
 
 
-def test_sorting_falls_by_euclidean_norm():
+def test_sorted_matrices_have_decreasing_row_norms():
     norms = np.linalg.norm(G.sort_coulomb(molecules(10, 7)), axis=2)
     assert np.all(np.diff(norms, axis=1) <= 0)
     values = np.abs(G.coulomb_eigenvalues(molecules(10, 7)))
     assert np.all(np.diff(values, axis=1) <= 1e-12)
 
 
-def test_triangles_keep_inner_products():
+def test_triangles_preserve_inner_products():
     C = molecules(6, 5)
     flat = C.reshape(6, -1)
     half = G.coulomb_triangle(C)
@@ -57,38 +57,39 @@ def test_no_noise_is_sorting_and_much_noise_is_uniform():
     density = G.SortedNoise(3, noise=0.0)
     assert_allclose(density.act(density.sample(1, 0), C)[0], G.sort_coulomb(C))
     wild = G.SortedNoise(3, noise=1e6)
-    moved = wild.act(wild.sample(6000, 0), C)[:, 0]
+    transformed = wild.act(wild.sample(6000, 0), C)[:, 0]
     for order in permutations(range(3)):
         image = G.sort_coulomb(C)[0][np.ix_(order, order)]
-        share = np.mean(np.abs(moved - image).max(axis=(1, 2)) < 1e-9)
+        share = np.mean(np.abs(transformed - image).max(axis=(1, 2)) < 1e-9)
         assert abs(share - 1 / 6) < 4.5 * np.sqrt(5 / 36 / 6000)
 
 
-def test_the_law_is_that_of_sorting_noisy_norms():
-    """The probability that two atoms change places is known: P(N(0, 2 s^2) > gap)."""
+def test_two_atoms_are_exchanged_with_the_probability_of_noisy_sorting():
+    """Two atoms are exchanged with probability P(N(0, 2 s^2) > gap)."""
     from scipy.stats import norm
 
     C = np.array([[[4.0, 1.0], [1.0, 3.0]]])
     gap = np.linalg.norm(C[0, 0]) - np.linalg.norm(C[0, 1])
     density = G.SortedNoise(2, noise=0.8)
-    moved = density.act(density.sample(20_000, 1), C)[:, 0]
-    swapped = np.mean(moved[:, 0, 0] == 3.0)
+    transformed = density.act(density.sample(20_000, 1), C)[:, 0]
+    swapped = np.mean(transformed[:, 0, 0] == 3.0)
     expected = norm.sf(gap / (0.8 * np.sqrt(2)))
     assert abs(swapped - expected) < 4.5 * np.sqrt(expected * (1 - expected) / 20_000)
 
 
-def test_every_numbering_of_a_molecule_is_treated_alike():
+def test_every_numbering_of_a_molecule_has_the_same_distribution():
     C = molecules(4, 5)
     density = G.SortedNoise(5, noise=2.0)
     elements = density.sample(7, 0)
     group = G.AtomPermutations(5)
-    for moved in group.act(group.sample(4, 1), C):
-        assert_allclose(density.act(elements, moved), density.act(elements, C))
+    for transformed in group.act(group.sample(4, 1), C):
+        assert_allclose(density.act(elements, transformed), density.act(elements, C))
 
 
-def test_triangle_coordinates_of_the_action():
+def test_the_action_on_triangles_agrees_with_the_action_on_matrices():
     C = molecules(4, 5)
-    full, half = G.SortedNoise(5, 2.0), G.SortedNoise(5, 2.0, triangle=True)
+    full = G.SortedNoise(5, 2.0)
+    half = G.SortedNoise(5, 2.0, triangle=True)
     elements = full.sample(3, 0)
     assert_array_equal(elements, half.sample(3, 0))
     expected = G.coulomb_triangle(full.act(elements, C).reshape(-1, 5, 5)).reshape(3, 4, -1)

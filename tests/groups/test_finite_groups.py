@@ -1,4 +1,4 @@
-"""Axioms, orders and uniform sampling of finite groups; what counts as an element."""
+"""Axioms, orders and uniform sampling of finite groups; validation of elements."""
 
 import pickle
 import sys
@@ -42,8 +42,9 @@ def key(element):
 
 @st.composite
 def finite_groups(draw):
-    """A finite group of the package, or a product of two, of at most some hundred elements."""
-    n, block = draw(st.integers(1, 4)), draw(st.integers(1, 3))
+    """A finite group of the package, or a product of two, with at most a few hundred elements."""
+    n = draw(st.integers(1, 4))
+    block = draw(st.integers(1, 3))
     lines = draw(st.lists(st.permutations(range(n)), min_size=1, max_size=2))
     kinds = [
         G.Permutations(n, block=block),
@@ -62,8 +63,8 @@ def finite_groups(draw):
     return G.DirectProduct(draw(st.lists(st.sampled_from(factors), min_size=1, max_size=2)))
 
 
-def holds(group):
-    """Axioms, action, order, copies, generators and words."""
+def check_axioms(group):
+    """Check axioms, action, order, copies and generators."""
     G.check_group(group)
     for twin in (clone(group), pickle.loads(pickle.dumps(group))):
         assert np.array_equal(twin.sample(5, 3), group.sample(5, 3))
@@ -74,24 +75,25 @@ def holds(group):
     assert {key(e) for e in group.random_words(20, random_state=0)} <= listed
 
 
-def test_groups_hold_what_they_promise():
+def test_listed_groups_satisfy_the_axioms():
     for group in GROUPS:
-        holds(group)
+        check_axioms(group)
         assert len(group.generators()) <= max(1, np.log2(group.order) * 2), group
 
 
 @settings(max_examples=30, deadline=None)
 @given(finite_groups())
-def test_any_group_holds_what_it_promises(group):
-    holds(group)
+def test_random_groups_satisfy_the_axioms(group):
+    check_axioms(group)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 6), st.integers(0, 10**6))
-def test_permutations_act_as_written(n, seed):
-    """(g x)[i] = x[p[i]], and the product's action is the nested action, on integers."""
+def test_permutations_act_as_documented(n, seed):
+    """(g x)[i] = x[p[i]], and a product acts like its factors one after the other."""
     group = G.SignedPermutations(n)
-    g, h = group.sample(1, seed), group.sample(1, seed + 1)
+    g = group.sample(1, seed)
+    h = group.sample(1, seed + 1)
     x = np.random.default_rng(seed).integers(-9, 9, (2, n)).astype(float)
     perm, signs = group.as_signed_permutations(g)
     assert np.array_equal(group.act(g, x)[0], x[:, perm[0]] * signs[0])
@@ -106,10 +108,10 @@ def test_orders_need_no_enumeration(monkeypatch):
         monkeypatch.setattr(kind, "elements", listed)
     assert G.Permutations(30).order == factorial(30)
     assert G.SignFlips(100).order == 2**100
-    # A cycle and a transposition generate S_20; Schreier-Sims finds it without listing.
+    # A cycle and a transposition generate S_20; Schreier-Sims gives its order without listing it.
     twenty = G.GeneratedPermutations([np.roll(np.arange(20), 1), [1, 0, *range(2, 20)]])
     assert twenty.order == factorial(20)
-    # All (even) permutations of sixty points, for which Schreier-Sims takes seconds.
+    # All (even) permutations of sixty points: Schreier-Sims would take seconds.
     cycle = [*range(1, 60), 0]
     all_of_sixty = G.GeneratedPermutations([cycle, [1, 0, *range(2, 60)]])
     assert all_of_sixty.order == factorial(60)
@@ -119,7 +121,7 @@ def test_orders_need_no_enumeration(monkeypatch):
 
 
 def test_order_of_matrix_groups_needs_no_enumeration():
-    """Signed permutation matrices in dimension 12: 2^12 12! matrices, an orbit of 24 points."""
+    """Signed permutation matrices in dimension 12: 2^12 12! matrices, orbits of 24 points."""
     group = G.OrthogonalMatrices(
         [np.eye(12)[e - 1] for e in G.Permutations(12).generators()] + [np.diag([-1.0] + [1] * 11)]
     )
@@ -131,43 +133,45 @@ def test_order_of_matrix_groups_needs_no_enumeration():
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 5), st.integers(0, 9), st.integers(0, 10**6))
-def test_mean_powers_and_exponentials_are_those_over_all_elements(n, degree, seed):
+def test_mean_powers_and_exponentials_are_means_over_all_elements(n, degree, seed):
     rng = np.random.default_rng(seed)
-    A, B = rng.standard_normal((2, n)), rng.standard_normal((3, n))
+    A = rng.standard_normal((2, n))
+    B = rng.standard_normal((3, n))
     flips = G.SignFlips(n)
     for group in (flips, G.Permutations(n), G.SignedPermutations(min(n, 4))):
-        a, b = A[:, : group.n], B[:, : group.n]
-        moved = group.act(group.elements(), b)
-        inner = np.einsum("nd,gmd->gnm", a, moved)
-        found = group.mean_powers(a, b, degree)
+        a = A[:, : group.n]
+        b = B[:, : group.n]
+        transformed = group.act(group.elements(), b)
+        inner = np.einsum("nd,gmd->gnm", a, transformed)
+        mean_powers = group.mean_powers(a, b, degree)
         for k in range(degree + 1):
             size = np.outer(np.linalg.norm(a, axis=1), np.linalg.norm(b, axis=1)) ** k
-            if group is flips:  # no moment is a difference of much larger ones
+            if group is flips:  # no moment is a difference of much larger terms
                 size = np.mean(np.abs(inner) ** k, axis=0)
-            assert np.all(np.abs(found[k] - np.mean(inner**k, axis=0)) <= 1e-12 * size)
-    moved = flips.act(flips.elements(), B)
-    gaps = np.abs(A[:, None] - moved[:, None]).sum(axis=3)
+            assert np.all(np.abs(mean_powers[k] - np.mean(inner**k, axis=0)) <= 1e-12 * size)
+    transformed = flips.act(flips.elements(), B)
+    gaps = np.abs(A[:, None] - transformed[:, None]).sum(axis=3)
     expected = np.log(np.mean(np.exp(-gaps), axis=0))
     assert np.allclose(flips.log_mean_laplacian(A, B), expected, rtol=1e-12, atol=1e-12)
-    inner = np.einsum("nd,gmd->gnm", A, moved)
+    inner = np.einsum("nd,gmd->gnm", A, transformed)
     expected = np.log(np.mean(np.exp(inner), axis=0))
     assert np.allclose(flips.log_mean_exponential(A, B), expected, rtol=1e-12, atol=1e-12)
 
 
-# -- what is no element is refused, and those that are the same count once -------------------------
+# -- invalid elements are refused, and equal elements count once -----------------------------------
 
 X = np.arange(12.0).reshape(3, 4)
 IMAGES = np.random.default_rng(0).random((2, 6, 6))
 
 
-def test_whole_numbers_may_be_written_as_floats():
+def test_elements_may_be_integers_stored_as_floats():
     shifts = G.Translations((6, 6), 1)
     assert_array_equal(shifts.act([[1.0, 0.0]], IMAGES), shifts.act([[1, 0]], IMAGES))
     flips = G.SignFlips(4)
     assert_array_equal(flips.act([[-1.0, 2, 3, 4]], X), flips.act([[-1, 2, 3, 4]], X))
 
 
-def test_angles_a_whole_turn_apart_are_one():
+def test_angles_that_differ_by_full_turns_are_the_same_element():
     quarters = G.Rotations((6, 6), degrees=range(-180, 181, 90))
     assert quarters.order == 4 and quarters.symmetric and quarters.unitary
     assert_array_equal(quarters.elements(), np.deg2rad([-180, -90, 0, 90]))
@@ -184,7 +188,7 @@ def test_rotations_are_in_radians_and_whole_degrees_are_exact():
             G.Rotations((6, 6), interpolation=1).act([k * np.pi / 2], IMAGES)[0],
             np.rot90(IMAGES, k, axes=(1, 2)),
         )
-    # Sums of quarter turns, as compositions give them, stay exact.
+    # Sums of quarter turns stay exact.
     assert_array_equal(
         G.Rotations((6, 6), interpolation=1).act([np.deg2rad(100) - np.deg2rad(10)], IMAGES)[0],
         np.rot90(IMAGES, axes=(1, 2)),
@@ -196,15 +200,15 @@ def _rotation(angle):
     return [[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]
 
 
-def test_matrices_are_told_apart_by_distance_and_not_by_rounding(monkeypatch):
+def test_matrices_are_different_elements_if_their_distance_exceeds_rounding(monkeypatch):
     monkeypatch.setattr(G.matrices, "ORBIT_LIMIT", 2000)
-    # A sign flip that is turned by 3e-7 and one that is not generate a rotation by 6e-7, which
-    # has some ten million powers: more than any list, and not two elements.
+    # A sign flip and one rotated by 3e-7 generate a rotation by 6e-7, which has ten million
+    # powers: too many to list, although two elements would suffice if both counted as equal.
     tiny = 3e-7
     turned = np.array(_rotation(tiny)) @ np.diag([1.0, -1])
     with pytest.raises(ValueError, match="no finite group"):
         G.OrthogonalMatrices([np.diag([1.0, -1]), turned]).order  # noqa: B018
-    # Entries at a boundary of six decimals: conjugates of a reflection by many angles.
+    # Entries at a rounding boundary of six decimals: conjugates of a reflection by many angles.
     for offset in np.linspace(-1e-12, 1e-12, 11):
         angle = np.arccos(0.1234565) + offset
         basis = np.array(_rotation(angle))
@@ -216,9 +220,10 @@ def test_matrices_are_told_apart_by_distance_and_not_by_rounding(monkeypatch):
 
 
 class TurnsOfThePlane(G.FiniteGroup):
-    """A user's own group whose elements are floating-point numbers."""
+    """A user-defined group whose elements are floating-point numbers."""
 
-    shape, order = (2,), None
+    shape = (2,)
+    order = None
 
     def __init__(self, order):
         self.order = order
@@ -258,25 +263,25 @@ def test_listing_small_generated_groups_needs_no_sympy(monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "sympy"]:
         monkeypatch.delitem(sys.modules, name)
     assert len(G.GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]).elements()) == 12
-    turn = G.OrthogonalMatrices([[[0.0, -1], [1, 0]]])
-    assert len(turn.elements()) == 4
-    G.permutations._generated.cache_clear()
+    # A rotation that no other test uses, because its order may have been computed already.
+    turn = G.OrthogonalMatrices([np.array(_rotation(2 * np.pi / 13))])
+    assert len(turn.elements()) == 13
     with pytest.raises(ImportError, match=r"\.\[permutations\]"):
         turn.order  # noqa: B018
 
 
-def test_parameters_are_checked_again_when_they_change():
+def test_changed_parameters_are_validated_again():
     shifts = G.CyclicShifts(4)
     assert shifts.order == 4
     shifts.set_params(n=-1)
     with pytest.raises(ValueError, match="n to be a whole number >= 1, got -1"):
         shifts.act([[1, 2, 3, 4]], X)
-    # What was found right is remembered outside the object: it stays as it was constructed.
+    # Validation adds nothing to the attributes of the object.
     assert vars(G.CyclicShifts(4)) == vars(pickle.loads(pickle.dumps(shifts.set_params(n=4))))
 
 
 class Twice(G.Transformations):
-    """The least that a set of transformations says of itself."""
+    """A set of transformations with the fewest methods possible."""
 
     order = 1
 
@@ -290,7 +295,7 @@ class Twice(G.Transformations):
         return elements[:, None, None] * X
 
 
-def test_three_methods_make_a_set_of_transformations():
+def test_three_methods_are_enough_for_a_set_of_transformations():
     twice = Twice()
     twice.unitary = False
     G.check_group(twice)
@@ -299,7 +304,7 @@ def test_three_methods_make_a_set_of_transformations():
         twice.sample(-1)
 
 
-def test_a_missing_sample_is_named():
+def test_a_missing_sample_method_is_named():
     class NoMeasure(Twice):
         order = np.inf
         _sample = G.Transformations._sample
@@ -308,7 +313,7 @@ def test_a_missing_sample_is_named():
         NoMeasure().sample(2)
 
 
-def test_small_numpy_integers_count_as_python_s():
+def test_small_numpy_integers_do_not_overflow():
     small = np.int8(100)
     assert G.CyclicShifts(np.int16(200), np.int16(200)).n_features == 40_000
     assert G.Permutations(small, block=small).n_features == 10_000
@@ -318,12 +323,12 @@ def test_small_numpy_integers_count_as_python_s():
     assert G.CircleAction([0, 1, 1], n_nodes=small).order == 100
 
 
-def ability(group, name):
-    """Whether a class promises anything by a method."""
+def has_method(group, name):
+    """Whether the class of a group defines an optional method."""
     return getattr(type(group), name) is not getattr(G.Transformations, name)
 
 
-def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
+def test_a_subclass_with_another_action_loses_the_fast_methods():
     class Loud(G.SignFlips):
         def _act(self, elements, X):
             return 2 * super()._act(elements, X)
@@ -336,7 +341,7 @@ def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
         pass
 
     class Renamed(G.SignFlips):
-        """Changes nothing that the abilities speak of."""
+        """Changes nothing that a fast method depends on."""
 
         def random_words(self, n_words, length=20, *, random_state=None):
             return self.sample(n_words, random_state)
@@ -353,12 +358,12 @@ def test_a_subclass_that_acts_otherwise_loses_the_fast_ways():
             return every[np.sign(every).prod(axis=1) > 0]
 
     for name in ("aligned", "log_mean_exponential", "log_mean_laplacian", "mean_powers"):
-        assert ability(G.SignFlips(3), name) and ability(Renamed(3), name)
-        assert not any(ability(kind(3), name) for kind in (Loud, Weighed, Even))
+        assert has_method(G.SignFlips(3), name) and has_method(Renamed(3), name)
+        assert not any(has_method(kind(3), name) for kind in (Loud, Weighed, Even))
     assert Loud(3).aligned(X) is None
     assert_array_equal(Below(4).aligned(-X), X)
-    assert not ability(Below(3), "mean_powers")
-    assert not ability(Loud(3), "as_shifts")
+    assert not has_method(Below(3), "mean_powers")
+    assert not has_method(Loud(3), "as_shifts")
 
 
 PERMUTING = [group for group in GROUPS if isinstance(group, G.SignedPermutationGroup)]
@@ -366,14 +371,14 @@ PERMUTING = [group for group in GROUPS if isinstance(group, G.SignedPermutationG
 
 @pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
 @pytest.mark.parametrize("group", PERMUTING, ids=repr)
-def test_elements_of_any_whole_type_give_indices_of_the_platform(group, dtype):
-    """`np.take` refuses int64 where pointers have 32 bits, as it refuses uint64 here."""
+def test_elements_of_any_integer_type_become_indices_of_the_platform(group, dtype):
+    """`np.take` refuses int64 on platforms with 32-bit pointers, as it refuses uint64 here."""
     elements = group.elements()
     if np.dtype(dtype).kind == "u":
         elements = elements[(elements > 0).all(axis=1)]
     perm, signs = group.as_signed_permutations(elements.astype(dtype))
     assert perm.dtype == np.intp
     X = np.random.default_rng(0).standard_normal((3, group.n_features))
-    moved = group.act(elements.astype(dtype), X)
-    assert_array_equal(moved, group.act(elements, X))
-    assert_array_equal(moved, (signs[:, None] * X[:, perm].swapaxes(0, 1)))
+    transformed = group.act(elements.astype(dtype), X)
+    assert_array_equal(transformed, group.act(elements, X))
+    assert_array_equal(transformed, (signs[:, None] * X[:, perm].swapaxes(0, 1)))

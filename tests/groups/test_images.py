@@ -1,4 +1,4 @@
-"""Image transformations against SciPy's interpolation and against their own definitions."""
+"""Image transformations agree with SciPy's interpolation and with their definitions."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ angles = st.one_of(st.integers(-400, 400), st.floats(-400, 400))
 
 @settings(max_examples=60, deadline=None)
 @given(shapes, st.lists(angles, min_size=1, max_size=4), st.sampled_from([1, 3]), seeds)
-def test_rotations_are_those_of_scipy(shape, degrees, order, seed):
+def test_rotations_agree_with_scipy(shape, degrees, order, seed):
     X = images(shape, seed=seed)
     turned = G.Rotations(shape, degrees=degrees, interpolation=order).act(np.deg2rad(degrees), X)
     for i, angle in enumerate(degrees):
@@ -42,7 +42,7 @@ def test_rotations_are_those_of_scipy(shape, degrees, order, seed):
 
 @settings(max_examples=30, deadline=None)
 @given(shapes, seeds, st.sampled_from([1, 3]))
-def test_affine_maps_are_those_of_scipy(shape, seed, order):
+def test_affine_maps_agree_with_scipy(shape, seed, order):
     rng = np.random.default_rng(seed)
     linear = rng.standard_normal((2, 2)) + 2 * np.eye(2)
     shift = rng.standard_normal(2)
@@ -59,7 +59,8 @@ def test_affine_maps_are_those_of_scipy(shape, seed, order):
 
 
 def test_rotations_translations_and_affine_maps_agree_with_each_other():
-    X, affine = images((9, 11)), G.Affine((9, 11))
+    X = images((9, 11))
+    affine = G.Affine((9, 11))
     turned = G.Rotations((9, 11)).act(np.deg2rad([30, -50]), X)
     assert_allclose(turned, affine.act(G.affine_maps(degrees=[30, -50]), X), atol=1e-10)
     shifted = G.Translations((9, 11), 3, boundary="zero").act([[2, -3]], X)
@@ -73,40 +74,43 @@ def test_rotations_translations_and_affine_maps_agree_with_each_other():
     G.Translations((6, 7, 3), 2, boundary="zero"),
     G.CyclicTranslations((6, 7, 3)),
 ], ids=lambda t: type(t).__name__)  # fmt: skip
-def test_channels_are_moved_alike_and_flat_images_too(transformations):
+def test_channels_are_transformed_alike_and_flattened_images_too(transformations):
     X = images((6, 7, 3))
     g = transformations.sample(4, 0)
-    moved = transformations.act(g, X)
-    assert moved.shape == (4, 3, 6, 7, 3)
+    transformed = transformations.act(g, X)
+    assert transformed.shape == (4, 3, 6, 7, 3)
     grey = clone(transformations).set_params(shape=(6, 7))
     for channel in range(3):
-        assert_allclose(moved[..., channel], grey.act(g, X[..., channel]), atol=1e-12)
-    assert_array_equal(transformations.act(g, X.reshape(3, -1)).reshape(moved.shape), moved)
+        assert_allclose(transformed[..., channel], grey.act(g, X[..., channel]), atol=1e-12)
+    assert_array_equal(
+        transformations.act(g, X.reshape(3, -1)).reshape(transformed.shape), transformed
+    )
     single = transformations.act(g, X.astype(np.float32))
     assert single.dtype == np.float32
-    assert_allclose(single, moved, atol=2e-6)
+    assert_allclose(single, transformed, atol=2e-6)
 
 
-def test_many_images_are_handled_in_blocks():
+def test_many_images_are_transformed_in_blocks():
     X = images((5, 5), n=1100)
     turns = G.Rotations((5, 5), degrees=[12, 40])
-    whole = turns.act(turns.elements(), X)
+    one_block = turns.act(turns.elements(), X)
     for i in (0, 511, 512, 1099):
-        assert_allclose(whole[:, i], turns.act(turns.elements(), X[i : i + 1])[:, 0])
+        assert_allclose(one_block[:, i], turns.act(turns.elements(), X[i : i + 1])[:, 0])
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.tuples(st.integers(3, 8), st.integers(3, 8)), st.integers(0, 2), seeds)
-def test_translations_follow_their_definition(shape, largest, seed):
+def test_translations_agree_with_their_definition(shape, largest, seed):
     X = images(shape, seed=seed)
     cyclic = G.Translations(shape, min(largest, (min(shape) - 1) // 2))
     G.check_group(cyclic)
     for group in (cyclic, G.Translations(shape, largest, boundary="zero")):
-        moved = group.act(group.elements(), X)
-        for (down, right), result in zip(group.elements(), moved, strict=True):
+        transformed = group.act(group.elements(), X)
+        for (down, right), result in zip(group.elements(), transformed, strict=True):
             for i in range(shape[0]):
                 for j in range(shape[1]):
-                    a, b = i - down, j - right
+                    a = i - down
+                    b = j - right
                     inside = 0 <= a < shape[0] and 0 <= b < shape[1]
                     if group is cyclic:
                         expected = X[:, a % shape[0], b % shape[1]]
@@ -115,7 +119,7 @@ def test_translations_follow_their_definition(shape, largest, seed):
                     assert_array_equal(result[:, i, j], expected)
 
 
-def test_sets_of_shifts():
+def test_sets_of_shifts_report_order_symmetry_and_unitarity():
     assert G.Translations((28, 28), max_shift=3).order == 49
     assert G.Translations((64, 64), shifts=range(-32, 29, 4)).order == 256
     assert not G.Translations((64, 64), shifts=range(-28, 29, 4)).is_group
@@ -127,12 +131,12 @@ def test_sets_of_shifts():
     assert not G.Translations((28, 28), boundary="zero").unitary
 
 
-def test_densities_weigh_and_are_sampled():
+def test_densities_determine_weights_and_samples():
     weighed = G.Rotations((8, 8), degrees=[-90, 0, 90], density=G.VonMises(2.0))
     assert_allclose(weighed.weights(), np.exp([0, 2, 0]) / np.exp([0, 2, 0]).sum())
-    free = G.Rotations((8, 8), density=G.VonMises(9.0)).sample(20000, 0)
+    angles = G.Rotations((8, 8), density=G.VonMises(9.0)).sample(20000, 0)
     kappa = special.ive(1, 9.0) / special.ive(0, 9.0)
-    assert abs(np.cos(free).mean() - kappa) < 0.005
+    assert abs(np.cos(angles).mean() - kappa) < 0.005
     assert G.Rotations((8, 8)).weights() is None
 
 
@@ -148,7 +152,7 @@ def test_densities_weigh_and_are_sampled():
     (G.Affine((8, 8), rotation=G.VonMises(9.0), translation=G.Normal(0.3)), False),
     (G.Affine((8, 8), maps=G.affine_maps(shear=[-0.1, 0, 0.1])), True),
 ])  # fmt: skip
-def test_symmetry_of_the_measure(transformations, symmetric):
+def test_symmetric_tells_whether_inverses_have_the_same_measure(transformations, symmetric):
     assert transformations.symmetric is symmetric
 
 
@@ -165,9 +169,9 @@ def test_affine_maps_invert():
     assert_allclose(at(moves.inverse(a), at(a, point)), point, atol=1e-12)
 
 
-def test_lemma_2_1_energy_is_kept_on_smooth_images():
+def test_lemma_2_1_energy_of_smooth_images_is_preserved():
     X = smooth()
-    # What stays inside the frame keeps its energy thanks to the factor, and not without it.
+    # An image that stays inside the frame needs the factor to preserve its energy.
     zooms = G.Affine((28, 28), maps=G.affine_maps(factor=[0.7, 1.3]))
     assert G.departure_from_unitary(zooms, X)["norm"] < 0.01
     assert G.departure_from_unitary(zooms.set_params(jacobian=False), X)["norm"] > 0.2

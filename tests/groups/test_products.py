@@ -1,4 +1,4 @@
-"""Transformations made of others: one after the other, tabulated, projected, on points."""
+"""Transformations made of other transformations: composed, tabulated, projected, on points."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from invariance.features import OrbitFourier
 from invariance.kernels import Average, BestFit, Gaussian
 
 
-def test_composition_applies_first_then_second():
+def test_a_composition_applies_its_first_part_first():
     both = G.Composition(G.CyclicShifts(3), G.SignFlips(3))
     x = np.array([[1.0, 2.0, 3.0]])
     for element in both.elements():
@@ -20,9 +20,10 @@ def test_composition_applies_first_then_second():
     assert np.array_equal(both.act(both.elements(), x).shape, (24, 1, 3))
 
 
-def test_parts_of_as_many_numbers_compose_whatever_their_shape():
+def test_parts_with_the_same_number_of_features_compose_whatever_their_shape():
     X = np.random.default_rng(0).standard_normal((2, 9))
-    shifts, maps = G.Translations((3, 3), 1), G.LinearMaps(np.stack([np.eye(9), -np.eye(9)]))
+    shifts = G.Translations((3, 3), 1)
+    maps = G.LinearMaps(np.stack([np.eye(9), -np.eye(9)]))
     both = maps.then(shifts)
     assert_array_equal(both.act(both.elements(), X)[9:], shifts.act(shifts.elements(), -X))
     turned = G.CyclicShifts(9).then(shifts)
@@ -31,15 +32,15 @@ def test_parts_of_as_many_numbers_compose_whatever_their_shape():
     assert images.act(images.sample(3, 0), np.ones((2, 16))).shape == (3, 2, 16)
 
 
-def test_groups_that_commute_make_a_group():
+def test_a_composition_of_commuting_groups_is_a_group():
     within = G.OrthogonalMatrices([np.kron(np.eye(4), np.roll(np.eye(3), 1, axis=0))])
-    for one, two in (
+    for first, second in (
         (G.CyclicShifts(4, block=3), within),
         (within, G.CyclicShifts(4, block=3)),
         (G.Permutations(5), G.Negation()),
         (G.Negation(), G.SignFlips(5)),
     ):
-        both = one.then(two)
+        both = first.then(second)
         assert both.is_group and both.symmetric and both.one_sided
         X = np.random.default_rng(0).standard_normal((4, both.n_features))
         kernel = Average(Gaussian(0.1), both)
@@ -47,38 +48,41 @@ def test_groups_that_commute_make_a_group():
         listed = both.act(both.elements(), X[:1])[:, 0]
         closed = both.act(both.elements()[1:2], listed)[0]
         assert np.abs(closed[:, None] - listed).max(axis=2).min(axis=1).max() < 1e-12
-    for one, two in (
+    for first, second in (
         (G.CyclicShifts(4), G.SignFlips(4)),
         (G.Permutations(3), G.CyclicShifts(3)),
         (G.CyclicShifts(4), G.Translations((1, 4), shifts=[[0, 0], [0, 1]])),
     ):
-        both = one.then(two)
+        both = first.then(second)
         assert not (both.is_group or both.symmetric or both.one_sided)
 
 
-def test_a_tabulated_affine_action_gives_the_same_points_and_features():
+def test_a_tabulated_affine_action_agrees_with_the_affine_action():
     rng = np.random.default_rng(0)
     moves = {"rotation": G.VonMises(9), "scaling": G.LogNormal(0.3), "translation": G.Normal(0.3)}
-    affine, projection = G.Affine((8, 8), **moves, interpolation=1), rng.standard_normal((5, 64))
-    seen = affine.then(G.LinearMaps(projection[None]))
-    elements, X = seen.sample(4, 1), rng.standard_normal((6, 64))
-    expected = affine.act(seen.split(elements)[0], X.reshape(-1, 8, 8)).reshape(4, 6, 64)
-    assert_allclose(seen.act(elements, X), expected @ projection.T)
-    assert_allclose(seen.act(elements, X.reshape(-1, 8, 8)), expected @ projection.T)
-    assert seen.shape == (8, 8) and not seen.unitary
-    maps = G.LinearMaps(seen.act(elements, np.eye(64)).swapaxes(1, 2))
+    affine = G.Affine((8, 8), **moves, interpolation=1)
+    projection = rng.standard_normal((5, 64))
+    projected = affine.then(G.LinearMaps(projection[None]))
+    elements = projected.sample(4, 1)
+    X = rng.standard_normal((6, 64))
+    expected = affine.act(projected.split(elements)[0], X.reshape(-1, 8, 8)).reshape(4, 6, 64)
+    assert_allclose(projected.act(elements, X), expected @ projection.T)
+    assert_allclose(projected.act(elements, X.reshape(-1, 8, 8)), expected @ projection.T)
+    assert projected.shape == (8, 8) and not projected.unitary
+    maps = G.LinearMaps(projected.act(elements, np.eye(64)).swapaxes(1, 2))
     assert maps.order == 4 and maps.shape == (64,) and not maps.unitary
-    assert_allclose(maps.act(maps.elements(), X), seen.act(elements, X), atol=1e-12)
-    for acting in (maps, seen):
+    assert_allclose(maps.act(maps.elements(), X), projected.act(elements, X), atol=1e-12)
+    for acting in (maps, projected):
         features = OrbitFourier(acting, 30, n_transforms=4, gamma=0.1, random_state=0).fit(X)
-        omega, phase = features.templates_, features.phases_
+        omega = features.templates_
+        phase = features.phases_
         assert features.side_ == "first" and omega.shape == (30, 5)
-        moved = acting.act(features.elements_, X)
-        plain = np.mean([np.cos(Z @ omega.T + phase) for Z in moved], axis=0)
+        transformed = acting.act(features.elements_, X)
+        plain = np.mean([np.cos(Z @ omega.T + phase) for Z in transformed], axis=0)
         assert_allclose(features.transform(X), np.sqrt(2 / 30) * plain, atol=1e-12)
 
 
-def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
+def test_a_group_acts_on_each_point_of_a_set_and_missing_points_stay_missing():
     X = np.random.default_rng(0).standard_normal((4, 5, 3))
     X[1, 3:] = np.nan
     for group, coordinates in ((G.SignFlips(2), (2, 0)), (G.CyclicShifts(3), None)):
@@ -103,7 +107,7 @@ def test_points_are_moved_one_by_one_and_missing_ones_stay_missing():
     beyond.PlaneRotations(7),
     beyond.Rotations3D(),
 ], ids=repr)  # fmt: skip
-def test_they_are_what_the_group_is(group):
+def test_sets_on_points_have_the_properties_of_their_group(group):
     G.check_group(group)
     inner = getattr(group, "group", group)
     assert (group.unitary, group.order) == (inner.unitary, inner.order)
@@ -120,13 +124,15 @@ PRODUCTS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "two"), PRODUCTS, ids=repr)
-def test_times_is_the_direct_product(one, two):
-    """Every pair of elements, applied in turn in either order."""
-    both = one.times(two)
-    assert both.is_group and both.symmetric and both.order == one.order * two.order
+@pytest.mark.parametrize(("first", "second"), PRODUCTS, ids=repr)
+def test_times_is_the_direct_product(first, second):
+    """Its elements are all pairs of elements, applied one after the other."""
+    both = first.times(second)
+    assert both.is_group and both.symmetric and both.order == first.order * second.order
     X = np.random.default_rng(0).standard_normal((4, both.n_features or 6))
-    pairs = np.array([one.act(one.elements(), two.act(g[None], X)[0]) for g in two.elements()])
+    pairs = np.array(
+        [first.act(first.elements(), second.act(g[None], X)[0]) for g in second.elements()]
+    )
     distances = ((X[:, None] - pairs.reshape(-1, 1, *X.shape)) ** 2).sum(axis=3)
     values = np.exp(-0.1 * distances)
     for kernel, expected in (
@@ -136,9 +142,10 @@ def test_times_is_the_direct_product(one, two):
         assert_allclose(kernel(X), expected, atol=1e-12)
 
 
-def test_times_keeps_the_factors_fast_ways():
-    """A shift by correlation inside, the channels' permutations once for each point."""
-    shifts, channels = G.CyclicShifts(32, block=4), G.Permutations(4).on_each(32)
+def test_times_preserves_the_fast_methods_of_the_factors():
+    """Shifts use a correlation, and each point is permuted once per channel permutation."""
+    shifts = G.CyclicShifts(32, block=4)
+    channels = G.Permutations(4).on_each(32)
     X = np.random.default_rng(0).standard_normal((20, 128))
     for both in (shifts.times(channels), channels.times(shifts)):
         explained = BestFit(Gaussian(0.1), both).explain(X)
@@ -155,13 +162,13 @@ def test_continuous_groups_have_products():
     assert_allclose(kernel(X, turned), kernel(X), rtol=1e-10)
 
 
-def test_a_group_on_some_columns_leaves_the_others():
+def test_a_group_on_some_columns_leaves_the_other_columns_fixed():
     group = G.Permutations(3).on_columns([4, 0, 2])
     G.check_group(G.Permutations(3).on_each(2))
-    moved = group.act(group.elements(), np.arange(6.0)[None])[:, 0]
-    assert_array_equal(np.unique(moved[:, [1, 3, 5]], axis=0), [[1.0, 3.0, 5.0]])
+    transformed = group.act(group.elements(), np.arange(6.0)[None])[:, 0]
+    assert_array_equal(np.unique(transformed[:, [1, 3, 5]], axis=0), [[1.0, 3.0, 5.0]])
     assert_array_equal(
-        moved[:, [4, 0, 2]], G.Permutations(3).act(group.elements(), [[4.0, 0, 2]])[:, 0]
+        transformed[:, [4, 0, 2]], G.Permutations(3).act(group.elements(), [[4.0, 0, 2]])[:, 0]
     )
 
 
@@ -175,19 +182,21 @@ WREATHS = [
 
 @pytest.mark.parametrize("group", WREATHS, ids=repr)
 def test_wreath_products(group):
-    """Axioms; and every element sends part p(k), moved by a_p(k), to place k."""
+    """They satisfy the axioms; an element sends part p(k), transformed by a_p(k), to position k."""
     G.check_group(group)
     elements = group.elements()
     assert len(np.unique(elements, axis=0)) == len(elements) == group.order
     m = group.outer.n_features
     X = np.random.default_rng(0).standard_normal((2, group.n_features))
-    some = np.random.default_rng(1).integers(len(elements), size=20)
-    for moved, element in zip(group.act(elements[some], X), elements[some], strict=True):
+    sample = np.random.default_rng(1).integers(len(elements), size=20)
+    for transformed, element in zip(group.act(elements[sample], X), elements[sample], strict=True):
         cut = group.outer.identity()[0].size
         places = group.outer.act([element[:cut]], np.arange(m)[None])[0, 0].astype(int)
         inner = element[cut:].reshape(m, -1)
         for x, y in zip(
-            X.reshape(2, m, -1, group.block), moved.reshape(2, m, -1, group.block), strict=True
+            X.reshape(2, m, -1, group.block),
+            transformed.reshape(2, m, -1, group.block),
+            strict=True,
         ):
             for k, j in enumerate(places):
                 expected = [
@@ -201,9 +210,9 @@ def test_wreath_products(group):
     [WREATHS[0], G.Permutations(3).on_each(4), G.Permutations(3).on_columns([4, 0, 2])],
     ids=repr,
 )
-def test_groups_made_of_others_tell_what_they_cost(group):
+def test_explain_counts_the_operations_of_products_of_groups(group):
     X = np.random.default_rng(0).standard_normal((20, 12))
     for kernel in (Average(Gaussian(0.1), group), BestFit(Gaussian(0.1), group)):
-        told = kernel.explain(X)
-        assert told.way == "product"
-        assert told.operations > 2 * 20 * 20 * 12 * group.order  # a product for each element
+        plan = kernel.explain(X)
+        assert plan.way == "product"
+        assert plan.operations > 2 * 20 * 20 * 12 * group.order  # one inner product per element

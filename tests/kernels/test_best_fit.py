@@ -1,4 +1,4 @@
-"""Best-fit kernels against their definition: one base-kernel evaluation a transformation."""
+"""Best-fit kernels agree with their definition, the base kernel for every transformation."""
 
 import tracemalloc
 import warnings
@@ -45,28 +45,30 @@ BASES = {
 
 
 def definition(base, group, X, Z):
-    return np.max([base(X, moved) for moved in group.act(group.elements(), Z)], axis=0)
+    return np.max([base(X, transformed) for transformed in group.act(group.elements(), Z)], axis=0)
 
 
 def small(base, group):
-    """Bytes of several blocks, and not of thousands."""
-    dear = isinstance(base, Locality) and isinstance(group, G.Composition)
-    return 400_000 if dear else 20_000
+    """A memory bound that needs several blocks, but not thousands."""
+    is_expensive = isinstance(base, Locality) and isinstance(group, G.Composition)
+    return 400_000 if is_expensive else 20_000
 
 
 def points(n, seed=0, shape=SHAPE, low=0.0):
     return np.random.default_rng(seed).uniform(low, 1, (n, int(np.prod(shape))))
 
 
-#: Every base with every other set: two neighbours in these lists go the same ways.
+#: Each base with every second set; neighbours in these lists are computed in the same ways.
 PAIRS = [(b, g) for i, b in enumerate(BASES) for j, g in enumerate(SETS) if (i + j) % 2 == 0]
 
 
 @pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
 @pytest.mark.parametrize(("base", "group"), PAIRS)
-def test_the_largest_value_over_all_transformations(base, group):
-    base, group = BASES[base], SETS[group]
-    X, Z = points(5, low=-1), points(4, seed=1)
+def test_best_fit_is_the_largest_value_over_all_transformations(base, group):
+    base = BASES[base]
+    group = SETS[group]
+    X = points(5, low=-1)
+    Z = points(4, seed=1)
     expected = definition(base, group, X, Z)
     assert_allclose(BestFit(base, group)(X, Z), expected, rtol=1e-9, atol=1e-11)
     assert_allclose(BestFit(base, group, method="definition")(X, Z), expected, rtol=1e-12)
@@ -77,20 +79,22 @@ def test_the_largest_value_over_all_transformations(base, group):
         assert_array_equal(gram, gram.T)
 
 
-SHOWN = [Polynomial(3, 0.1), Gaussian(0.1), Locality(SHAPE, window=3, powers=(2, 3))]
+BLANK_BASES = [Polynomial(3, 0.1), Gaussian(0.1), Locality(SHAPE, window=3, powers=(2, 3))]
 
 
 @pytest.mark.parametrize("name", ["cyclic", "zero", "asymmetric", "shift, turn", "turns"])
-@pytest.mark.parametrize("base", SHOWN, ids=repr)
-def test_points_are_worked_off_in_the_order_of_what_they_show(base, name):
-    """Each block leaves out what is blank in it; the rows of the matrix stay where they were."""
-    narrow = (SHOWN.index(base) + len(name)) % 2
-    rng, group = np.random.default_rng(narrow), SETS[name]
+@pytest.mark.parametrize("base", BLANK_BASES, ids=repr)
+def test_images_with_blank_rows_or_columns_keep_their_order_in_the_gram_matrix(base, name):
+    """Blocks skip blank pixels, which may reorder the points; the result is not reordered."""
+    narrow = (BLANK_BASES.index(base) + len(name)) % 2
+    rng = np.random.default_rng(narrow)
+    group = SETS[name]
     X = np.zeros((36, *SHAPE))
     for image in np.moveaxis(X, 1 + narrow, 1):
         start = rng.integers(image.shape[0])
         image[start : start + rng.integers(3)] = rng.random()
-    X, Z = X.reshape(36, -1), points(7, seed=1)
+    X = X.reshape(36, -1)
+    Z = points(7, seed=1)
     expected = definition(base, group, X, Z)
     for block_bytes in (small(base, group), 2**30):
         values = BestFit(base, group, block_bytes=block_bytes)(X, Z)
@@ -104,29 +108,33 @@ def test_points_are_worked_off_in_the_order_of_what_they_show(base, name):
     ids=repr,
 )
 @pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)
-def test_single_precision_blocks_and_threads(base, group, monkeypatch):
-    monkeypatch.setattr("invariance.orbits.engine._THREADS_FROM", 0)  # whatever the size
-    X, Z = points(70), points(20, seed=1)
+def test_single_precision_blocks_and_threads_do_not_change_best_fits(base, group):
     single = BestFit(base, group, precision="single")
+    X = points(70)
+    Z = points(20, seed=1)
+    while single.explain(X, Z).operations < 5e8:  # enough work for threads
+        X = np.concatenate([X, points(len(X), seed=len(X))])
+        Z = np.concatenate([Z, points(len(Z), seed=len(Z))])
     assert_allclose(single(X, Z), BestFit(base, group)(X, Z), rtol=1e-5)
-    some = X[:16], Z[:12]
+    few_X = X[:16]
+    few_Z = Z[:12]
     blocks = BestFit(base, group, block_bytes=small(base, group))
-    assert_allclose(blocks(*some), BestFit(base, group)(*some), rtol=1e-12)
-    with threadpool_limits(1, "blas"):  # as many as each of the three threads has
+    assert_allclose(blocks(few_X, few_Z), BestFit(base, group)(few_X, few_Z), rtol=1e-12)
+    with threadpool_limits(1, "blas"):  # each of the three threads has one BLAS thread
         assert_array_equal(clone(single).set_params(n_jobs=3)(X, Z), single(X, Z))
 
 
-WHOLE = [G.CyclicTranslations((4, 3), axes=axes) for axes in ((0, 1), (0,))]
-WHOLE += [G.CyclicShifts(12), G.Permutations(4, block=3)]
+FULL_GROUPS = [G.CyclicTranslations((4, 3), axes=axes) for axes in ((0, 1), (0,))]
+FULL_GROUPS += [G.CyclicShifts(12), G.Permutations(4, block=3)]
 
 
 @settings(max_examples=30, deadline=None)
 @given(
     st.sampled_from([Linear(), Polynomial(3, 0.1), Polynomial(4, 0.01), Gaussian(0.2)]),
-    st.sampled_from(WHOLE),
+    st.sampled_from(FULL_GROUPS),
     st.integers(0, 10**6),
 )
-def test_lemma1_over_a_group_symmetric_and_invariant(base, group, seed):
+def test_lemma1_best_fit_over_a_group_is_symmetric_and_invariant(base, group, seed):
     X, Z = np.random.default_rng(seed).standard_normal((2, 4, 12))
     kernel = BestFit(base, group)
     g, h = (group.act(group.sample(1, seed + i), P)[0] for i, P in enumerate((X, Z)))
@@ -136,12 +144,14 @@ def test_lemma1_over_a_group_symmetric_and_invariant(base, group, seed):
     assert np.all(kernel(X, Z) >= base(X, Z) - 1e-9)
 
 
-def test_even_power_of_values_below_zero_follows_both_extremes():
-    X, Z, base = points(5, low=-1), points(4, seed=1, low=-1), Polynomial(2, gamma=3.0)
+def test_an_even_power_of_negative_values_uses_the_minimum_and_the_maximum():
+    X = points(5, low=-1)
+    Z = points(4, seed=1, low=-1)
+    base = Polynomial(2, gamma=3.0)
     values = BestFit(base, CYCLIC)(X, Z)
     largest = BestFit(Linear(), CYCLIC)(X, Z)
     assert np.any((1 + 3 * largest) ** 2 < values - 1e-9)
-    # Blocks of short points never reach the turning point, others do.
+    # Blocks of points with small norms never reach the turning point; the others do.
     mixed = np.concatenate([0.01 * points(40, low=-1), points(40, low=-1)])
     with pytest.warns(UserWarning, match="for [0-9]+ of 320 pairs: maximum and power do not comm"):
         values = BestFit(base, CYCLIC)(mixed, Z)
@@ -152,44 +162,53 @@ def test_even_power_of_values_below_zero_follows_both_extremes():
         BestFit(Polynomial(3, gamma=3.0), CYCLIC)(X, Z)
 
 
-def test_colour_images_and_sampled_transformations():
+def test_best_fit_of_colour_images_and_over_sampled_transformations():
     shape = (5, 4, 3)
     group = G.Translations(shape, max_shift=1)
-    X, Z = points(4, shape=shape), points(3, seed=1, shape=shape)
+    X = points(4, shape=shape)
+    Z = points(3, seed=1, shape=shape)
     for base in (Polynomial(4, 0.05), Locality((5, 4), window=3, powers=(2, 2), channels=3)):
         assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
-    X, Z, turns = points(4), points(3, seed=1), G.Rotations(SHAPE)
-    values = [Gaussian(0.1)(X, moved) for moved in turns.act(turns.sample(9, 3), Z)]
-    how = {"n_transforms": 9, "random_state": 3, "side": "second"}
-    assert_allclose(BestFit(Gaussian(0.1), turns, **how)(X, Z), np.max(values, axis=0))
-    assert_allclose(Average(Gaussian(0.1), turns, **how)(X, Z), np.mean(values, axis=0))
+    X = points(4)
+    Z = points(3, seed=1)
+    turns = G.Rotations(SHAPE)
+    values = [Gaussian(0.1)(X, transformed) for transformed in turns.act(turns.sample(9, 3), Z)]
+    options = {"n_transforms": 9, "random_state": 3, "side": "second"}
+    assert_allclose(BestFit(Gaussian(0.1), turns, **options)(X, Z), np.max(values, axis=0))
+    assert_allclose(Average(Gaussian(0.1), turns, **options)(X, Z), np.mean(values, axis=0))
 
 
-@pytest.mark.parametrize("how", [{"max_shift": 2}, {"max_shift": 2, "boundary": "zero"}], ids=repr)
-def test_shifts_of_flattened_points_are_no_shifts_of_images(how):
-    X, Z, flat = points(4), points(3, seed=1), (1, 42)
+@pytest.mark.parametrize(
+    "options", [{"max_shift": 2}, {"max_shift": 2, "boundary": "zero"}], ids=repr
+)
+def test_shifts_of_flattened_points_differ_from_shifts_of_images(options):
+    X = points(4)
+    Z = points(3, seed=1)
+    flat = (1, 42)
     twice = G.Translations(flat, max_shift=1).then(G.Translations(flat, shifts=[[0, 0], [0, 4]]))
-    for group in (G.Translations(flat, **how), G.CyclicTranslations(flat), twice):
+    for group in (G.Translations(flat, **options), G.CyclicTranslations(flat), twice):
         for base in (Locality(SHAPE, window=3), Locality((42,), window=3), Gaussian(0.1)):
             assert_allclose(BestFit(base, group)(X, Z), definition(base, group, X, Z))
 
 
 def test_memory_of_transposed_transformations_is_bounded():
-    shape, X = (16, 16), points(8, shape=(16, 16))
+    shape = (16, 16)
+    X = points(8, shape=(16, 16))
     group = G.Translations(shape, max_shift=1).then(G.Rotations(shape, degrees=range(0, 180, 5)))
-    peaks, values = [], []
+    peaks = []
+    values = []
     for block_bytes in (2**30, 2**21):
         tracemalloc.start()
         values.append(BestFit(Linear(), group, block_bytes=block_bytes)(X))
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert_array_equal(*values)
-    every = len(range(0, 180, 5)) * 256**2 * 8
-    assert peaks[0] > every and peaks[1] < every / 4
+    all_matrices = len(range(0, 180, 5)) * 256**2 * 8
+    assert peaks[0] > all_matrices and peaks[1] < all_matrices / 4
 
 
 @pytest.mark.parametrize("family", [BestFit, Average])
-def test_sampled_transformations_are_the_same_at_every_call(family):
+def test_sampled_transformations_are_the_same_in_every_call(family):
     for seed in (None, np.random.RandomState(0), np.random.default_rng(0), 1.5):
         with pytest.raises(ValueError, match="fit and predict would use two kernels; give an inte"):
             family(Gaussian(0.1), TURNS, n_transforms=2, random_state=seed)(points(3))

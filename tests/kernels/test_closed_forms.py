@@ -1,4 +1,4 @@
-"""Means and maxima over groups that nobody can list, held to their definitions."""
+"""Means and maxima over groups too large to list, compared with their definitions."""
 
 import numpy as np
 import pytest
@@ -29,11 +29,11 @@ def points(d, n=7, seed=0):
 
 
 def all_values(base, group, X, Z):
-    return np.array([base(X, moved) for moved in group.act(group.elements(), Z)])
+    return np.array([base(X, transformed) for transformed in group.act(group.elements(), Z)])
 
 
-def known(base, group, largest):
-    """Whether a closed form is promised."""
+def has_closed_form(base, group, largest):
+    """Whether the documentation promises a closed form."""
     if largest:
         return getattr(base, "gamma", 1) > 0
     powers = isinstance(base, (Linear, Polynomial)) and getattr(group, "block", 0) == 1
@@ -44,37 +44,38 @@ def known(base, group, largest):
 @pytest.mark.parametrize("largest", [False, True])
 @pytest.mark.parametrize("base", BASES, ids=repr)
 @pytest.mark.parametrize("group", SMALL, ids=repr)
-def test_every_way_gives_what_all_elements_give(group, base, largest, monkeypatch):
-    X, Z = points(group.n_features), points(group.n_features, 4, seed=1)
+def test_every_method_agrees_with_the_values_over_all_elements(group, base, largest, monkeypatch):
+    X = points(group.n_features)
+    Z = points(group.n_features, 4, seed=1)
     values = all_values(base, group, X, Z)
     expected = values.max(axis=0) if largest else values.mean(axis=0)
     reduction = Extremes() if largest else WeightedMean()
     orbits = OrbitProducts(Z, group, base=base)
     ways = orbits.ways(X, reduction)
     closed = [way for way in ways if way.name in ("closed form", "matching")]
-    assert bool(closed) == known(base, group, largest)
+    assert bool(closed) == has_closed_form(base, group, largest)
     for name in {way.name for way in ways}:
 
-        def only(*given, name=name):
+        def only(*args, name=name):
             return [way for way in ways if way.name == name]
 
         monkeypatch.setattr(orbits, "_ways", only)
-        found = orbits.reduce(X, reduction)[0]
-        assert_allclose(found, expected, rtol=1e-10, atol=1e-12, err_msg=name)
+        reduced = orbits.reduce(X, reduction)[0]
+        assert_allclose(reduced, expected, rtol=1e-10, atol=1e-12, err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
 @pytest.mark.parametrize("kernel", [Average, BestFit])
 @pytest.mark.parametrize("base", BASES, ids=repr)
 @pytest.mark.parametrize("group", HUGE, ids=repr)
-def test_huge_groups_are_ordinary_or_the_error_says_what_to_do(group, base, kernel):
+def test_huge_groups_have_a_closed_form_or_an_error_with_the_remedy(group, base, kernel):
     X = points(group.n_features)
     K = kernel(base, group)
-    if known(base, group, kernel is BestFit):
+    if has_closed_form(base, group, kernel is BestFit):
         assert K.explain(X).way in ("closed form", "matching")
-        moved = group.act(group.sample(1, 0), X)[0]
+        transformed = group.act(group.sample(1, 0), X)[0]
         gram = K(X)
-        assert_allclose(K(moved, X), gram, rtol=1e-7, atol=1e-9 * np.abs(gram).max())
+        assert_allclose(K(transformed, X), gram, rtol=1e-7, atol=1e-9 * np.abs(gram).max())
         assert_allclose(gram, gram.T, rtol=1e-12)
         single = K(X.astype(np.float32))
         assert single.dtype == np.float32
@@ -85,42 +86,50 @@ def test_huge_groups_are_ordinary_or_the_error_says_what_to_do(group, base, kern
         assert kernel(base, group, n_transforms=5)(X).shape == (7, 7)
 
 
-def test_sides_and_one_coordinate_that_dominates():
-    X, Z, group = points(10), points(10, 4, seed=1), SignFlips(10)
+def test_closed_forms_on_either_side_and_with_one_dominant_coordinate():
+    X = points(10)
+    Z = points(10, 4, seed=1)
+    group = SignFlips(10)
     for base in (Polynomial(3, 0.3), Laplacian(0.2), Gaussian(0.2)):
         second, first = (Average(base, group, side=side)(X, Z) for side in ("second", "first"))
         assert_allclose(first, second, rtol=1e-12)
-    X, base = np.array([[1e3, 1e-3, 1.0]]), Polynomial(8, 1.0, coef0=0.0)
+    X = np.array([[1e3, 1e-3, 1.0]])
+    base = Polynomial(8, 1.0, coef0=0.0)
     expected = all_values(base, SignFlips(3), X, X).mean(axis=0)
     assert_allclose(Average(base, SignFlips(3))(X), expected, rtol=1e-13)
 
 
-# -- the best fit over all rotations, by superposition of points in their given order --------------
+# -- the best fit over all rotations, by superposition of corresponding points --------------
 
 GROUPS = [PlaneRotations(), Rotations3D()]
 FINE = {2: PlaneRotations(3600), 3: Rotations3D(degree=40)}
-#: Largest distance of a rotation from the grid's nearest, in radians, halved and squared: what a
-#: maximum over the grid loses of it, relative to the norms.
-LOST = {2: 1e-6, 3: 0.03}
+#: Largest loss of a maximum over the grid, relative to the norms: half the squared distance, in
+#: radians, of a rotation from the nearest grid point.
+GRID_LOSS = {2: 1e-6, 3: 0.03}
+
+
+def dimension(group):
+    return 2 if isinstance(group, PlaneRotations) else 3
 
 
 def bodies(group, n, seed=0, points=5):
-    return np.random.default_rng(seed).standard_normal((n, points * group._size))
+    return np.random.default_rng(seed).standard_normal((n, points * dimension(group)))
 
 
 @pytest.mark.parametrize("group", GROUPS, ids=repr)
 @pytest.mark.parametrize("points", [1, 2, 3, 6])
-def test_no_rotation_of_a_fine_grid_does_better_and_one_comes_near(group, points):
-    X, Z = bodies(group, 5, points=points), bodies(group, 4, seed=1, points=points)
-    size = group._size
+def test_the_best_rotation_is_at_least_as_good_as_a_fine_grid_and_close_to_it(group, points):
+    X = bodies(group, 5, points=points)
+    Z = bodies(group, 4, seed=1, points=points)
+    size = dimension(group)
     grid = FINE[size].act(FINE[size].elements(), Z) @ X.T
     norms = np.linalg.norm(X, axis=1)[:, None] * np.linalg.norm(Z, axis=1)
     high, low = OrbitProducts(Z, group).reduce(X, Extremes(smallest=True))
-    for found, best in ((high, grid.max(axis=0).T), (-low, -grid.min(axis=0).T)):
-        assert (found >= best - 1e-12 * norms).all()
-        assert (found <= best + LOST[size] * norms).all()
+    for best, grid_best in ((high, grid.max(axis=0).T), (-low, -grid.min(axis=0).T)):
+        assert (best >= grid_best - 1e-12 * norms).all()
+        assert (best <= grid_best + GRID_LOSS[size] * norms).all()
     assert_allclose(MaxFilter(group, templates=Z, n_components=4).fit_transform(X), high)
-    if size == 3 and points > 2:  # what SciPy attains
+    if size == 3 and points > 2:  # compare with SciPy's alignment
         rotations = [
             [Rotation.align_vectors(x.reshape(-1, 3), z.reshape(-1, 3))[0] for z in Z] for x in X
         ]
@@ -133,7 +142,7 @@ def test_no_rotation_of_a_fine_grid_does_better_and_one_comes_near(group, points
 
 @pytest.mark.parametrize("group", GROUPS, ids=repr)
 @pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
-def test_kernels_are_invariant_symmetric_and_at_least_the_plain_ones(group):
+def test_best_fits_over_rotations_are_symmetric_invariant_and_at_least_the_base_kernel(group):
     X = bodies(group, 6)
     for base in (Linear(), Polynomial(3, 0.1), Polynomial(2, 0.1), Gaussian(0.1)):
         kernel = BestFit(base, group)
@@ -144,8 +153,8 @@ def test_kernels_are_invariant_symmetric_and_at_least_the_plain_ones(group):
         assert (gram >= base(X) - 1e-12).all() and kernel.explain(X).way == "alignment"
         assert_allclose(kernel(X.astype(np.float32)), gram, rtol=1e-3)
         assert_allclose(BestFit(base, group, side="first")(X), gram, rtol=1e-10)
-    rule = PlaneRotations(4) if group._size == 2 else Rotations3D(degree=1)
-    assert BestFit(Laplacian(1.0), rule)(X).shape == (6, 6)  # a form of none of these
-    mirror = np.r_[-1.0, np.ones(group._size - 1)]  # which is no rotation
-    mirrored = (bodies(group, 1, points=6).reshape(-1, group._size) * mirror).reshape(1, -1)
+    rule = PlaneRotations(4) if dimension(group) == 2 else Rotations3D(degree=1)
+    assert BestFit(Laplacian(1.0), rule)(X).shape == (6, 6)  # no method for rotations applies
+    mirror = np.r_[-1.0, np.ones(dimension(group) - 1)]  # a reflection, not a rotation
+    mirrored = (bodies(group, 1, points=6).reshape(-1, dimension(group)) * mirror).reshape(1, -1)
     assert BestFit(Gaussian(1.0), group)(bodies(group, 1, points=6), mirrored) < 0.9

@@ -1,4 +1,4 @@
-"""Hyperparameters that a Gaussian process tunes: bounds, derivatives, kernels of scikit-learn."""
+"""Hyperparameters in Gaussian processes: bounds, derivatives, and kernels of scikit-learn."""
 
 import warnings
 
@@ -22,7 +22,7 @@ from invariance.groups import CyclicShifts, CyclicTranslations, Permutations, Si
 from invariance.orbits import form_of
 
 GROUP = CyclicShifts(6)
-FOREIGN = [
+SKLEARN_KERNELS = [
     RBF(1.3),
     Matern(1.3),
     RationalQuadratic(),
@@ -51,8 +51,8 @@ KERNELS = [
     *(S.SignAveragedVonMises(0.7, normalize=normalize) for normalize in (True, False)),
     S.SobolevKernel(S.Torus(6, degree=2), 0.7),
     ConstantKernel() * K.Average(K.Gaussian(0.3), GROUP) + WhiteKernel(),
-    *(K.Average(base, GROUP) for base in FOREIGN),
-    *(K.BestFit(base, GROUP) for base in FOREIGN),
+    *(K.Average(base, GROUP) for base in SKLEARN_KERNELS),
+    *(K.BestFit(base, GROUP) for base in SKLEARN_KERNELS),
 ]
 
 
@@ -61,17 +61,17 @@ def points(n=12, d=6, seed=0):
 
 
 def differences(kernel, X, step=1e-5):
-    """The plain definition: two values on both sides of each hyperparameter's logarithm."""
-    moved = [
+    """Central differences with respect to the logarithm of each hyperparameter."""
+    pairs = [
         [kernel.clone_with_theta(kernel.theta + sign * step * unit)(X) for sign in (1, -1)]
         for unit in np.eye(len(kernel.theta))
     ]
-    return np.stack([(one - two) / (2 * step) for one, two in moved], axis=-1)
+    return np.stack([(upper - lower) / (2 * step) for upper, lower in pairs], axis=-1)
 
 
 @pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda k: " ".join(repr(k).split()))
-def test_derivatives_are_those_of_differences(kernel):
+def test_derivatives_agree_with_central_differences(kernel):
     X = points()
     gram, gradient = kernel(X, eval_gradient=True)
     assert_allclose(gram, kernel(X), rtol=1e-12)
@@ -88,8 +88,8 @@ def test_hyperparameters_have_names_bounds_and_can_be_fixed():
     (gamma,) = kernel.hyperparameters
     assert (gamma.name, gamma.fixed, kernel.n_dims) == ("base__gamma", False, 1)
     assert_allclose(kernel.bounds, np.log([[1e-3, 10]]))
-    moved = kernel.clone_with_theta([np.log(2.0)])
-    assert_allclose([moved.base.gamma, kernel.base.gamma], [2.0, 0.3])
+    changed = kernel.clone_with_theta([np.log(2.0)])
+    assert_allclose([changed.base.gamma, kernel.base.gamma], [2.0, 0.3])
     fixed = K.Average(K.Gaussian(0.3, gamma_bounds="fixed"), GROUP)
     assert fixed(points(), eval_gradient=True)[1].shape == (12, 12, 0)
     assert len(K.Polynomial(2, 0.3, coef0=0.0).theta) == 1  # zero has no logarithm
@@ -102,21 +102,23 @@ def test_hyperparameters_have_names_bounds_and_can_be_fixed():
 
 
 @pytest.mark.parametrize("scale", [1.0, ConstantKernel(2.0)], ids=["plain", "product"])
-def test_an_indefinite_kernel_in_a_gaussian_process_says_so_in_plain_words(scale):
+def test_a_gaussian_process_with_an_indefinite_kernel_warns_and_names_the_remedy(scale):
     X = points(30)
-    told = "BestFit is not positive definite .* take Average, or al.* or GramTransformer and Kern"
+    message = (
+        "BestFit is not positive definite .* take Average, or al.* or GramTransformer and Kern"
+    )
     for optimizer in ("fmin_l_bfgs_b", None):
         kernel = scale * K.BestFit(DotProduct(0.5), GROUP)
         model = GaussianProcessRegressor(kernel, optimizer=optimizer)
-        with pytest.warns(UserWarning, match=told), pytest.raises(np.linalg.LinAlgError):
+        with pytest.warns(UserWarning, match=message), pytest.raises(np.linalg.LinAlgError):
             model.fit(X, X[:, 0])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         K.Average(K.Gaussian(0.3), GROUP)(X, eval_gradient=True)
-        K.BestFit(DotProduct(0.5), GROUP)(X)  # whoever calls it may not mind
+        K.BestFit(DotProduct(0.5), GROUP)(X)  # a plain call does not warn
 
 
-def test_a_kernel_of_ones_own_is_tuned_when_it_says_what():
+def test_a_user_defined_kernel_has_derivatives():
     class Cauchy(K.Gaussian):
         def _gram(self, X, Y):
             return 1 / (1 - np.log(super()._gram(X, Y)))
@@ -126,20 +128,25 @@ def test_a_kernel_of_ones_own_is_tuned_when_it_says_what():
         assert_allclose(gradient, differences(kernel, points()), atol=1e-8)
 
 
-@pytest.mark.parametrize("base", FOREIGN, ids=repr)
-def test_kernels_of_scikit_learn_get_the_fast_way_where_they_are_no_sums_or_products(base):
-    X, Z, group = points(9, 64), points(5, 64, 1), CyclicTranslations((8, 8))
-    moved = np.array([base(X, part) for part in group.act(group.elements(), Z)])
+@pytest.mark.parametrize("base", SKLEARN_KERNELS, ids=repr)
+def test_kernels_of_scikit_learn_use_correlations_unless_they_are_sums_or_products(base):
+    X = points(9, 64)
+    Z = points(5, 64, 1)
+    group = CyclicTranslations((8, 8))
+    values = np.array([base(X, transformed) for transformed in group.act(group.elements(), Z)])
     simple = isinstance(base, (RBF, RationalQuadratic, DotProduct))  # Matern is an RBF
-    both = K.Average(base, group, side="second"), K.BestFit(base, group)
-    for kernel, expected in zip(both, (moved.mean(axis=0), moved.max(axis=0)), strict=True):
-        told = kernel.explain(points(200, 64))
-        assert ("correlation" in {told.way, *told.alternatives}) is simple
+    reduced_kernels = K.Average(base, group, side="second"), K.BestFit(base, group)
+    for kernel, expected in zip(
+        reduced_kernels, (values.mean(axis=0), values.max(axis=0)), strict=True
+    ):
+        plan = kernel.explain(points(200, 64))
+        assert ("correlation" in {plan.way, *plan.alternatives}) is simple
         assert_allclose(kernel(X, Z), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_kernels_that_are_no_function_of_one_number_are_evaluated():
-    X, Z = points(9), points(5, seed=1)
+def test_kernels_that_are_not_a_function_of_one_number_agree_with_the_definition():
+    X = points(9)
+    Z = points(5, seed=1)
     moved_X, moved_Z = (GROUP.act(GROUP.elements(), A) for A in (X, Z))
     for base in (RBF(np.arange(1.0, 7.0)), RBF() * DotProduct(), Exponentiation(DotProduct(), 2)):
         assert form_of(base, (1, 6, 1)) is None
@@ -149,9 +156,10 @@ def test_kernels_that_are_no_function_of_one_number_are_evaluated():
         assert_allclose(K.Average(base, GROUP)(X, Z), both.mean(axis=(0, 1)), rtol=1e-10)
 
 
-def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
+def test_a_gaussian_process_finds_a_good_gamma_from_two_decades_away():
     rng = np.random.default_rng(0)
-    X, Z = rng.standard_normal((80, 6)), rng.standard_normal((300, 6))
+    X = rng.standard_normal((80, 6))
+    Z = rng.standard_normal((300, 6))
 
     def target(X):
         return np.cos(X * np.roll(X, 1, axis=1)).sum(axis=1) + np.tanh(X).sum(axis=1)
@@ -185,12 +193,12 @@ def test_a_gaussian_process_finds_the_best_gamma_from_two_decades_away():
 )
 @pytest.mark.parametrize("reduced", [K.BestFit, K.Average, lambda base, _: base])
 def test_a_gaussian_process_takes_kernels_without_a_parameter_to_tune(base, reduced):
-    """Alone, times a constant that is tuned, and beside noise that is tuned."""
+    """Alone, times a tuned constant, and plus tuned noise."""
     X = np.random.default_rng(0).standard_normal((8, 4))
     kernel = reduced(base, SignFlips(4))
-    for whole in (kernel, ConstantKernel(1.0) * kernel, kernel + WhiteKernel(0.1)):
-        gram, gradient = whole(X, eval_gradient=True)
-        assert gradient.shape == (8, 8, len(whole.theta))
-        assert_allclose(gram, whole(X))
-        model = GaussianProcessRegressor(whole, alpha=1.0).fit(X, X[:, 0])
+    for tuned in (kernel, ConstantKernel(1.0) * kernel, kernel + WhiteKernel(0.1)):
+        gram, gradient = tuned(X, eval_gradient=True)
+        assert gradient.shape == (8, 8, len(tuned.theta))
+        assert_allclose(gram, tuned(X))
+        model = GaussianProcessRegressor(tuned, alpha=1.0).fit(X, X[:, 0])
         assert np.isfinite(model.predict(X)).all()

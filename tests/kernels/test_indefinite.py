@@ -32,13 +32,13 @@ def indefinite(n, seed, shift=0.3):
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 25), st.integers(0, 10**6), st.floats(0, 2))
-def test_largest_definite_against_eigenvalues_of_every_leading_block(n, seed, shift):
+def test_largest_definite_agrees_with_the_eigenvalues_of_every_leading_block(n, seed, shift):
     K = indefinite(n, seed, shift)
     smallest = [np.linalg.eigvalsh(K[:k, :k])[0] for k in range(1, n + 1)]
-    found = kernels.largest_definite(K)
-    assert all(value > -1e-10 for value in smallest[:found])
-    if found < n:
-        assert smallest[found] < 1e-10
+    size = kernels.largest_definite(K)
+    assert all(value > -1e-10 for value in smallest[:size])
+    if size < n:
+        assert smallest[size] < 1e-10
 
 
 @settings(max_examples=50, deadline=None)
@@ -50,9 +50,10 @@ def test_gershgorin_bounds_the_smallest_eigenvalue(n, seed):
     assert kernels.gershgorin_margin(K) <= np.linalg.eigvalsh(K)[0] + 1e-12
 
 
-def test_report():
+def test_the_report_counts_negative_eigenvalues_and_names_the_remedy():
     K = indefinite(20, 0)
-    report, values = kernels.gram_report(K), np.linalg.eigvalsh(K)
+    report = kernels.gram_report(K)
+    values = np.linalg.eigvalsh(K)
     assert_allclose([report.smallest, report.largest], values[[0, -1]])
     assert report.n_negative == (values < 0).sum() > 0
     assert report.symmetric and not report.positive_definite
@@ -60,14 +61,14 @@ def test_report():
     assert "GramTransformer" in str(report) and "Not symmetric" not in str(report)
     K[0, 1] += 1
     assert "Not symmetric" in str(kernels.gram_report(K))
-    good = kernels.gram_report(np.eye(4) + 0.1)
-    assert good.positive_definite and good.definite_up_to == 4 and good.n_negative == 0
-    assert "GramTransformer" not in str(good)
+    definite = kernels.gram_report(np.eye(4) + 0.1)
+    assert definite.positive_definite and definite.definite_up_to == 4 and definite.n_negative == 0
+    assert "GramTransformer" not in str(definite)
     assert kernels.gram_report(np.zeros((2, 2))).definite_up_to == 0
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_repaired_matrices_are_positive_semi_definite_and_definite_ones_stay(method):
+def test_repaired_matrices_are_positive_semi_definite_and_definite_ones_are_unchanged(method):
     for seed in range(5):
         repaired = repair(method).fit_transform(indefinite(25, seed))
         assert_allclose(repaired, repaired.T)
@@ -79,19 +80,19 @@ def test_repaired_matrices_are_positive_semi_definite_and_definite_ones_stay(met
     assert_allclose(model.transform(K[:3]), K[:3], atol=1e-9)
 
 
-def test_clipping_is_the_nearest_and_shifting_the_least():
+def test_clip_drops_negative_eigenvalues_and_shift_adds_the_smallest_multiple_of_the_identity():
     K = indefinite(20, 1)
     values, vectors = np.linalg.eigh(K)
     clipped = repair("clip").fit(K)
     assert_allclose(clipped.fit_transform(K), (vectors * np.maximum(values, 0)) @ vectors.T)
-    # A training row as a new point gets its own row of the clipped matrix.
+    # A training point given as a new point gets its row of the clipped matrix.
     assert_allclose(clipped.transform(K), clipped.fit_transform(K), atol=1e-10)
     shifted = repair("shift").fit_transform(K)
     assert_allclose(shifted - K, -values[0] * np.eye(20), atol=1e-12)
     assert_allclose(np.linalg.eigvalsh(shifted)[0], 0, atol=1e-12)
 
 
-def test_flipping_keeps_the_square_and_every_part():
+def test_flip_preserves_the_squared_matrix_and_makes_differences_sums():
     K = indefinite(20, 3)
     flip = repair("flip").fit(K)
     repaired = flip.fit_transform(K)
@@ -99,14 +100,16 @@ def test_flipping_keeps_the_square_and_every_part():
     assert_allclose(flip.transform(K), repaired, atol=1e-10)
     # A difference of two kernels with orthogonal ranges becomes their sum.
     basis = np.linalg.qr(np.random.default_rng(0).standard_normal((12, 12)))[0]
-    S, D = basis[:, :4] * [1, 2, 3, 4], basis[:, 4:7] * [0.5, 1, 1.5]
+    S = basis[:, :4] * [1, 2, 3, 4]
+    D = basis[:, 4:7] * [0.5, 1, 1.5]
     assert_allclose(repair("flip").fit_transform(S @ S.T - D @ D.T), S @ S.T + D @ D.T, atol=1e-12)
 
 
-def test_nystrom_keeps_the_landmarks():
+def test_nystrom_preserves_the_rows_of_the_landmarks():
     K = indefinite(20, 2)
     model = repair("nystrom").fit(K)
-    repaired, m = model.fit_transform(K), kernels.largest_definite(K)
+    repaired = model.fit_transform(K)
+    m = kernels.largest_definite(K)
     assert model.n_landmarks_ == m < 20
     assert_allclose(repaired[:m], K[:m], atol=1e-10)
     assert np.linalg.matrix_rank(repaired, tol=1e-9) == m
@@ -115,8 +118,10 @@ def test_nystrom_keeps_the_landmarks():
 
 @pytest.mark.parametrize("method", METHODS)
 def test_cross_validation_takes_rows_and_columns_of_the_gram_matrix(method):
-    K, y = indefinite(60, 0), np.arange(60) % 2
-    model, folds = make_pipeline(repair(method), SVC(kernel="precomputed")), []
+    K = indefinite(60, 0)
+    y = np.arange(60) % 2
+    model = make_pipeline(repair(method), SVC(kernel="precomputed"))
+    folds = []
     for train, test in StratifiedKFold(3).split(K, y):
         model.fit(K[np.ix_(train, train)], y[train])
         folds.append(model.score(K[np.ix_(test, train)], y[test]))
@@ -132,7 +137,7 @@ def test_cross_validation_takes_rows_and_columns_of_the_gram_matrix(method):
 def digits():
     X, y = load_digits(return_X_y=True)
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
-    # a set of shifts that is no group and is not closed under inversion: asymmetric, indefinite
+    # Shifts that are not closed under inversion: the matrix is asymmetric and indefinite.
     kernel = kernels.BestFit(
         kernels.Polynomial(4), Translations((8, 8), shifts=[[0, 0], [0, 1], [1, 0], [1, 1], [2, 0]])
     )
@@ -140,11 +145,13 @@ def digits():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_from_points_it_is_the_repair_of_their_matrix(digits, method):
+def test_repairing_from_points_is_repairing_their_gram_matrix(digits, method):
     X, _, kernel = digits
-    gram, rows = kernel(X[:100]), kernel(X[100:], X[:100])
+    gram = kernel(X[:100])
+    rows = kernel(X[100:], X[:100])
     assert np.linalg.eigvalsh((gram + gram.T) / 2)[0] < -1e-3
-    transformer, plain = kernels.GramTransformer(kernel, repair=method), repair(method)
+    transformer = kernels.GramTransformer(kernel, repair=method)
+    plain = repair(method)
     assert_allclose(transformer.fit_transform(X[:100]), plain.fit_transform(gram))
     assert_allclose(transformer.transform(X[100:]), plain.transform(rows))
     assert_allclose(transformer.eigenvalues_, plain.eigenvalues_)
@@ -158,12 +165,13 @@ def test_from_points_it_is_the_repair_of_their_matrix(digits, method):
 )
 def test_cross_validation_splits_points(digits, learner):
     X, y, kernel = digits
-    model, scores = make_pipeline(kernels.GramTransformer(kernel), learner), []
+    model = make_pipeline(kernels.GramTransformer(kernel), learner)
+    scores = []
     for train, test in StratifiedKFold(3).split(X, y):
         by_hand = repair()
         fitted = clone(learner).fit(by_hand.fit_transform(kernel(X[train])), y[train])
         scores.append(fitted.score(by_hand.transform(kernel(X[test], X[train])), y[test]))
     assert np.mean(scores) > 0.85
     grid = {"gramtransformer__kernel__base__degree": [1, 4]}
-    search = GridSearchCV(model, grid, cv=3).fit(X, y)  # the last degree is the kernel's
+    search = GridSearchCV(model, grid, cv=3).fit(X, y)  # the second degree is that of the fixture
     assert_allclose(search.cv_results_["mean_test_score"][1], np.mean(scores))

@@ -27,6 +27,7 @@ from invariance.groups import (
     Permutations,
     SignedPermutations,
     SignFlips,
+    Transformations,
     Translations,
 )
 from invariance.kernels import (
@@ -52,8 +53,9 @@ def points(n, d=6, seed=0):
 
 
 @pytest.mark.parametrize("kernel", BASES, ids=repr)
-def test_base_kernels_by_definition(kernel):
-    X, Z = points(4), points(3, seed=1)
+def test_base_kernels_agree_with_their_formulas(kernel):
+    X = points(4)
+    Z = points(3, seed=1)
     gap = X[:, None] - Z[None]
     expected = {
         "Linear": X @ Z.T,
@@ -69,39 +71,44 @@ def test_base_kernels_by_definition(kernel):
 
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(BASES), st.sampled_from(GROUPS), st.integers(1, 8), st.integers(0, 10**6))
-def test_haar_kernel_is_the_double_average_and_invariant(base, group, n, seed):
-    X, Z = points(n, seed=seed), points(3, seed=seed + 1)
+def test_the_average_over_a_group_is_the_double_mean_and_invariant(base, group, n, seed):
+    X = points(n, seed=seed)
+    Z = points(3, seed=seed + 1)
     K = Average(base, group)
     G = group.elements()
     orbits = [group.act(G, points).reshape(-1, 6) for points in (X, Z)]
     every_pair = base(*orbits).reshape(len(G), n, len(G), 3)
     assert_allclose(K(X, Z), every_pair.mean(axis=(0, 2)), rtol=1e-10, atol=1e-12)
-    g, h = group.act(group.sample(1, seed), X)[0], group.act(group.sample(1, seed + 1), Z)[0]
+    g = group.act(group.sample(1, seed), X)[0]
+    h = group.act(group.sample(1, seed + 1), Z)[0]
     assert_allclose(K(g, h), K(X, Z), rtol=1e-10, atol=1e-12)
     gram = K(X)
     assert_allclose(gram, gram.T, rtol=1e-10, atol=1e-12)
     assert np.linalg.eigvalsh((gram + gram.T) / 2).min() > -1e-9 * np.abs(base(X)).max()
 
 
-SIGNS, ALL = SignFlips(4), Permutations(4)
+SIGN_FLIPS = SignFlips(4)
+PERMUTATIONS = Permutations(4)
 
 
 @pytest.mark.parametrize(
     ("base", "group", "one_sum"),
     [
         (VonMisesKernel(0.5), SignedPermutations(4), True),
-        (SignAveragedVonMises(0.5), ALL, True),
-        (SignAveragedVonMises(0.5) + Laplacian(0.1) * 2.0, ALL, True),
-        (SobolevKernel(Torus(4, degree=2), smoothness=4.0), ALL, True),
-        (Average(Laplacian(0.2), SIGNS, n_transforms=3), ALL, False),
-        (Average(Gaussian(0.2), CyclicShifts(2, block=2)), SIGNS, False),
+        (SignAveragedVonMises(0.5), PERMUTATIONS, True),
+        (SignAveragedVonMises(0.5) + Laplacian(0.1) * 2.0, PERMUTATIONS, True),
+        (SobolevKernel(Torus(4, degree=2), smoothness=4.0), PERMUTATIONS, True),
+        (Average(Laplacian(0.2), SIGN_FLIPS, n_transforms=3), PERMUTATIONS, False),
+        (Average(Gaussian(0.2), CyclicShifts(2, block=2)), SIGN_FLIPS, False),
     ],
     ids=repr,
 )
-def test_what_base_and_group_both_ignore_is_one_sum(base, group, one_sum):
-    """Where k0(gx, gz) = k0(x, z), the double mean is one over g alone; else it stays double."""
-    X, Z = points(3, d=4), points(2, d=4, seed=1)
-    G, K = group.elements(), Average(base, group)
+def test_the_double_mean_is_one_sum_if_the_group_preserves_the_base_kernel(base, group, one_sum):
+    """If k0(gx, gz) = k0(x, z), one sum over g is enough; otherwise the mean stays double."""
+    X = points(3, d=4)
+    Z = points(2, d=4, seed=1)
+    G = group.elements()
+    K = Average(base, group)
     orbits = [group.act(G, points).reshape(-1, 4) for points in (X, Z)]
     every_pair = base(*orbits).reshape(len(G), 3, len(G), 2)
     assert_allclose(K(X, Z), every_pair.mean(axis=(0, 2)), rtol=1e-10)
@@ -109,25 +116,82 @@ def test_what_base_and_group_both_ignore_is_one_sum(base, group, one_sum):
     assert (K.explain(X, Z).operations == single.explain(X, Z).operations) is one_sum
 
 
-def test_sides_blocks_and_a_trivial_group():
-    """Laplacian is not unitarily invariant: over a rotation one side is not the double average."""
-    X, Z = points(9), points(7, seed=1)
+def test_averages_with_either_side_with_small_blocks_and_over_the_trivial_group():
+    """The Laplacian kernel is not unitarily invariant: rotating one side is not enough."""
+    X = points(9)
+    Z = points(7, seed=1)
     both = Average(Laplacian(0.5), TURN)(X)
     assert np.abs(both - Average(Laplacian(0.5), TURN, side="both")(X)).max() < 1e-12
     for side in ("both", "second"):
-        whole = Average(Gaussian(0.3), SignFlips(6), side=side)
+        one_block = Average(Gaussian(0.3), SignFlips(6), side=side)
         small = Average(Gaussian(0.3), SignFlips(6), side=side, block_bytes=20_000)
-        assert_allclose(small(X, Z), whole(X, Z), rtol=1e-12)
+        assert_allclose(small(X, Z), one_block(X, Z), rtol=1e-12)
     assert_allclose(Average(Gaussian(0.3), Permutations(1, block=6))(X), Gaussian(0.3)(X))
 
 
-def test_scikit_learn_takes_every_kernel():
-    X, y = points(20), np.arange(20) % 2
+class WrappedKernel(K.Kernel):
+    """A user-defined kernel with the inner form of another kernel."""
+
+    unitary_invariant = True
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def _gram(self, X, Y):
+        return self.inner(X, Y)
+
+    def inner_form(self, shape):
+        return self.inner.inner_form(shape)
+
+
+class WrappedGroup(Transformations):
+    """A user-defined set of transformations that act as shifts."""
+
+    unitary = True
+    linear = True
+    order = 12
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    @property
+    def n_features(self):
+        return self.inner.n_features
+
+    def elements(self):
+        return self.inner.elements()
+
+    def _act(self, elements, X):
+        return self.inner.act(elements, X)
+
+    def as_shifts(self, elements):
+        return self.inner.as_shifts(elements)
+
+
+@pytest.mark.parametrize("reduced", [Average, BestFit])
+def test_user_defined_kernels_and_groups_use_the_fast_methods(reduced):
+    """The methods of an object decide how it is computed, not its class."""
+    X = points(5, d=12)
+    base = Gaussian(0.1)
+    group = CyclicShifts(12)
+    expected = reduced(base, group, side="second")
+    for kernel in (
+        reduced(WrappedKernel(base), group, side="second"),
+        reduced(base, WrappedGroup(group), side="second"),
+    ):
+        assert_allclose(kernel(X), expected(X), rtol=1e-10)
+        fast = {expected.explain(X).way, *expected.explain(X).alternatives}
+        assert {kernel.explain(X).way, *kernel.explain(X).alternatives} == fast
+
+
+def test_every_kernel_works_in_estimators_of_scikit_learn():
+    X = points(20)
+    y = np.arange(20) % 2
     for kernel in (*BASES, Average(Gaussian(0.3), SignFlips(6))):
         gram = kernel(X)
         ridge = gram @ np.linalg.solve(gram + 0.1 * np.eye(20), y)
-        found = KernelRidge(kernel=kernel, alpha=0.1).fit(X, y).predict(X)
-        assert_allclose(found, ridge, rtol=1e-6, atol=1e-8)
+        predicted = KernelRidge(kernel=kernel, alpha=0.1).fit(X, y).predict(X)
+        assert_allclose(predicted, ridge, rtol=1e-6, atol=1e-8)
         process = GaussianProcessRegressor(kernel + WhiteKernel(0.1, "fixed"), alpha=1e-8)
         assert np.isfinite(process.fit(X, y.astype(float)).predict(X)).all()
 
@@ -144,10 +208,13 @@ COMPOSED = [
 
 
 @pytest.mark.parametrize("kernel", [*BASES, *COMPOSED], ids=repr)
-def test_a_kernel_is_pickled_in_a_pipeline_and_takes_data_frames(kernel):
-    X, Z, y = points(30, 20), points(4, 20, seed=1), np.arange(30) % 3
+def test_kernels_in_pipelines_can_be_pickled_and_take_data_frames(kernel):
+    X = points(30, 20)
+    Z = points(4, 20, seed=1)
+    y = np.arange(30) % 3
     scaler = MinMaxScaler().fit(X)
-    scaled, new = scaler.transform(X), scaler.transform(Z)
+    scaled = scaler.transform(X)
+    new = scaler.transform(Z)
     model = make_pipeline(MinMaxScaler(), SVC(kernel=kernel)).fit(X, y)
     expected = SVC(kernel="precomputed").fit(kernel(scaled, scaled), y).predict(kernel(new, scaled))
     assert_array_equal(model.predict(Z), expected)
@@ -155,14 +222,15 @@ def test_a_kernel_is_pickled_in_a_pipeline_and_takes_data_frames(kernel):
     assert repr(twin["svc"].kernel) == repr(kernel)
     assert_array_equal(twin.predict(Z), expected)
     frame = pd.DataFrame(X, columns=[f"pixel {i}" for i in range(20)])
-    # Frames keep columns together, arrays rows: equal up to rounding.
+    # Data frames store columns, arrays store rows: equal up to rounding.
     assert_allclose(kernel(frame, Z), kernel(X, Z), rtol=1e-12, atol=1e-12)
     assert_allclose(kernel(frame), kernel(X), rtol=1e-12, atol=1e-12)
     assert_allclose(kernel.diag(frame), kernel.diag(X), rtol=1e-12)
 
 
 def test_grid_search_over_parameters_of_the_base_and_of_the_group():
-    X, y = points(30, 20), np.arange(30) % 2
+    X = points(30, 20)
+    y = np.arange(30) % 2
     model = make_pipeline(MinMaxScaler(), SVC(kernel=BestFit(Polynomial(2, 0.1), IMAGES)))
     grid = {"svc__kernel__base__degree": [1, 4], "svc__kernel__group__max_shift": [0, 1]}
     search = GridSearchCV(model, grid, cv=3, error_score="raise").fit(X, y)
@@ -180,10 +248,11 @@ def test_grid_search_over_parameters_of_the_base_and_of_the_group():
 
 @pytest.mark.parametrize("d", [1, 2, 5, 40])
 def test_cdf_kernel_is_the_expectation_over_templates(d):
-    """s P - c |x - z| against the average of s - max(<x, t>, <z, t>) over accepted templates."""
+    """s P - c |x - z| is the average of s - max(<x, t>, <z, t>) over accepted templates."""
     rng = np.random.default_rng(d)
     x, z = rng.standard_normal((2, 1, d))
-    x, z = x / np.linalg.norm(x), z / np.linalg.norm(z)
+    x = x / np.linalg.norm(x)
+    z = z / np.linalg.norm(z)
     t = rng.standard_normal((200_000, d)) / np.sqrt(d)
     accepted = np.square(t).sum(axis=1) < 1.3
     values = accepted * (1.3 - np.maximum(t @ x[0], t @ z[0]))
@@ -209,7 +278,7 @@ def test_cdf_kernel_is_the_expectation_over_templates(d):
     ],
     ids=repr,
 )
-def test_pixels_that_overflow_single_precision(kernel):
+def test_pixels_that_overflow_single_precision_are_refused_with_the_remedy(kernel):
     pixels = np.random.default_rng(0).integers(0, 256, (2, 784)).astype(np.float32)
     pixels[0, 0] = 255
     for call in (kernel, kernel.diag):
@@ -220,7 +289,7 @@ def test_pixels_that_overflow_single_precision(kernel):
 
 
 @pytest.mark.parametrize("base", [Gaussian(0.1), Polynomial(3)], ids=repr)
-def test_huge_points_are_refused_in_the_users_terms(base):
+def test_huge_points_are_refused_with_advice_to_scale_them(base):
     X = np.random.default_rng(0).standard_normal((5, 6)) * 1e200
     shifts = CyclicShifts(6)
     for kernel in (base, Average(base, shifts), BestFit(base, shifts), Hyperkernel(Polynomial(3))):
@@ -228,7 +297,7 @@ def test_huge_points_are_refused_in_the_users_terms(base):
             kernel(X)
 
 
-def test_bad_points():
+def test_points_of_a_wrong_shape_or_with_nan_are_refused():
     for X in (np.full((2, 6), np.nan), np.empty((0, 6)), np.ones(6), [np.ones(6), np.ones(5)]):
         with pytest.raises(ValueError):
             Average(Linear(), CyclicShifts(6))(X)
@@ -239,16 +308,18 @@ def test_bad_points():
 
 
 @pytest.mark.parametrize("offset", [100, 1000, 30_000])
-def test_single_precision_far_from_the_origin(offset):
+def test_single_precision_is_accurate_far_from_the_origin(offset):
     X = (offset + np.random.default_rng(0).standard_normal((40, 5))).astype(np.float32)
     expected = rbf_kernel(X.astype(float), gamma=0.3)
     assert_allclose(Gaussian(0.3)(X), expected, atol=1e-6)
     assert_allclose(Gaussian(0.3)(X, X[:7]), expected[:, :7], atol=1e-6)
     group = CyclicShifts(5)
-    moved = group.act(group.elements(), X)
-    every = np.array([rbf_kernel(X.astype(float), m.astype(float), gamma=0.3) for m in moved])
-    assert_allclose(Average(Gaussian(0.3), group)(X), every.mean(axis=0), atol=1e-6)
-    assert_allclose(BestFit(Gaussian(0.3), group)(X), every.max(axis=0), atol=1e-6)
+    transformed = group.act(group.elements(), X)
+    values = np.array(
+        [rbf_kernel(X.astype(float), Z.astype(float), gamma=0.3) for Z in transformed]
+    )
+    assert_allclose(Average(Gaussian(0.3), group)(X), values.mean(axis=0), atol=1e-6)
+    assert_allclose(BestFit(Gaussian(0.3), group)(X), values.max(axis=0), atol=1e-6)
     assert Average(Gaussian(0.3), group)(X).dtype == np.float32
 
 
@@ -281,8 +352,8 @@ def test_an_average_of_powers_does_not_depend_on_the_unit(gamma, scale, degree, 
     base = K.Polynomial(degree, gamma, coef0=coef0)
     plain = K.Polynomial(degree, gamma * scale**2, coef0=coef0)
     for group in (Permutations(3), SignFlips(3)):
-        found = K.Average(base, group)(scale * X)
-        assert_allclose(found, K.Average(plain, group)(X), rtol=1e-9)
+        gram = K.Average(base, group)(scale * X)
+        assert_allclose(gram, K.Average(plain, group)(X), rtol=1e-9)
 
 
 def test_an_average_of_powers_that_overflow_is_refused_like_the_power():

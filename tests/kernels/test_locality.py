@@ -1,4 +1,4 @@
-"""Locality kernels against loops over windows, and their definiteness (lemma 3)."""
+"""Locality kernels agree with loops over windows and are positive semi-definite (lemma 3)."""
 
 import numpy as np
 import pytest
@@ -11,8 +11,9 @@ from invariance.kernels import Locality
 
 
 def loops(kernel, x, z):
-    """Eq. (5)-(6) window by window, from the parameters alone."""
-    local, final = list(kernel.powers[:-1]), kernel.powers[-1]
+    """Kernel value by equations (5) and (6), window by window."""
+    local = list(kernel.powers[:-1])
+    final = kernel.powers[-1]
     count = len(local)
     as_list = lambda v: [v] * count if isinstance(v, (int, str)) else list(v)  # noqa: E731
     windows, paddings, strides = map(as_list, (kernel.window, kernel.padding, kernel.stride))
@@ -68,7 +69,7 @@ def kernels(draw):
 
 @settings(max_examples=60, deadline=None)
 @given(kernels(), st.integers(0, 10**6))
-def test_every_window_by_itself(kernel, seed):
+def test_locality_kernels_agree_with_loops_over_windows(kernel, seed):
     X, Z = np.random.default_rng(seed).uniform(-1, 1, (2, 3, kernel.n_features))
     expected = [[loops(kernel, x, z) for z in Z] for x in X]
     assert_allclose(kernel(X, Z), expected, rtol=1e-10)
@@ -89,7 +90,8 @@ def test_lemma3_positive_semi_definite_at_any_depth(kernel, seed):
 @pytest.mark.parametrize("window", [3, 5, 7])
 def test_the_quadratic_layer_is_one_inner_product(window):
     rng = np.random.default_rng(0)
-    X, Z = rng.random((6, 90)), rng.random((5, 90))
+    X = rng.random((6, 90))
+    Z = rng.random((5, 90))
     for padding, stride in [("same", 1), ("valid", 2), (1, 3)]:
         kernel = Locality((9, 10), window, powers=(2, 4), padding=padding, stride=stride)
         form = kernel.inner_form((9, 10, 1))
@@ -106,7 +108,8 @@ def test_the_quadratic_layer_is_one_inner_product(window):
 def test_the_formula_of_the_papers_experiments():
     """((1/28) sum_w (1 + <x_w, z_w> / f^2)^2 + 1)^4 with zero padding."""
     x, z = np.random.default_rng(0).random((2, 28, 28))
-    f, padded = 5, np.pad(x * z, 2)
+    f = 5
+    padded = np.pad(x * z, 2)
     places = [(i, j) for i in range(28) for j in range(28)]
     total = sum((1 + padded[i : i + f, j : j + f].sum() / f**2) ** 2 for i, j in places)
     expected = (total / 28 + 1) ** 4
@@ -115,7 +118,8 @@ def test_the_formula_of_the_papers_experiments():
 
 @pytest.mark.parametrize("storage", ["layers", "last"])
 def test_work_counts_the_powers_taken(storage, monkeypatch):
-    power, windows = locality.power, []
+    power = locality.power
+    windows = []
 
     def counting(values, degree):
         windows.append(values.size)

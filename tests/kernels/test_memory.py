@@ -1,4 +1,4 @@
-"""The memory of kernels and feature maps, seen from outside the process."""
+"""Memory of kernels and feature maps, measured by the operating system."""
 
 import subprocess
 import sys
@@ -14,7 +14,7 @@ from invariance.kernels import *
 from invariance.beyond.tangent import TANGENTS, TangentDistance
 rng, sh, group = np.random.default_rng(0), (28, 28), CyclicShifts(4, block=16)
 """
-#: In a process of its own, which shares nothing but what was imported.
+#: Each case runs in a child process, which shares only imported modules with the others.
 _MEASURED = """
 if not os.fork():
     bound, model = 32 * 2**20, None
@@ -23,9 +23,9 @@ if not os.fork():
     if model is not None:
         model.fit(X[:500])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found = call(X)
+    result = call(X)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(((after - before) * 1024 - found.nbytes) / bound, flush=True)
+    print(((after - before) * 1024 - result.nbytes) / bound, flush=True)
     os._exit(0)
 os.wait()
 """
@@ -34,7 +34,7 @@ KERNEL = """
     X = rng.random((n, d))
     call.set_params(block_bytes=bound)
 """
-#: Points take 77 MB, or the features of fewer of them 122 MB: a copy of either is seen.
+#: The points take 77 MB, or their features 122 MB: a copy of either exceeds the bound.
 FEATURES = """
     bound = 16 * 2**20
     model, n = {case}
@@ -65,7 +65,7 @@ CASES = {
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in kilobytes on Linux alone")
 def test_memory_stays_under_its_bound():
-    """Beside inputs and result at most 1.25 times `block_bytes`, seen from outside the process."""
+    """A call needs at most 1.25 times `block_bytes` in addition to its inputs and its result."""
     code = "".join(_MEASURED.format(case=CASES[case].format(case=case)) for case in CASES)
     done = subprocess.run(
         [sys.executable, "-c", _SHARED + code], capture_output=True, encoding="utf-8", check=True

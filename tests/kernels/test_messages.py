@@ -1,4 +1,4 @@
-"""What kernels and bandwidths say of values that they cannot compute with."""
+"""Messages of kernels and bandwidths about values out of range."""
 
 import numpy as np
 import pytest
@@ -56,7 +56,7 @@ def test_a_kernel_that_is_zero_cannot_be_normalized(name):
             kernel(points[:2], points[:1])
 
 
-def test_small_values_that_are_exact_are_normalized():
+def test_small_but_accurate_values_are_normalized():
     points = np.random.default_rng(0).standard_normal((4, 60))
     plain = K.Average(K.Gaussian(30.0), G.SignFlips(60))
     assert plain(points).diagonal().max() < 1e-16
@@ -72,26 +72,26 @@ def test_small_values_that_are_exact_are_normalized():
 @pytest.mark.parametrize(
     "scale", [1e-300, 1e-170, 1e-155, 1e-100, 1e-74, 1e74, 1e145, 1e160, 1e300]
 )
-def test_a_bandwidth_is_right_or_refused_with_its_size(scale, kernel):
+def test_a_bandwidth_out_of_range_is_refused_with_its_size(scale, kernel):
     power = 2 if kernel == "gaussian" else 1
     exponent = np.log10(median_gamma(X, kernel)) - power * np.log10(scale)
     if -300 < exponent < 150:
-        found = median_gamma(scale * X, kernel)
-        assert_allclose(np.log10(found), exponent, rtol=1e-12)
+        gamma = median_gamma(scale * X, kernel)
+        assert_allclose(np.log10(gamma), exponent, rtol=1e-12)
         return
-    due = "close" if exponent > 0 else "far apart"
-    with pytest.raises(ValueError, match=rf"too {due}: rescale X.*about 1e\{exponent:+.0f}"):
+    problem = "close" if exponent > 0 else "far apart"
+    with pytest.raises(ValueError, match=rf"too {problem}: rescale X.*about 1e\{exponent:+.0f}"):
         median_gamma(scale * X, kernel)
 
 
-def test_features_of_points_that_are_too_close_say_so():
+def test_features_of_points_that_are_too_close_are_refused():
     for features in (OrbitFourier(None, 3), OrbitNystroem(None, 3)):
         with pytest.raises(ValueError, match="too close: rescale X"):
             features.fit(1e-149 * X)
 
 
 @pytest.mark.parametrize("gamma", [8.7e298, 1e-305])
-def test_a_finite_number_that_is_refused_is_not_only_called_not_finite(gamma):
+def test_a_finite_gamma_that_overflows_is_refused_because_of_its_magnitude(gamma):
     with pytest.raises(ValueError, match="magnitudes .* overflow"):
         draw_frequencies("gaussian", gamma, n_components=2, n_features=2)
     with pytest.raises(ValueError, match="magnitudes .* overflow"):
@@ -101,22 +101,22 @@ def test_a_finite_number_that_is_refused_is_not_only_called_not_finite(gamma):
     assert "magnitudes" not in str(refused.value)
 
 
-def test_messages_about_gradients_say_what_has_one():
+def test_messages_about_gradients_name_the_kernels_that_have_one():
     torch = pytest.importorskip("torch")
-    given = torch.tensor(X, requires_grad=True)
+    points = torch.tensor(X, requires_grad=True)
     with pytest.raises(ValueError, match="nothing is learned; to learn with respect to X"):
-        K.BestFit(K.Gaussian(0.1), G.CyclicShifts(4))(given)
+        K.BestFit(K.Gaussian(0.1), G.CyclicShifts(4))(points)
     with pytest.raises(TypeError, match="no gradient passes .*Gaussian"):
-        K.Laplacian(0.1)(given)
+        K.Laplacian(0.1)(points)
     with pytest.raises(TypeError) as refused:
-        K.Laplacian(0.1)(given.detach())
+        K.Laplacian(0.1)(points.detach())
     assert "gradient" not in str(refused.value)
 
 
 @pytest.mark.parametrize("scale", [1.0, 300.0])
 @pytest.mark.parametrize("side", ["first", "second"])
 @pytest.mark.parametrize("group", [G.CyclicShifts(4), G.Negation(), G.Permutations(4)], ids=repr)
-def test_single_precision_stays_whatever_side_is_transformed(group, side, scale):
+def test_single_precision_is_preserved_with_either_side(group, side, scale):
     points = (scale * X).astype(np.float32)
     for kernel in (
         K.Average(K.Gaussian(0.1), group, side=side),
@@ -129,13 +129,13 @@ def test_single_precision_stays_whatever_side_is_transformed(group, side, scale)
         assert_allclose(kernel(points, points[:2]), wide, atol=2e-5)
 
 
-def test_explain_of_sets_counts_what_a_group_does_to_points():
+def test_explain_of_set_kernels_counts_the_transformations_of_points():
     sets = np.random.default_rng(0).standard_normal((10, 6, 3))
     plain = beyond.SetKernel(K.Gaussian(0.1)).explain(sets).operations
     for n_transforms in (100, 1000):
         base = K.Average(K.Gaussian(0.1), beyond.Rotations3D(), n_transforms=n_transforms)
         reduced = beyond.SetKernel(base).explain(sets).operations
-        # each transformation is a product of three numbers for each pair of points, at least
+        # each transformation costs at least one inner product of three numbers per pair of points
         assert reduced > plain + n_transforms * 2 * 3 * 60**2 / 2
         nested = beyond.SetKernel(K.Hyperkernel(base)).explain(sets).operations
         assert nested >= reduced

@@ -1,4 +1,4 @@
-"""Averages over infinite groups hold their tolerance, whatever moves and whatever stays."""
+"""Averages over infinite groups are accurate to their tolerance."""
 
 import warnings
 
@@ -14,20 +14,22 @@ TURNS = beyond.PlaneRotations()
 CIRCLE = G.CircleAction([1, 1, 2, 2])
 
 
-def dense(group, n):
-    """The group's circle by so many nodes, of its first part if it has several."""
+def with_nodes(group, n):
+    """The group with n nodes on every circle."""
     if isinstance(group, G.Composition):
-        return dense(group.first, n).then(dense(group.second, n))
+        return with_nodes(group.first, n).then(with_nodes(group.second, n))
     if isinstance(group, G.OnPoints):
-        return G.OnPoints(**group.get_params(deep=False) | {"group": dense(group.group, n)})
+        return G.OnPoints(**group.get_params(deep=False) | {"group": with_nodes(group.group, n)})
     if isinstance(group, G.CircleAction):
         return G.CircleAction(group.frequencies, group.density, n_nodes=n)
     return beyond.PlaneRotations(n) if isinstance(group, beyond.PlaneRotations) else group
 
 
 def worst(kernel, X, Y, n):
-    """The error relative to the largest value, against a mean over very many nodes."""
-    exact = Average(kernel.base, dense(kernel.group, n), side=kernel.side, tolerance=10.0)(X, Y)
+    """Largest error, relative to the largest value of a mean over n nodes."""
+    exact = Average(kernel.base, with_nodes(kernel.group, n), side=kernel.side, tolerance=10.0)(
+        X, Y
+    )
     return np.abs(kernel(X, Y) - exact).max() / np.abs(exact).max()
 
 
@@ -37,7 +39,7 @@ def worst(kernel, X, Y, n):
     [TURNS.on_columns([0, 1]), CIRCLE.on_columns([0, 1, 2, 3])],
     ids=["one frequency", "two"],
 )
-def test_columns_that_do_not_move_do_not_choose_the_nodes(group, seed):
+def test_columns_that_the_group_leaves_fixed_do_not_affect_the_accuracy(group, seed):
     rng = np.random.default_rng(seed)
     d = 2 if group.group is TURNS else 4
     X = np.hstack([rng.normal(scale=2.0, size=(40, d)), rng.normal(scale=10.0, size=(40, 1))])
@@ -51,8 +53,8 @@ def test_columns_that_do_not_move_do_not_choose_the_nodes(group, seed):
     [(1, 1, 1), (10, 1, 0.1), (0.1, 1, 10), (0.01, 3, 100)],
     ids=repr,
 )
-def test_blocks_that_move_differently(scales, seed):
-    """Two circles of two frequencies each, and a column that stays, at very different sizes."""
+def test_averages_over_two_circles_of_very_different_sizes_are_accurate(scales, seed):
+    """Two circles with two frequencies each, and a fixed column."""
     a, b, c = scales
     X = np.random.default_rng(seed).standard_normal((25, 9)) * np.repeat([a, b, c], [4, 4, 1])
     group = CIRCLE.on_columns([0, 1, 2, 3]).then(CIRCLE.on_columns([4, 5, 6, 7]))
@@ -62,7 +64,7 @@ def test_blocks_that_move_differently(scales, seed):
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("share", [0.05, 0.5, 1.0, 4.0])
-def test_second_points_of_another_size(seed, share):
+def test_averages_are_accurate_if_the_second_points_have_another_size(seed, share):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 5))
     Y = share * rng.standard_normal((12, 5))
@@ -74,7 +76,7 @@ def test_second_points_of_another_size(seed, share):
 
 @pytest.mark.parametrize("base", [Gaussian(0.3), Polynomial(3, 0.2), Linear(), Laplacian(0.2)])
 @pytest.mark.parametrize("density", [None, G.VonMises(3.0), G.VonMises(1.0, loc=0.5)], ids=repr)
-def test_base_kernels_and_densities(base, density):
+def test_averages_with_densities_are_accurate_or_warn(base, density):
     X = np.random.default_rng(0).standard_normal((12, 5))
     kernel = Average(base, G.CircleAction([0, 1, 1, 2, 2], density), tolerance=1e-3)
     with warnings.catch_warnings(record=True) as caught:
@@ -96,13 +98,13 @@ def test_base_kernels_and_densities(base, density):
     ],
     ids=lambda group: repr(group)[:50],
 )
-def test_gaussian_kernels_over_turns_have_closed_forms(group, gamma):
-    """Against the definition, the sum of exp(-gamma |x - g z|^2) over 3,000 turns."""
+def test_gaussian_kernels_over_plane_rotations_have_closed_forms(group, gamma):
+    """They agree with the definition, the mean of exp(-gamma |x - g z|^2) over 3,000 rotations."""
     X, Y = np.random.default_rng(0).standard_normal((2, 7, 6))
-    fine = dense(group, 3000)
+    fine = with_nodes(group, 3000)
     elements, weights = fine.quadrature()
-    moved = fine.act(elements, Y)
-    squares = ((X[None, :, None] - moved[:, None]) ** 2).sum(axis=3)
+    transformed = fine.act(elements, Y)
+    squares = ((X[None, :, None] - transformed[:, None]) ** 2).sum(axis=3)
     expected = np.einsum("r,rnm->nm", weights, np.exp(-gamma * squares))
     kernel = Average(Gaussian(gamma), group)
     assert_allclose(kernel(X, Y), expected, rtol=1e-9, atol=1e-300)
@@ -121,8 +123,8 @@ def test_far_points_and_narrow_kernels_neither_overflow_nor_lose_their_peak():
     assert_allclose(gram.diagonal(), 1 / np.sqrt(2 * np.pi * 20 * r2), rtol=1e-6)
 
 
-def test_nodes_that_were_given_stay_beside_infinite_parts():
-    """A coarse part that was given is kept, and said to be coarse."""
+def test_explicit_nodes_stay_in_compositions_with_infinite_groups():
+    """Five explicit nodes of the first part are used as they are."""
     group = beyond.PlaneRotations(5).on_columns([0, 1]).then(CIRCLE.on_columns([2, 3, 4, 5]))
     X = np.random.default_rng(0).standard_normal((8, 6))
     fine = G.CircleAction([1, 1, 2, 2], n_nodes=300).on_columns([2, 3, 4, 5])
@@ -132,7 +134,7 @@ def test_nodes_that_were_given_stay_beside_infinite_parts():
     assert_allclose(Average(Gaussian(0.1), group)(X), exact(X), rtol=1e-3, atol=1e-4)
 
 
-def test_a_mean_that_is_zero_asks_for_no_nodes():
+def test_a_mean_of_zero_causes_no_warning():
     X = np.random.default_rng(0).standard_normal((8, 4))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

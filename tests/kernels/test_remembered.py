@@ -1,4 +1,4 @@
-"""What kernels remember: the answer is that of a new kernel with the same parameters."""
+"""Kernels that were called before give the values of a new kernel with the same parameters."""
 
 import copy
 import functools
@@ -16,20 +16,21 @@ from invariance import groups as G
 from invariance import kernels as K
 
 RNG = np.random.default_rng(0)
-X, Z = RNG.standard_normal((8, 12)), RNG.standard_normal((5, 12))
+X = RNG.standard_normal((8, 12))
+Z = RNG.standard_normal((5, 12))
 
 
 def lines(n, seed):
-    """A permutation of n places that leaves the first and the last 20 alone."""
-    moved = np.arange(n)
-    inside = moved[20:-20].copy()
+    """A permutation of n indices that leaves the first and the last 20 in place."""
+    permutation = np.arange(n)
+    inside = permutation[20:-20].copy()
     np.random.default_rng(seed).shuffle(inside)
-    moved[20:-20] = inside
-    return moved
+    permutation[20:-20] = inside
+    return permutation
 
 
 def fresh(kernel):
-    """The same kernel, which remembers nothing."""
+    """A copy of the kernel that has never been called."""
     return clone(kernel)
 
 
@@ -42,7 +43,7 @@ SMALL = RNG.standard_normal((6, 40))
 
 
 class Held:
-    """An array in an object whose repr says nothing of it."""
+    """An object that holds an array and does not show it in its repr."""
 
     def __init__(self, values, private=False):
         setattr(self, "_values" if private else "values", values)
@@ -59,7 +60,7 @@ class Slotted:
 
 
 def array_in(value):
-    """The array that some container holds."""
+    """The array inside a container."""
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, functools.partial):
@@ -92,7 +93,7 @@ CONTAINERS = {
 
 
 class Weighted(K.Kernel):
-    """Inner products with weights, wherever these are held."""
+    """Inner products with weights, which a container holds."""
 
     def __init__(self, held):
         self.held = held
@@ -102,7 +103,7 @@ class Weighted(K.Kernel):
 
 
 class Scaled(G.Transformations):
-    """Points times weights, wherever these are held; plans keep the elements."""
+    """Points times weights, which a container holds; the weights are the elements."""
 
     unitary = False
     linear = True
@@ -119,24 +120,30 @@ class Scaled(G.Transformations):
 
 @pytest.mark.parametrize("build", [G.GeneratedPermutations, G.LinearMaps])
 @pytest.mark.parametrize("kernel", [K.Average, K.BestFit])
-def test_another_list_of_large_arrays_is_another_group(kernel, build):
+def test_a_new_list_of_large_arrays_is_a_new_group(kernel, build):
     if build is G.LinearMaps:
-        name, points, n_transforms = "matrices", SMALL, None
-        one, two = [large_maps(1)], [large_maps(2)]
+        name = "matrices"
+        points = SMALL
+        n_transforms = None
+        first_list = [large_maps(1)]
+        second_list = [large_maps(2)]
     else:
-        name, points, n_transforms = "permutations", LARGE, 3
-        one, two = [lines(1200, 1)], [lines(1200, 2)]
-    group = build(one)
-    made = kernel(K.Gaussian(1e-3), group, n_transforms=n_transforms, side="first")
-    before = made(points)
-    made.set_params(**{f"group__{name}": two})
-    assert_array_equal(made(points), fresh(made)(points))
-    assert np.any(made(points) != before)
-    made.set_params(group=build(one))
-    assert_array_equal(made(points), before)
+        name = "permutations"
+        points = LARGE
+        n_transforms = 3
+        first_list = [lines(1200, 1)]
+        second_list = [lines(1200, 2)]
+    group = build(first_list)
+    reduced = kernel(K.Gaussian(1e-3), group, n_transforms=n_transforms, side="first")
+    before = reduced(points)
+    reduced.set_params(**{f"group__{name}": second_list})
+    assert_array_equal(reduced(points), fresh(reduced)(points))
+    assert np.any(reduced(points) != before)
+    reduced.set_params(group=build(first_list))
+    assert_array_equal(reduced(points), before)
 
 
-def test_a_learner_that_is_fitted_again_sees_the_new_group():
+def test_a_learner_that_is_fitted_again_uses_the_new_group():
     y = np.arange(6) % 2
     kernel = K.BestFit(K.Gaussian(1e-3), G.LinearMaps([large_maps(1)]), side="first")
     model = SVC(kernel=kernel, C=10.0).fit(SMALL, y)
@@ -147,7 +154,7 @@ def test_a_learner_that_is_fitted_again_sees_the_new_group():
 
 @pytest.mark.parametrize("holds", CONTAINERS)
 @pytest.mark.parametrize("size", [3, 3000])
-def test_changes_in_place_are_seen_wherever_the_array_is(holds, size):
+def test_changes_in_place_take_effect_in_every_container(holds, size):
     held = CONTAINERS[holds](np.linspace(1, 2, max(size, 12)))
     plain = Weighted(held)
     nested = K.Hyperkernel(Weighted(held), 0.1)
@@ -158,14 +165,14 @@ def test_changes_in_place_are_seen_wherever_the_array_is(holds, size):
     array_in(held)[:] *= 1.5
     for kernel in (plain, nested, orbit, best):
         assert_array_equal(kernel(X, Z), copy.copy(kernel)(X, Z))
-        if holds != "closure":  # Python pickles none
+        if holds != "closure":  # closures cannot be pickled
             assert_array_equal(kernel(X, Z), pickle.loads(pickle.dumps(kernel))(X, Z))
-        moved = kernel(X, Z)
+        before = kernel(X, Z)
         array_in(held)[:2] *= 1 + 1e-9
-        assert np.any(kernel(X, Z) != moved)
+        assert np.any(kernel(X, Z) != before)
 
 
-def test_an_entry_in_the_middle_counts_as_much_as_one_at_the_end():
+def test_a_change_in_the_middle_of_an_array_takes_effect():
     permutation = lines(1200, 1)
     group = G.GeneratedPermutations([permutation])
     kernel = K.BestFit(K.Linear(), group, n_transforms=4)
@@ -175,18 +182,18 @@ def test_an_entry_in_the_middle_counts_as_much_as_one_at_the_end():
     assert np.any(kernel(LARGE) != before)
 
 
-def test_changes_in_place_are_checked():
+def test_changes_in_place_are_validated():
     permutation = np.array([1, 0, 2, 3])
     kernel = K.BestFit(K.Linear(), G.GeneratedPermutations([permutation]))
     kernel(X[:, :4])
-    permutation[0] = 0  # now no permutation
+    permutation[0] = 0  # no longer a permutation
     with pytest.raises(ValueError, match="permutations of 0"):
         kernel(X[:, :4])
     permutation[0] = 1
     kernel(X[:, :4])
 
 
-def test_a_density_with_an_array_of_its_own():
+def test_a_change_in_the_array_of_a_density_takes_effect():
     class Table(G.Density):
         symmetric = True
 
@@ -209,7 +216,7 @@ def test_a_density_with_an_array_of_its_own():
     assert np.abs(kernel(points) - before).max() > 1e-3
 
 
-def test_nested_parameters_that_are_set_or_replaced():
+def test_nested_parameters_that_are_set_or_replaced_take_effect():
     kernel = K.Hyperkernel(K.Average(K.Gaussian(0.1), G.CyclicShifts(12)), 0.5)
     kernel(X)
     kernel.set_params(base__base__gamma=0.7)
@@ -226,7 +233,7 @@ def test_nested_parameters_that_are_set_or_replaced():
     assert_allclose(product(X), fresh(product)(X))
 
 
-def test_values_that_are_equal_but_not_the_same_are_checked_anew():
+def test_parameters_of_another_type_are_validated_even_if_they_are_equal():
     kernel = K.Polynomial(2)
     kernel(X)
     kernel.degree = 2.0
@@ -242,7 +249,7 @@ def test_values_that_are_equal_but_not_the_same_are_checked_anew():
     assert_array_equal(fit(X), fresh(fit)(X))
 
 
-def test_clones_and_pickles_answer_as_the_kernel():
+def test_clones_and_pickles_give_the_values_of_the_kernel():
     kernel = K.BestFit(K.Gaussian(1e-3), G.LinearMaps([large_maps(1)]), side="first")
     gram = kernel(SMALL)
     for twin in (clone(kernel), copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
@@ -252,18 +259,19 @@ def test_clones_and_pickles_answer_as_the_kernel():
         assert_array_equal(kernel(SMALL), gram)
 
 
-def test_objects_that_hold_each_other_are_followed_once():
-    one, two = Held(np.ones(20)), Held(np.ones(20))
-    one.other, two.other = two, one
-    kernel = Weighted(one)
+def test_changes_in_objects_that_refer_to_each_other_take_effect():
+    first = Held(np.ones(20))
+    second = Held(np.ones(20))
+    first.other, second.other = second, first
+    kernel = Weighted(first)
     before = kernel(X)
-    two.values[3] = 5.0
+    second.values[3] = 5.0
     assert_array_equal(kernel(X), before)
-    one.values[3] = 5.0
+    first.values[3] = 5.0
     assert np.any(kernel(X) != before)
 
 
-def test_a_call_does_not_depend_on_how_often_it_was_made():
+def test_the_warning_comes_at_every_call():
     points = X[:, :5]
     kernel = K.BestFit(K.Linear(), G.CyclicShifts(5))
     kernel.theta = kernel.theta
@@ -274,10 +282,10 @@ def test_a_call_does_not_depend_on_how_often_it_was_made():
             gaussian(np.vstack([points, -points, 2 * points[::-1]]))
 
 
-# -- a class that loses the fast ways is told so when it is defined --------------------------------
+# -- a subclass that loses a fast method causes a warning when it is defined -----------------------
 
 
-def test_a_kernel_that_only_passes_calls_on_is_told_what_it_loses():
+def test_a_kernel_class_that_overrides_call_warns_about_the_methods_it_loses():
     with pytest.warns(UserWarning, match=r"Logged.*__call__.*inner_form = Gaussian\.inner_form"):
 
         class Logged(K.Gaussian):
@@ -286,9 +294,9 @@ def test_a_kernel_that_only_passes_calls_on_is_told_what_it_loses():
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        K.Average(Logged(0.1), G.CyclicShifts(12))(X)  # once, when it is defined
+        K.Average(Logged(0.1), G.CyclicShifts(12))(X)  # the warning came when the class was defined
 
-        class Said(K.Gaussian):
+        class Declared(K.Gaussian):
             inner_form = K.Gaussian.inner_form
             closed_form = K.Gaussian.closed_form
 
@@ -301,7 +309,7 @@ def test_a_kernel_that_only_passes_calls_on_is_told_what_it_loses():
             def _gram(self, X, Y):
                 return super()._gram(X, Y) ** 2
 
-        class Sharper(K.Gaussian):  # changes nothing that a fast way rests on
+        class Sharper(K.Gaussian):  # no fast method depends on is_stationary
             def is_stationary(self):
                 return False
 
@@ -309,10 +317,12 @@ def test_a_kernel_that_only_passes_calls_on_is_told_what_it_loses():
             def _gram(self, X, Y):
                 return X @ (X if Y is None else Y).T
 
-    assert K.Average(Said(0.1), G.CyclicShifts(12)).explain(X).way != "product, kernel evaluated"
+    assert (
+        K.Average(Declared(0.1), G.CyclicShifts(12)).explain(X).way != "product, kernel evaluated"
+    )
 
 
-def test_a_group_that_only_passes_its_elements_on_is_told_what_it_loses():
+def test_a_group_class_that_overrides_elements_warns_about_the_methods_it_loses():
     with pytest.warns(UserWarning, match=r"Tagged.*elements.*as_shifts = CyclicShifts\.as_shifts"):
 
         class Tagged(G.CyclicShifts):
@@ -329,7 +339,7 @@ def test_a_group_that_only_passes_its_elements_on_is_told_what_it_loses():
             def elements(self):
                 return super().elements()
 
-        class Other(G.CyclicShifts):
+        class FirstTwo(G.CyclicShifts):
             as_shifts = G.Transformations.as_shifts
 
             def elements(self):
@@ -339,15 +349,15 @@ def test_a_group_that_only_passes_its_elements_on_is_told_what_it_loses():
             def __repr__(self):
                 return "Named"
 
-        class Own(G.FiniteGroup):
+        class Trivial(G.FiniteGroup):
             order = 1
-            identity = generators = compose = inverse = _act = lambda self, *given: np.ones(1)
+            identity = generators = compose = inverse = _act = lambda self, *args: np.ones(1)
 
     assert Same(4).as_shifts(Same(4).elements()) is not None
-    assert Other(4).as_shifts(Other(4).elements()) is None
+    assert FirstTwo(4).as_shifts(FirstTwo(4).elements()) is None
 
 
-def test_closed_forms_that_nobody_will_ask_for_are_told_of():
+def test_a_closed_form_that_would_never_be_used_causes_a_warning():
     with pytest.warns(UserWarning, match=r"Silent.*closed_form.*preserved_by"):
 
         class Silent(K.Kernel):

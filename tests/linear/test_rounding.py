@@ -1,4 +1,4 @@
-"""Least squares when differences are rounding: equal points, far offsets, tiny penalties."""
+"""Least squares if differences are rounding: equal points, far offsets, tiny penalties."""
 
 from fractions import Fraction
 
@@ -22,7 +22,7 @@ from invariance.linear import (
 from invariance.linear.ridge import fit_ridge
 
 SHIFTS = CyclicShifts(10)
-ORBIT = np.eye(10)[np.arange(20) % 10]  # every point is a shift of every other
+ORBIT = np.eye(10)[np.arange(20) % 10]  # all points are shifts of each other
 ELSEWHERE = np.random.default_rng(0).standard_normal((30, 10))
 KERNELS = [
     Average(Gaussian(0.5), SHIFTS),
@@ -41,24 +41,25 @@ DTYPES = [np.float64, np.float32]
 
 
 def assert_mean(predicted, y, dtype):
-    """Predictions of the mean, up to a small part of the targets' spread."""
+    """Check that predictions are the mean, up to a small part of the spread of the targets."""
     spread = np.ptp(y, axis=0).max()
     tolerance = 1e-5 if dtype == np.float64 else 0.05
     expected = np.broadcast_to(np.mean(y, axis=0), predicted.shape)
     assert_allclose(predicted, expected, rtol=0, atol=tolerance * spread)
 
 
-# ------------------------------------------------ training points that are equal under the map
+# ------------------------------------------------ training points with equal features
 
 
 @pytest.mark.filterwarnings("ignore:OrbitNystroem. n_components")
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("alphas", [None, [1e-25], [1e-12, 1e-3]], ids=str)
-def test_points_that_are_equal_under_the_map_get_the_mean(alphas, dtype):
-    """As ridge regression with any sensible penalty gives; no test point is far from it."""
+def test_training_points_with_equal_features_get_the_mean(alphas, dtype):
+    """The prediction is the mean for every penalty, also for new points."""
     y = np.arange(20) % 10
     targets = np.column_stack([y, -y])
-    X, Z = ORBIT.astype(dtype), ELSEWHERE.astype(dtype)
+    X = ORBIT.astype(dtype)
+    Z = ELSEWHERE.astype(dtype)
     weights = np.random.default_rng(1).uniform(0.5, 2, 20)
     for kernel in KERNELS:
         for values in (y, targets):
@@ -70,15 +71,16 @@ def test_points_that_are_equal_under_the_map_get_the_mean(alphas, dtype):
         decided = RLSClassifier(alphas, kernel).fit(X, y).decision_function(Z)
         assert_mean(decided, np.where(np.eye(10), 1.0, -1.0), dtype)
     for features in FEATURES:
-        A, B = features.fit_transform(X), features.transform(Z)
+        A = features.fit_transform(X)
+        B = features.transform(Z)
         for kernel in (None, Linear(), "linear"):
             model = RLSRegressor(alphas, kernel).fit(A, y)
             assert_mean(model.predict(np.concatenate([A, B])), y, dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_equal_points_alone_and_beside_others(dtype):
-    """One point's value does not depend on the points that are evaluated with it."""
+def test_predictions_of_equal_points_do_not_depend_on_the_batch(dtype):
+    """A point has the same prediction alone and together with other points."""
     y = np.arange(20) % 10
     X = ORBIT.astype(dtype)
     for kernel in KERNELS:
@@ -89,27 +91,29 @@ def test_equal_points_alone_and_beside_others(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_two_orbits_get_the_means_of_their_targets(dtype):
-    """One direction is real, the others are rounding."""
+    """One direction is real, all other directions are rounding."""
     rng = np.random.default_rng(0)
     two = np.concatenate([ORBIT, np.roll(np.eye(10) + np.eye(10)[::-1], 1, axis=1)[:10]])
     two[20:] = [np.roll(np.r_[1.0, 1.0, np.zeros(8)], k) for k in range(10)]
     y = np.r_[np.zeros(20), np.ones(10)] + rng.choice([-0.1, 0.1], 30)
-    X, Z = two.astype(dtype), ELSEWHERE.astype(dtype)
+    X = two.astype(dtype)
+    Z = ELSEWHERE.astype(dtype)
     means = np.r_[np.full(20, y[:20].mean()), np.full(10, y[20:].mean())]
     for kernel in KERNELS:
         for alphas in (None, [1e-25], [1e-9]):
             model = RLSRegressor(alphas, kernel).fit(X, y)
             assert_allclose(model.predict(X), means, atol=0.06)
-            assert np.abs(model.predict(Z)).max() < 200  # a polynomial in other points is large
+            assert np.abs(model.predict(Z)).max() < 200  # a polynomial is large in new points
     for features in FEATURES:
-        A, B = features.fit_transform(X), features.transform(Z)
+        A = features.fit_transform(X)
+        B = features.transform(Z)
         model = RLSRegressor().fit(A, y)
         assert_allclose(model.predict(A), means, atol=0.06)
         largest = np.abs(B - A.mean(axis=0)).max() / np.abs(A - A.mean(axis=0)).max()
         assert np.abs(model.predict(B)).max() < 50 * max(largest, 1)
 
 
-def test_the_errors_of_a_symmetry_test_stay_finite_in_size():
+def test_the_errors_of_a_symmetry_test_stay_small():
     y = (np.arange(20) % 10).astype(float)
     for model in (RLSRegressor(kernel=Gaussian(0.5)), RLSRegressor([1e-20], Gaussian(0.5))):
         gain = symmetry_test(model, SHIFTS, ORBIT, y, cv=5)[repr(SHIFTS)]
@@ -117,7 +121,7 @@ def test_the_errors_of_a_symmetry_test_stay_finite_in_size():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_gram_matrices_of_equal_rows(dtype):
+def test_gram_matrices_with_equal_rows_predict_the_mean(dtype):
     rng = np.random.default_rng(0)
     y = np.arange(21) % 3
     flat = np.full((21, 21), 0.3, dtype)
@@ -143,27 +147,27 @@ def test_gram_matrices_of_equal_rows(dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("offset", [0.0, 3.3, -1e6, 1e9])
-def test_constant_features_say_nothing(offset, dtype):
+def test_constant_features_predict_the_mean(offset, dtype):
     y = np.array([0.0, 1.0, 1.0, 1.0, 0.0])
     labels = y.astype(int)
     rounded = np.full((5, 3), offset) * (1 + np.finfo(dtype).eps * np.eye(5, 3))
-    for given in (np.full((5, 8), offset), np.full((5, 1), offset), rounded):
-        X = given.astype(dtype)
+    for features in (np.full((5, 8), offset), np.full((5, 1), offset), rounded):
+        X = features.astype(dtype)
         for kernel in (None, "linear", Linear()):
             for alphas in (None, [1e-30]):
                 model = RLSRegressor(alphas, kernel).fit(X, y)
                 assert_allclose(model.predict(X + 1), 0.6, atol=0.05)
         assert (RLSClassifier().fit(X, labels).predict(X - 1) == 1).all()
         if (
-            given is not rounded or offset == 3.3
-        ):  # its alpha is one number, whatever the features are
+            features is not rounded or offset == 3.3
+        ):  # its alpha is absolute, not relative to the features
             assert (BlockRidgeClassifier().fit(X, labels).predict(X) == 1).all()
 
 
 @pytest.mark.parametrize("shift", [1e4, 1e6])
 @pytest.mark.parametrize("p", [3, 50])
-def test_a_far_origin_costs_only_what_rounding_takes(p, shift):
-    """The linear function is found as from the origin, also in single precision."""
+def test_an_offset_of_the_features_changes_predictions_by_rounding_alone(p, shift):
+    """A linear function is learned as well as without the offset, also in single precision."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((40, p))
     y = X[:, :3] @ [1.0, 2.0, -1.0]
@@ -180,34 +184,38 @@ def test_a_far_origin_costs_only_what_rounding_takes(p, shift):
         assert RLSRegressor(kernel=kernel).fit(far, y).score(far, y) > 0.9
 
 
-def test_duplicated_rows_are_weights():
-    """Also with a kernel: a group of equal rows is one point with the sum of the weights."""
+def test_duplicated_rows_act_like_weights():
+    """Equal rows act like one point with the sum of their weights, also with a kernel."""
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((8, 3)), rng.standard_normal(8)
+    X = rng.standard_normal((8, 3))
+    y = rng.standard_normal(8)
     counts = np.array([1, 5, 2, 1, 7, 1, 3, 2])
     for kernel in (None, Gaussian(0.3), Linear()):
         for alpha in (1e-2, 1e-8):
-            one = RLSRegressor([alpha], kernel).fit(X, y, sample_weight=counts)
-            two = RLSRegressor([alpha], kernel)
-            two.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-            assert_allclose(two.predict(ELSEWHERE[:, :3]), one.predict(ELSEWHERE[:, :3]), atol=1e-6)
+            weighted = RLSRegressor([alpha], kernel).fit(X, y, sample_weight=counts)
+            repeated = RLSRegressor([alpha], kernel)
+            repeated.fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+            assert_allclose(
+                repeated.predict(ELSEWHERE[:, :3]), weighted.predict(ELSEWHERE[:, :3]), atol=1e-6
+            )
 
 
 @pytest.mark.parametrize("size", [1e-300, 1e-170, 1e-30, 1e100, 1e150])
-def test_the_size_of_a_kernel_changes_nothing(size):
+def test_predictions_do_not_depend_on_the_scale_of_the_kernel(size):
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    X = rng.standard_normal((30, 3))
+    y = rng.standard_normal(30)
     for gram in (Gaussian(0.3)(X), np.full((30, 30), 0.3)):
-        one = RLSRegressor(kernel="precomputed").fit(gram, y)
-        two = RLSRegressor(kernel="precomputed").fit(size * gram, y)
-        assert_allclose(two.alphas_, size * one.alphas_)
-        assert_allclose(two.predict(size * gram), one.predict(gram), rtol=1e-4, atol=1e-6)
-        assert two.negative_share_ == 0
+        plain = RLSRegressor(kernel="precomputed").fit(gram, y)
+        scaled = RLSRegressor(kernel="precomputed").fit(size * gram, y)
+        assert_allclose(scaled.alphas_, size * plain.alphas_)
+        assert_allclose(scaled.predict(size * gram), plain.predict(gram), rtol=1e-4, atol=1e-6)
+        assert scaled.negative_share_ == 0
 
 
 @pytest.mark.parametrize("kernel", [None, "linear", Gaussian(0.3)])
-def test_points_that_alone_decide_a_coefficient(kernel):
-    """Left out, such a point is predicted from the others alone."""
+def test_leave_one_out_is_finite_if_one_point_alone_determines_a_coefficient(kernel):
+    """The prediction for such a point, when left out, uses the other points alone."""
     X = np.eye(6)
     y = np.arange(6.0)
     for alphas in (None, [1e-14], [1e-30], [1e-300]):
@@ -225,7 +233,7 @@ def test_constant_targets_are_predicted(dtype):
         assert_allclose(model.predict(X + 1), 7.0)
 
 
-def test_features_that_free_columns_explain_but_for_rounding_have_no_coefficients():
+def test_features_explained_by_unpenalized_columns_up_to_rounding_have_no_coefficients():
     rng = np.random.default_rng(0)
     y = rng.standard_normal((20, 1))
     units = rng.integers(-1, 2, (20, 3)) * np.finfo(float).eps
@@ -255,8 +263,8 @@ def solved_exactly(matrix, targets):
 @pytest.mark.parametrize("n", [10, 20])
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("alpha", [1e-2, 1e-5, 1e-8])
-def test_coefficients_are_as_exact_as_a_cholesky_factor_gives(alpha, intercept, n):
-    """Smooth kernels have eigenvalues that rounding puts on either side of zero."""
+def test_coefficients_are_as_accurate_as_those_of_a_cholesky_factor(alpha, intercept, n):
+    """Rounding makes eigenvalues of smooth kernels positive or negative."""
     x = np.linspace(-1, 1, n)[:, None]
     y = np.sin(5 * x[:, 0]) + np.random.default_rng(0).standard_normal(n)
     gram = Gaussian(0.05)(x)
@@ -264,9 +272,9 @@ def test_coefficients_are_as_exact_as_a_cholesky_factor_gives(alpha, intercept, 
     K = [list(map(Fraction, row)) for row in gram]
     ridge = n * Fraction(alpha)
     means = [sum(row) / n if intercept else Fraction(0) for row in K]
-    every = sum(means) / n
+    total_mean = sum(means) / n
     centred = [
-        [K[i][j] - means[i] - means[j] + every + (ridge if i == j else 0) for j in range(n)]
+        [K[i][j] - means[i] - means[j] + total_mean + (ridge if i == j else 0) for j in range(n)]
         for i in range(n)
     ]
     mean = sum(map(Fraction, y)) / n if intercept else Fraction(0)
@@ -283,11 +291,16 @@ def test_coefficients_are_as_exact_as_a_cholesky_factor_gives(alpha, intercept, 
     factored = linalg.solve(shifted, y - intercept * y.mean(), assume_a="pos")
     decided = (rows - means) @ factored + intercept * y.mean()
 
-    def far(found, truth):
-        return np.abs(found - truth).max() / np.abs(truth).max()
+    def relative_error(values, exact):
+        return np.abs(values - exact).max() / np.abs(exact).max()
 
-    assert far(model.dual_coef_[:, 0], dual) < 20 * far(factored, dual) + 1e-14
-    assert far(model.predict(rows), expected) < 20 * far(decided, expected) + 1e-14
+    assert (
+        relative_error(model.dual_coef_[:, 0], dual) < 20 * relative_error(factored, dual) + 1e-14
+    )
+    assert (
+        relative_error(model.predict(rows), expected)
+        < 20 * relative_error(decided, expected) + 1e-14
+    )
 
 
 def two_clusters(rng, n, p):
@@ -304,10 +317,11 @@ def a_wide_column(rng, n, p):
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("n, p", [(6, 5), (12, 5), (4, 5), (3, 8)])
 @pytest.mark.parametrize("draw", [two_clusters, a_wide_column])
-def test_features_of_several_sizes_cost_no_digits(draw, n, p, intercept):
-    """Squared, features lose half of their digits; a singular value decomposition keeps them."""
+def test_features_of_several_sizes_lose_no_digits(draw, n, p, intercept):
+    """Squaring features loses half of their digits; a singular value decomposition does not."""
     rng = np.random.default_rng(n)
-    X, y = draw(rng, n, p), rng.standard_normal(n)
+    X = draw(rng, n, p)
+    y = rng.standard_normal(n)
     new = draw(rng, 3, p)
     rows = [list(map(Fraction, row)) for row in X]
     means = [sum(column) / n if intercept else Fraction(0) for column in zip(*rows, strict=True)]
@@ -339,7 +353,7 @@ def test_features_of_several_sizes_cost_no_digits(draw, n, p, intercept):
 
 @pytest.mark.parametrize("value", [1.0, 0.3, 7.7, 1e-200, 1e150])
 @pytest.mark.parametrize("noise", [0.0, 1e-16])
-def test_equal_points_that_are_left_out_get_the_mean_of_the_others(value, noise):
+def test_equal_points_that_are_left_out_get_the_mean_of_the_remaining_targets(value, noise):
     for n in range(2, 40):
         rng = np.random.default_rng(n)
         y = rng.standard_normal(n)
@@ -349,12 +363,12 @@ def test_equal_points_that_are_left_out_get_the_mean_of_the_others(value, noise)
         for alphas in ([1e-3 * value], None):
             for counts in (np.ones(n), weights):
                 model = RLSRegressor(alphas, "precomputed").fit(gram, y, sample_weight=counts)
-                others = (counts @ y - counts * y) / (counts.sum() - counts)
-                assert_allclose(model.loo_decision_[:, 0], others, atol=1e-9)
+                expected = (counts @ y - counts * y) / (counts.sum() - counts)
+                assert_allclose(model.loo_decision_[:, 0], expected, atol=1e-9)
 
 
-def test_few_different_points_that_are_left_out():
-    """Leave-one-out of a matrix of few different rows is refitting."""
+def test_leave_one_out_with_few_different_points_agrees_with_refits():
+    """The Gram matrix has two different rows."""
     for n in range(4, 30):
         rng = np.random.default_rng(n)
         gram = np.array([[1.0, 0.4], [0.4, 1.0]])[np.ix_(np.arange(n) % 2, np.arange(n) % 2)]
@@ -371,7 +385,7 @@ def test_few_different_points_that_are_left_out():
 
 
 @pytest.mark.parametrize("factor", [2.0**-600, 2.0**600, 1e-170, 1e170, 1e-300, 1e300])
-def test_the_unit_of_the_targets_decides_nothing(factor):
+def test_predictions_scale_with_the_unit_of_the_targets(factor):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((12, 3))
     y = X @ [1.0, -2.0, 0.5] + rng.standard_normal(12)
@@ -394,14 +408,15 @@ def test_the_unit_of_the_targets_decides_nothing(factor):
                 model.predict(points) / factor, before.predict(points), atol=1e-9 * scale
             )
             assert_allclose(model.loo_decision_ / factor, before.loo_decision_, atol=1e-9 * scale)
-    one = kernel_ridge(Gaussian(0.3)(X), y, alphas=[1e-4, 2e-4, 1.0])
-    two = kernel_ridge(Gaussian(0.3)(X), factor * y, alphas=[1e-4, 2e-4, 1.0])
-    assert_allclose(two / factor, one, atol=1e-9 * np.abs(one).max())
+    plain = kernel_ridge(Gaussian(0.3)(X), y, alphas=[1e-4, 2e-4, 1.0])
+    scaled = kernel_ridge(Gaussian(0.3)(X), factor * y, alphas=[1e-4, 2e-4, 1.0])
+    assert_allclose(scaled / factor, plain, atol=1e-9 * np.abs(plain).max())
 
 
-def test_targets_without_weight_have_no_unit():
+def test_targets_with_weight_zero_have_no_effect_whatever_their_size():
     rng = np.random.default_rng(0)
-    X, y = rng.standard_normal((9, 3)), rng.standard_normal(9)
+    X = rng.standard_normal((9, 3))
+    y = rng.standard_normal(9)
     weights = np.r_[np.ones(8), 0]
     for kernel in (None, Gaussian(0.3)):
         before = RLSRegressor(kernel=kernel).fit(X[:8], y[:8])
@@ -411,7 +426,7 @@ def test_targets_without_weight_have_no_unit():
             assert_allclose(model.predict(X), before.predict(X))
 
 
-def test_targets_that_are_all_zero():
+def test_targets_of_zero_give_predictions_of_zero():
     X = np.random.default_rng(0).standard_normal((8, 3))
     for kernel in (None, Gaussian(0.3)):
         model = RLSRegressor(kernel=kernel).fit(X, np.zeros(8))
@@ -424,7 +439,7 @@ def test_targets_that_are_all_zero():
 @pytest.mark.parametrize("value", [7.7, 0.1, 1.0, 1e-200, 1e140])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_constant_matrices_are_not_indefinite(value, dtype):
-    """All rows are equal, and the predictions are the classes' shares."""
+    """The predictions are the shares of the classes."""
     if value != np.clip(value, np.finfo(dtype).tiny, np.finfo(dtype).max):
         pytest.skip("no number of this type")
     for n in (8, 12, 21, 40):

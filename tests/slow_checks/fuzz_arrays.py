@@ -1,11 +1,11 @@
-"""Every kernel, feature map and learner on the same numbers in other forms.
+"""Every kernel, feature map and learner with the same numbers in different array types.
 
     python tests/slow_checks/fuzz_arrays.py [seed]
 
-The answer to a contiguous float64 array is what every other form of its numbers must get: lists,
-float16, big-endian, strided, read-only, objects, all sizes of integers, arrays without a mask; or
-an error that says why not, for all of them. Complex numbers, masked entries and NaN are refused.
-No answer to finite points holds NaN, and what was given is never written to.
+Lists, float16, big-endian, strided and read-only arrays, objects, all sizes of integers and arrays
+without a mask must give the result of a contiguous float64 array, or all of them an error with the
+reason. Complex numbers, masked entries and NaN are refused. Results for finite points contain no
+NaN, and inputs are never modified.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from invariance import beyond, features, groups, kernels, linear, spectral
 
 WIDTH = 16
 SHIFTS = groups.CyclicShifts(WIDTH)
-GAUSSIAN, LAPLACIAN = kernels.Gaussian(2e-5), kernels.Laplacian(1e-3)
+GAUSSIAN = kernels.Gaussian(2e-5)
+LAPLACIAN = kernels.Laplacian(1e-3)
 Answer = Callable[[Any], list[Any]]
 
 
@@ -37,7 +38,7 @@ def transformer(model: Any) -> Answer:
 
 
 def learner(model: Any) -> Answer:
-    """Fitted to labels that two features decide, predicting the points again."""
+    """Fit a model to labels, and predict the training points."""
 
     def answer(X: Any) -> list[Any]:
         numbers = np.arange(len(X)) % 3 % 2
@@ -133,7 +134,7 @@ TARGETS: dict[str, Answer] = {
 
 
 def _definite(X: Any) -> Any:
-    """A Gram matrix in the form that X has, of the points whose numbers X holds."""
+    """Gram matrix of the points X, in the same form as X."""
     exact = np.asarray(X, dtype=complex if np.iscomplexobj(X) else float)
     G = np.round(exact @ exact.T / 2000) + 30 * np.eye(len(exact))
     if isinstance(X, list):
@@ -144,16 +145,19 @@ def _definite(X: Any) -> Any:
 
 
 def _square(X: Any) -> Any:
-    """The first four rows and columns, in the form that X has."""
+    """The first four rows and columns, in the same form as X."""
     return [row[:4] for row in X[:4]] if isinstance(X, list) else X[:4, :4]
 
 
 def values(seed: int) -> dict[str, np.ndarray]:
-    """Points of whole numbers from 0 to 99, which all forms can hold; and extreme ones."""
+    """Points of integers from 0 to 99, which all forms represent exactly; and extreme points."""
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 100, (9, WIDTH)).astype(float)
-    blank, tied = X.copy(), X.copy()
-    blank[0], tied[3:6], tied[:, ::3] = 0, tied[:3], 7
+    blank = X.copy()
+    tied = X.copy()
+    blank[0] = 0
+    tied[3:6] = tied[:3]
+    tied[:, ::3] = 7
     return {
         "points": X,
         "a blank first row": blank,
@@ -179,7 +183,7 @@ def _read_only(A: np.ndarray) -> np.ndarray:
     return copied
 
 
-#: The same numbers; those below only where they are whole.
+#: Forms of arbitrary numbers; the forms in `INTEGER_FORMS` need integers.
 FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "list": lambda A: A.tolist(),
     "columns": np.asfortranarray,
@@ -191,7 +195,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "long double": lambda A: A.astype(np.longdouble),
     "without a mask": lambda A: np.ma.array(A, mask=False),
 }
-WHOLE: dict[str, Callable[[np.ndarray], Any]] = {
+INTEGER_FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     **{
         str(np.dtype(t)): (lambda A, t=t: A.astype(t))
         for t in ("f2", "f4", ">f4", "i1", "i2", ">i4", "i8", "u1", "u2", "u4", "u8")
@@ -207,7 +211,7 @@ REFUSED: dict[str, Callable[[np.ndarray], Any]] = {
 
 
 def outcome(answer: Answer, X: Any) -> list[np.ndarray] | Exception:
-    """Arrays, or a decent error; anything else is raised."""
+    """Arrays, or an error with a message; other errors are raised."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -218,84 +222,104 @@ def outcome(answer: Answer, X: Any) -> list[np.ndarray] | Exception:
             return error
 
 
+def is_modified(X: Any, before: Any) -> bool:
+    if sparse.issparse(X):
+        return (X != before).nnz > 0
+    return not np.array_equal(np.asarray(X).astype(str), np.asarray(before).astype(str))
+
+
+def difference(
+    actual: np.ndarray, expected: np.ndarray, *, is_finite: bool, tolerance: float
+) -> str | None:
+    """Describe how a result differs from the result for float64, or return None."""
+    if actual.dtype.kind != expected.dtype.kind:
+        return f"silent: an answer of type {actual.dtype}"
+    if is_finite and not np.isfinite(actual).all():
+        return "silent: NaN or infinity for finite points"
+    scale = np.abs(expected).max(initial=1e-300)
+    if not is_finite:  # infinite entries move with the numbers
+        actual = np.nan_to_num(actual)
+        expected = np.nan_to_num(expected)
+    if actual.shape != expected.shape:
+        return f"silent: shape {actual.shape}, not {expected.shape}"
+    gap = np.abs(actual - expected).max() / scale
+    return f"silent: {gap:.1e} off" if gap > tolerance else None
+
+
 def verdict(name: str, expected: Any, A: np.ndarray, form: str) -> str | None:
-    """What is wrong with the answer to numbers in some form; None where nothing is."""
-    acts = name.startswith("act ")  # called too often to look for NaN, as it says
-    answer, X = TARGETS[name], (FORMS | WHOLE | REFUSED)[form](A)
+    """Describe the failure for numbers in some form, or return None."""
+    X = (FORMS | INTEGER_FORMS | REFUSED)[form](A)
     before = X.copy() if hasattr(X, "copy") else X
     try:
-        found = outcome(answer, X)
+        result = outcome(TARGETS[name], X)
     except Exception as error:
         return f"crash: {type(error).__name__}: {error!s:.100}"
-    if sparse.issparse(X):
-        changed = (X != before).nnz > 0
-    else:
-        changed = not np.array_equal(np.asarray(X).astype(str), np.asarray(before).astype(str))
-    if changed:
+    if is_modified(X, before):
         return "the input was modified"
-    if isinstance(found, Exception):
-        if form in REFUSED or isinstance(expected, Exception):
+    if isinstance(result, Exception):
+        # functions may require numbers, although estimators convert objects
+        if form in REFUSED or isinstance(expected, Exception) or "objects" in form:
             return None
-        # functions may ask for numbers where estimators convert objects
-        return None if "objects" in form else f"refused, which float64 is not: {found!s:.150}"
+        return f"refused, which float64 is not: {result!s:.150}"
     if form in REFUSED:
-        return "silent: an answer to what is no array of numbers"
+        return "silent: an answer to something that is not an array of numbers"
     if isinstance(expected, Exception):
         return f"silent: an answer where float64 is refused: {expected!s:.100}"
-    if not np.isfinite(A).all() and not acts:
+    is_finite = bool(np.isfinite(A).all())
+    # `act` does not check for NaN, as it documents
+    if not is_finite and not name.startswith("act "):
         return "silent: an answer to NaN or infinity"
-    for one, other in zip(found, expected, strict=True):
-        if one.dtype.kind != other.dtype.kind:
-            return f"silent: an answer of type {one.dtype}"
-        if not np.isfinite(one).all() and np.isfinite(A).all():
-            return "silent: NaN or infinity for finite points"
-        single = form == "float32"
-        scale = np.abs(other).max(initial=1e-300)
-        if not np.isfinite(A).all():  # moved where the numbers are
-            one, other = np.nan_to_num(one), np.nan_to_num(other)
-        if one.shape != other.shape:
-            return f"silent: shape {one.shape}, not {other.shape}"
-        if (off := np.abs(one - other).max() / scale) > (2e-2 if single else 1e-9):
-            return f"silent: {off:.1e} off"
+    tolerance = 2e-2 if form == "float32" else 1e-9
+    for actual, wanted in zip(result, expected, strict=True):
+        failure = difference(actual, wanted, is_finite=is_finite, tolerance=tolerance)
+        if failure:
+            return failure
     return None
 
 
 def cases(seed: int) -> list[tuple[str, str, str]]:
-    """(target, values, form)"""
-    found = []
+    """All cases (target, values, form)."""
+    all_cases = []
     for name in TARGETS:
         for which in values(seed):
-            whole = which not in ("huge", "tiny", "NaN", "infinity")
-            forms = [*FORMS, *(WHOLE if whole else ()), *(REFUSED if which == "points" else ())]
-            found += [(name, which, form) for form in forms]
-    return found
+            is_integer = which not in ("huge", "tiny", "NaN", "infinity")
+            forms = [
+                *FORMS,
+                *(INTEGER_FORMS if is_integer else ()),
+                *(REFUSED if which == "points" else ()),
+            ]
+            all_cases += [(name, which, form) for form in forms]
+    return all_cases
 
 
 def failures(chosen: list[tuple[str, str, str]], seed: int) -> dict[tuple[str, str, str], str]:
-    """What is wrong, by case."""
-    arrays, expected, wrong = values(seed), {}, {}
+    """Failures by case."""
+    arrays = values(seed)
+    expected = {}
+    failed = {}
     for case in chosen:
         name, which, form = case
-        A, answer = arrays[which], TARGETS[name]
+        A = arrays[which]
+        answer = TARGETS[name]
         if (name, which) not in expected:
             try:
                 expected[name, which] = outcome(answer, A.copy())
             except Exception as error:
                 expected[name, which] = error
-                wrong[name, which, "float64"] = f"crash: {type(error).__name__}: {error!s:.100}"
+                failed[name, which, "float64"] = f"crash: {type(error).__name__}: {error!s:.100}"
         due = expected[name, which]
-        found = verdict(name, due, A, form)
-        if found:
-            wrong[case] = found
-    return wrong
+        failure = verdict(name, due, A, form)
+        if failure:
+            failed[case] = failure
+    return failed
 
 
 if __name__ == "__main__":
     seed = int(sys.argv[1]) if len(sys.argv) > 1 else int(np.random.SeedSequence().entropy % 2**32)
     chosen = cases(seed)
     print(f"seed {seed}: {len(chosen)} cases of {len(TARGETS)} targets", flush=True)
-    wrong = failures(chosen, seed)
-    for (name, which, form), what in wrong.items():
-        print(f"{name} | {which} | {form}: {what}")
-    print(Counter(what.split(":")[0] for what in wrong.values()) or "nothing wrong")
-    sys.exit(bool(wrong))
+    failed = failures(chosen, seed)
+    for (name, which, form), failure in failed.items():
+        print(f"{name} | {which} | {form}: {failure}")
+    print(Counter(failure.split(":")[0] for failure in failed.values()) or "no failures")
+    sys.exit(bool(failed))

@@ -1,25 +1,25 @@
-"""Objects, groups and data at random, against definitions in extended precision.
+"""Random objects, groups and data, compared with definitions in extended precision.
 
     python tests/slow_checks/fuzz_numbers.py [seed] [n_cases]
     python tests/slow_checks/fuzz_numbers.py SEED --case INDEX     # one case again, with its data
 
 A case is an object (kernel, feature map, learner, projection), a group and points: ties,
 duplicates, clusters, offsets of up to 1e9, scales of 1e-8 to 1e8, single precision, one point, one
-feature. The answer must be that of the definition, finite, invariant, symmetric, and positive
-semi-definite if that is claimed. An object may refuse, with a ValueError that names the remedy, or
-warn and tell the loss; it may not give a wrong number in silence.
+feature. The result must agree with the definition and be finite, invariant, symmetric, and positive
+semi-definite if the object claims it. An object may raise a ValueError that names the remedy, or
+warn with the size of the error; it may not return a wrong number silently.
 
-**Tolerances** are what rounding of the given points does to the exact value, to first order,
+**Tolerances** are first-order bounds on the effect of rounding the points,
 
     C u (V + S |grad|),   C = 2 (d + 4),
 
 with u the machine epsilon of the points' type, V the largest value, S the largest norm of a point
-and |grad| the largest slope of the base kernel (for a Gaussian sqrt(2 gamma / e), not gamma S: what
-the expansion |x|^2 + |z|^2 - 2 <x, z> loses is not the points' fault). In single precision kernels
-of distances may add the 1e-5 that `invariance.orbits` documents. Averages over infinite groups may
-add the ``tolerance`` that they promise, relative to the largest value. Of learners, predictions may
-be off by what a relative change of the Gram matrix by C u does, which depends on alpha and is
-computed from the exact solution.
+and |grad| the largest slope of the base kernel (for a Gaussian sqrt(2 gamma / e), not gamma S: the
+cancellation in |x|^2 + |z|^2 - 2 <x, z> does not count). In single precision, kernels of distances
+may add the 1e-5 that `invariance.orbits` documents. Averages over infinite groups may add their
+``tolerance``, relative to the largest value. Predictions of learners may change as much as a
+relative change of the Gram matrix by C u changes them, which depends on alpha and is computed from
+the exact solution.
 """
 
 from __future__ import annotations
@@ -53,33 +53,33 @@ Array = np.ndarray
 
 SCRIPT = "tests/slow_checks/fuzz_numbers.py"
 PACKAGE = Path(groups.__file__).parents[1]
-#: An object's measured loss in a warning excuses it; these words are those of such warnings.
+#: Words in warnings about a loss of accuracy; such a warning excuses the loss.
 LOSS = re.compile(r"error|depart|differ|digit|precis|accura|rounding|lose|invarian|negative", re.I)
-#: What single precision may cost kernels of distances, as `invariance.orbits` documents it.
+#: Error of kernels of distances in single precision, as `invariance.orbits` documents it.
 SINGLE = 1e-5
-#: Errors that say what to do; others are crashes.
+#: Errors that may name a remedy; all other errors are crashes.
 REFUSALS = (ValueError, TypeError)
 CRASHES = (np.linalg.LinAlgError, UnicodeError)
 
 
-#: Refusals that the package has not written: nobody learns from them what to do.
+#: Messages that do not come from the package and name no remedy.
 FOREIGN_WORDS = re.compile(r"truth value|matmul|broadcast|Incompatible dimension|core dimension")
 
-#: Seconds after which a case is given up; the quick test has others to run.
+#: Seconds after which a case is stopped.
 PATIENCE = 8.0
 
 
 class Impatience(BaseException):
-    """A case takes too long; no handler of the package's catches it."""
+    """A case takes too long; no handler in the package catches this exception."""
 
 
 class Skip(Exception):
-    """A case that cannot be judged: the definition itself is not known well enough."""
+    """A case that cannot be judged because the definition is not accurate enough."""
 
 
 @dataclass
 class Case:
-    """What one case is made of and what was found wrong with it."""
+    """One case: its object, its data, and its failures."""
 
     seed: int
     index: int
@@ -87,10 +87,10 @@ class Case:
     group: str = "-"
     data: str = ""
     described: list[str] = field(default_factory=list)
-    wrong: list[tuple[str, float, str]] = field(default_factory=list)  # property, excess, detail
+    failures: list[tuple[str, float, str]] = field(default_factory=list)  # property, excess, detail
     refused: str = ""
     skipped: str = ""
-    #: Whether the answer is known, so that a refusal is a failure.
+    #: Whether the exact result is known, so that a refusal is a failure.
     answerable: bool = False
     warned: list[str] = field(default_factory=list)
 
@@ -98,19 +98,20 @@ class Case:
     def rng(self) -> np.random.Generator:
         return np.random.default_rng([self.seed, self.index])
 
-    def fail(self, what: str, excess: float = 1.0, detail: str = "") -> None:
-        self.wrong.append((what, float(excess), detail))
+    def fail(self, name: str, excess: float = 1.0, detail: str = "") -> None:
+        self.failures.append((name, float(excess), detail))
 
-    def close(self, what: str, answer: Any, due: Any, tolerance: Any) -> None:
-        """Record where ``found`` is farther from ``due`` than the tolerance."""
-        answer, due = extended(answer), extended(due)
+    def close(self, name: str, answer: Any, due: Any, tolerance: Any) -> None:
+        """Record a failure if ``answer`` differs from ``due`` by more than the tolerance."""
+        answer = extended(answer)
+        due = extended(due)
         if answer.shape != due.shape:
-            self.fail(what, np.inf, f"shape {answer.shape}, not {due.shape}")
+            self.fail(name, np.inf, f"shape {answer.shape}, not {due.shape}")
             return
         if not answer.size:
             return
         if not np.isfinite(answer).all():
-            self.fail(f"{what}: not finite", np.inf, "NaN or infinity")
+            self.fail(f"{name}: not finite", np.inf, "NaN or infinity")
             return
         gap = np.abs(answer - due)
         excess = gap / np.maximum(np.broadcast_to(extended(tolerance), gap.shape), Long(1e-4000))
@@ -118,7 +119,7 @@ class Case:
         if excess[worst] > 1:
             numbers = f"{float(answer[worst]):.10g}, not {float(due[worst]):.10g}"
             allowed = float(np.broadcast_to(extended(tolerance), gap.shape)[worst])
-            self.fail(what, float(excess[worst]), f"{numbers}; {allowed:.1e} allowed")
+            self.fail(name, float(excess[worst]), f"{numbers}; {allowed:.1e} allowed")
 
 
 # -- points ----------------------------------------------------------------------------------------
@@ -164,20 +165,22 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
         rng.standard_normal((n, d))
     ),
 }
-#: Kinds that are drawn more often come more than once.
+#: Kinds that are drawn more often are listed several times.
 DRAWN = [*KINDS, "normal", "normal", "normal", "duplicates", "signs"]
 
 
 def points(case: Case, rng: np.random.Generator, n: int, d: int, plain: bool = False) -> Array:
-    """Points (n, d) of some kind, at some place and scale, in some type; told to the case."""
+    """Points (n, d) of a random kind, position, scale and type, described in the case."""
     kind = "normal" if plain else str(rng.choice(DRAWN))
     X = KINDS[kind](rng, n, d)
-    place, dtype = "", np.float64
+    place = ""
+    dtype = np.float64
     if not plain:
         draw = rng.random()
         size = 10.0 ** rng.uniform(1, 9)
         if draw < 0.15:
-            X, place = X + size, "offset"
+            X = X + size
+            place = "offset"
         elif draw < 0.25:
             column = int(rng.integers(0, d))
             X[:, column] += size
@@ -186,9 +189,11 @@ def points(case: Case, rng: np.random.Generator, n: int, d: int, plain: bool = F
             X[:, int(rng.integers(0, d))] *= min(size, 1e4)
             place = "wide column"
         elif draw < 0.40:
-            X, place = X * 10.0 ** rng.uniform(-8, 8), "scaled"
+            X = X * 10.0 ** rng.uniform(-8, 8)
+            place = "scaled"
         elif draw < 0.42:
-            X, place = X * 10.0 ** float(rng.choice([-170, -150, -30, 30])), "extreme"
+            X = X * 10.0 ** float(rng.choice([-170, -150, -30, 30]))
+            place = "extreme"
         if rng.random() < 0.25:
             dtype = np.float32
     tie = kind not in ("normal", "uniform", "zero sums")
@@ -205,7 +210,7 @@ def points(case: Case, rng: np.random.Generator, n: int, d: int, plain: bool = F
 
 
 def other_points(case: Case, rng: np.random.Generator, X: Array, action: Action | None) -> Any:
-    """Second points: None, X itself, a copy, moved ones, or others near or far."""
+    """Second points: None, X itself, a copy, transformed points, or near or far points."""
     draw = rng.random()
     n, d = X.shape
     if draw < 0.35:
@@ -220,7 +225,7 @@ def other_points(case: Case, rng: np.random.Generator, X: Array, action: Action 
     if draw < 0.85:
         spread = (X - X[rng.permutation(n)]).astype(X.dtype)
         return X[rng.integers(0, n, 3)] + spread[rng.integers(0, n, 3)] / X.dtype.type(2)
-    if draw < 0.9:  # near the first points, and so many far away that nobody looks at the near ones
+    if draw < 0.9:  # near the first points, with many far points that hide the near ones
         far = rng.standard_normal((7, d)) * 1e3 * float(np.abs(X).max() or 1)
         return np.concatenate([X, far]).astype(X.dtype)
     if draw < 0.95:
@@ -234,7 +239,7 @@ def norms(*arrays: Any) -> Any:
 
 
 def unit(*arrays: Any) -> Long:
-    """Machine epsilon of the coarsest type: points are moved in their own."""
+    """Machine epsilon of the coarsest type; each array is transformed in its own type."""
     return Long(max(np.finfo(A.dtype).eps for A in arrays if A is not None))
 
 
@@ -248,7 +253,7 @@ def typical(X: Array) -> float:
 
 
 def parameter(value: Any) -> float:
-    """A positive number that every parameter may be."""
+    """A positive number that is valid for every parameter."""
     return float(np.clip(value, Long(1e-140), Long(1e140)))
 
 
@@ -262,7 +267,7 @@ def bandwidth(rng: np.random.Generator, X: Array) -> float:
 
 
 def _listed(name: str, group: Any, d: int, **options: Any) -> Action:
-    """Sets of linear maps that are given as numbers, such as interpolations: as they act."""
+    """Sets of linear maps without a formula, such as interpolations, from their action."""
     maps = extended(group.act(group.elements(), np.eye(d)).swapaxes(1, 2))
     weights = group.weights()
     options = {"unitary": False, "is_group": False} | options
@@ -279,7 +284,8 @@ def _turned(n: int, d: int) -> tuple[Array, Array]:
 
 
 def _finite_actions() -> Iterator[Action]:
-    E, G = exact, groups
+    E = exact
+    G = groups
     yield Action("CyclicShifts(4)", G.CyclicShifts(4), 4, E.cyclic(4))
     yield Action("CyclicShifts(1)", G.CyclicShifts(1), 1, E.cyclic(1))
     yield Action("CyclicShifts(3, block=2)", G.CyclicShifts(3, block=2), 6, E.cyclic(3, 2))
@@ -332,9 +338,11 @@ def _finite_actions() -> Iterator[Action]:
         "OrthogonalMatrices(cube)", G.OrthogonalMatrices(cube), 3, E.generated(extended(cube))
     )
     for n, d in ((5, 2), (3, 3)):
-        given = np.array(_turned(n, d))
-        maps = E.generated(extended(given))
-        yield Action(f"OrthogonalMatrices({n}-gon, turned)", G.OrthogonalMatrices(given), d, maps)
+        generators = np.array(_turned(n, d))
+        maps = E.generated(extended(generators))
+        yield Action(
+            f"OrthogonalMatrices({n}-gon, turned)", G.OrthogonalMatrices(generators), d, maps
+        )
     nodes = Turns("circle", (0, 1, 2, 3, 4), 5, (0, 1, 1, 2, 2)).rule(8)[0]
     yield Action("CircleAction(n_nodes=8)", G.CircleAction([0, 1, 1, 2, 2], n_nodes=8), 5, nodes)
     nodes = Turns("circle", (0, 1, 2), 3, (0, 1, 1)).rule(8)[0]
@@ -358,7 +366,7 @@ def _finite_actions() -> Iterator[Action]:
 
 
 def _sets() -> Iterator[Action]:
-    """Finite sets that are no groups."""
+    """Finite sets that are not groups."""
     G = groups
     cyclic = {"unitary": True}
     yield _listed(
@@ -396,7 +404,8 @@ def _sets() -> Iterator[Action]:
 
 
 def _infinite_actions() -> Iterator[Action]:
-    E, G = exact, groups
+    E = exact
+    G = groups
 
     def made(name: str, group: Any, turns: Turns, maps: Any = None, **options: Any) -> Action:
         maps = np.eye(turns.d, dtype=Long)[None] if maps is None else maps
@@ -482,7 +491,7 @@ def actions(kind: str) -> tuple[Action, ...]:
     for action in made:
         if action.maps.shape[1] == action.d:
             still = np.abs(action.fixed() - np.eye(action.d)) > 1e-9
-            action.moved = np.flatnonzero(still.any(axis=1)).tolist()
+            action.active_columns = np.flatnonzero(still.any(axis=1)).tolist()
     return made
 
 
@@ -509,7 +518,8 @@ def a_base(rng: np.random.Generator, X: Array, d: int, name: str = "") -> Base:
     if name == "laplacian":
         return exact.laplacian(kernels.Laplacian(parameter(bandwidth(rng, X) ** 0.5)))
     if name == "polynomial":
-        degree, coef0 = int(rng.integers(1, 6)), float(rng.choice([0.0, 0.5, 1.0, -0.5]))
+        degree = int(rng.integers(1, 6))
+        coef0 = float(rng.choice([0.0, 0.5, 1.0, -0.5]))
         gamma = parameter(1 / Long(S) ** 2)
         return exact.polynomial(kernels.Polynomial(degree, gamma, coef0=coef0))
     if name == "linear":
@@ -518,12 +528,13 @@ def a_base(rng: np.random.Generator, X: Array, d: int, name: str = "") -> Base:
     return exact.cdf(kernel, d)
 
 
-# -- what is asked of kernels ----------------------------------------------------------------------
+# -- checks of kernels -----------------------------------------------------------------------------
 
 
 def rounding_of(base: Base, d: int, *arrays: Any) -> Any:
-    """What rounding of the points may do to a value; see the head of this file."""
-    u, S = unit(*arrays), norms(*arrays)
+    """Bound on the effect of rounding the points on a value; see the top of this file."""
+    u = unit(*arrays)
+    S = norms(*arrays)
     size = base.size(S)
     allowed = 2 * (d + 4) * u * (size + S * base.slope(S, d)) + np.finfo(np.float64).tiny
     if base.of_distance and u > 1e-10:
@@ -532,14 +543,15 @@ def rounding_of(base: Base, d: int, *arrays: Any) -> Any:
 
 
 def rounding_of_moved(base: Base, d: int, *arrays: Any, turned: bool = False) -> Any:
-    """`rounding_of`, of a kernel of points that a group moves onto each other.
+    """`rounding_of` for a kernel of points that a group may transform onto each other.
 
-    Distances of moved points come from inner products alone: |x - g z|^2 is off by the rounding of
-    |x|^2, and a kernel of |x - g z| itself by the root of that. Over turns, which nobody can list,
-    and over drawn elements, whose common fixed points nobody looks for, a Gaussian is off by gamma
-    times that. From 1e-9 on the library repairs such values or warns.
+    Distances of transformed points come from inner products alone: |x - g z|^2 has the rounding
+    error of |x|^2, and a kernel of |x - g z| the square root of it. Over rotations, which cannot be
+    listed, and over sampled elements, whose common fixed points are unknown, a Gaussian has gamma
+    times this error. Above 1e-9 the library repairs such values or warns.
     """
-    u, S = unit(*arrays), norms(*arrays)
+    u = unit(*arrays)
+    S = norms(*arrays)
     squares = 2 * (d + 4) * u * S**2
     allowed = rounding_of(base, d, *arrays)
     if isinstance(base.kernel, kernels.CDF):
@@ -563,7 +575,7 @@ def look_at_kernel(
     symmetric: bool = True,
     move: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """Agreement with the definition, symmetry, the diagonal, definiteness and invariance."""
+    """Check agreement with the definition, symmetry, diagonal, definiteness and invariance."""
     gram = np.asarray(kernel(X) if Y is None else kernel(X, Y))
     kind = np.result_type(X, X if Y is None else Y)
     if gram.dtype != kind:
@@ -582,14 +594,14 @@ def look_at_kernel(
         allowed = tolerance if of_diagonal is None else of_diagonal
         case.close("diag", kernel.diag(X), diagonal, allowed)
     if move is not None:
-        moved = move(X)
-        again = kernel(moved, X if Y is None else Y)
+        transformed = move(X)
+        again = kernel(transformed, X if Y is None else Y)
         case.close("invariance", again, gram, 2 * largest)
     return gram
 
 
 def _has_to_refuse(case: Case, kernel: Any, X: Array, Y: Any) -> None:
-    """Points of one size are compared with moved ones of another."""
+    """Check that points and transformed points of different sizes are refused."""
     kernel(X, Y)
     case.fail("an answer for points of two sizes", np.inf)
 
@@ -604,7 +616,7 @@ def mover(rng: np.random.Generator, action: Action) -> Callable[[Array], Array]:
 
 
 def _plumbing(rng: np.random.Generator) -> dict[str, Any]:
-    """Small blocks, and rarely threads."""
+    """Parameters that do not change results: small blocks, and rarely threads."""
     options: dict[str, Any] = {}
     if rng.random() < 0.3:
         options["block_bytes"] = int(rng.choice([1, 1000, 20_000]))
@@ -622,17 +634,19 @@ def plain_kernel(case: Case, rng: np.random.Generator) -> None:
     X = points(case, rng, int(rng.choice([1, 3, 6])), d)
     Y = other_points(case, rng, X, None)
     if name in ("vonmises", "signs"):
-        eta, period = float(rng.choice([0.1, 1.0, 20.0])), float(rng.choice([2.0, 1.0, 2 * np.pi]))
+        eta = float(rng.choice([0.1, 1.0, 20.0]))
+        period = float(rng.choice([2.0, 1.0, 2 * np.pi]))
         made = spectral.SignAveragedVonMises if name == "signs" else spectral.VonMisesKernel
         base = exact.von_mises(
             made(eta, period, normalize=bool(rng.random() < 0.8)), name == "signs"
         )
     else:
         base = a_base(rng, X, d, name)
-    other = X if Y is None else Y
+    second = X if Y is None else Y
     case.target = f"{type(base.kernel).__name__}"
     case.described.append(repr(base.kernel))
-    A, B = extended(X), extended(other)
+    A = extended(X)
+    B = extended(second)
     due = base.values(A, B)
     diagonal = np.diag(base.values(A, A))
     tolerance = rounding_of(base, d, X, Y)
@@ -646,64 +660,80 @@ def plain_kernel(case: Case, rng: np.random.Generator) -> None:
     )  # fmt: skip
 
 
+def _random_average(
+    case: Case, rng: np.random.Generator, action: Action, X: Array
+) -> tuple[Base, Any, str]:
+    """A base kernel, an average of it over the action, and the side to average."""
+    infinite = action.turns is not None
+    name = str(rng.choice(["gaussian"] * 4 + ["polynomial"])) if infinite else ""
+    base = a_base(rng, X, action.maps.shape[1], name)
+    if action.shifts is not None:
+        base = exact.von_mises(spectral.VonMisesKernel(float(rng.choice([0.5, 5.0]))), False)
+    side = str(rng.choice(["auto"] * 4 + ["both", "second", "first"]))
+    if infinite and action.turns.density is not None:
+        side = "auto"
+    normalize = side in ("auto", "both") and bool(rng.random() < 0.25)
+    options = {} if infinite else _plumbing(rng)
+    if infinite and side in ("both", "first"):
+        side = "auto"  # both sums over a fine quadrature take minutes
+    kernel = kernels.Average(base.kernel, action.group, side=side, normalize=normalize, **options)
+    case.target = f"Average({type(base.kernel).__name__})"
+    case.group = action.name
+    case.described.append(repr(kernel))
+    return base, kernel, side
+
+
+def _normalised_average(
+    due: Array, at_itself: Array, second_itself: Array, slack: Any
+) -> tuple[Array, Array]:
+    left = np.diag(at_itself)
+    right = np.diag(second_itself)
+    if min(left.min(), right.min()) <= 0 or not np.isfinite(at_itself).all():
+        raise Skip("a kernel that is zero on some points has no normalized values")
+    return _normalised(due, left, right, slack)
+
+
 def average(case: Case, rng: np.random.Generator) -> None:
     action = an_action(rng)
     infinite = action.turns is not None
     X = points_for(case, rng, action, n=int(rng.choice([2, 3])) if infinite else 0)
     Y = other_points(case, rng, X, action)
-    if infinite and rng.random() < 0.25:  # so many far away that nobody looks at the near ones
+    if infinite and rng.random() < 0.25:  # many far points that hide the near ones
         far = 1e2 * float(norms(X) or 1) * rng.standard_normal((7, action.d))
         Y = np.concatenate([X, far]).astype(X.dtype)
-    base = a_base(
-        rng,
-        X,
-        action.maps.shape[1],
-        "" if not infinite else str(rng.choice(["gaussian"] * 4 + ["polynomial"])),
-    )
-    if action.shifts is not None:
-        base = exact.von_mises(spectral.VonMisesKernel(float(rng.choice([0.5, 5.0]))), False)
-    side = str(rng.choice(["auto"] * 4 + ["both", "second", "first"]))
-    if action.turns is not None and action.turns.density is not None:
-        side = "auto"
-    normalize = side in ("auto", "both") and bool(rng.random() < 0.25)
-    options = {} if infinite else _plumbing(rng)
-    if infinite and side in ("both", "first"):
-        side = "auto"  # both sums of a fine rule take minutes
-    kernel = kernels.Average(base.kernel, action.group, side=side, normalize=normalize, **options)
-    case.target, case.group = f"Average({type(base.kernel).__name__})", action.name
-    case.described.append(repr(kernel))
+    base, kernel, side = _random_average(case, rng, action, X)
     if action.maps.shape[1] != action.d and side in ("first", "second"):
         _has_to_refuse(case, kernel, X, Y)
         return
     due, at_itself = (_averaged(base, action, X, B, side) for B in (Y, None))
-    slack, of_own = rounding_of_moved(base, action.d, X, Y), rounding_of_moved(base, action.d, X)
+    slack = rounding_of_moved(base, action.d, X, Y)
+    diagonal_slack = rounding_of_moved(base, action.d, X)
     if infinite:
-        of_own = of_own + kernel.tolerance * np.abs(np.diag(at_itself)).max()
-        slack = slack + kernel.tolerance * max(np.abs(due).max(), np.abs(np.diag(at_itself)).max())
+        largest_itself = np.abs(np.diag(at_itself)).max()
+        diagonal_slack = diagonal_slack + kernel.tolerance * largest_itself
+        slack = slack + kernel.tolerance * max(np.abs(due).max(), largest_itself)
     tolerance = slack
-    if normalize:
-        others = at_itself if Y is None else _averaged(base, action, Y, None, side)
-        left, right = np.diag(at_itself), np.diag(others)
-        if min(left.min(), right.min()) <= 0 or not np.isfinite(at_itself).all():
-            raise Skip("a kernel that is zero on some points has no normalised values")
-        due, tolerance = _normalised(due, left, right, slack)
-        at_itself, of_own = np.ones_like(at_itself), 8 * unit(X)
+    if kernel.normalize:
+        second_itself = at_itself if Y is None else _averaged(base, action, Y, None, side)
+        due, tolerance = _normalised_average(due, at_itself, second_itself, slack)
+        at_itself = np.ones_like(at_itself)
+        diagonal_slack = 8 * unit(X)
     if rng.random() < 0.2:
         kernel.explain(X, Y)
     two_sided = side in ("auto", "both")
     look_at_kernel(
         case, kernel, X, Y, due=due, tolerance=tolerance,
-        diagonal=np.diag(at_itself), of_diagonal=of_own, symmetric=two_sided,
+        diagonal=np.diag(at_itself), of_diagonal=diagonal_slack, symmetric=two_sided,
         definite=base.definite and two_sided and (action.is_group or side == "both"),
         move=mover(rng, action) if action.is_group and two_sided else None,
     )  # fmt: skip
 
 
 def _averaged(base: Base, action: Action, X: Array, Y: Any, side: str) -> Array:
-    other = X if Y is None else Y
+    second = X if Y is None else Y
 
     def at(level: int) -> Array:
-        return exact.average(base, action, X, other, level, side)
+        return exact.average(base, action, X, second, level, side)
 
     due = exact.settled(at, action.levels(), 1e-9)
     if due is None:
@@ -712,7 +742,7 @@ def _averaged(base: Base, action: Action, X: Array, Y: Any, side: str) -> Array:
 
 
 def _normalised(due: Array, left: Array, right: Array, slack: Any) -> tuple[Array, Array]:
-    """Values over the roots of both means, and what errors of ``slack`` in all three may do."""
+    """Values over the roots of both means, and the effect of errors of ``slack`` in all three."""
     roots = np.sqrt(left)[:, None] * np.sqrt(right)
     relative = slack / left[:, None] + slack / right[None]
     if relative.max() > 0.5:
@@ -721,33 +751,33 @@ def _normalised(due: Array, left: Array, right: Array, slack: Any) -> tuple[Arra
 
 
 def sampled_average(case: Case, rng: np.random.Generator) -> None:
-    """Elements that are drawn, the same for both sides."""
+    """Averages over sampled elements, the same on both sides."""
     action = an_action(rng, 0.5)
     X = points_for(case, rng, action)
     Y = other_points(case, rng, X, action)
     base = a_base(rng, X, action.maps.shape[1])
     kernel = kernels.Average(base.kernel, action.group, n_transforms=3, random_state=1)
-    case.target, case.group = "Average(n_transforms)", action.name
+    case.target = "Average(n_transforms)"
+    case.group = action.name
     case.described.append(repr(kernel))
     if action.shifts is not None:
         raise Skip("no linear maps")
     drawn = action.group.sample(3, 1)
     maps = extended(action.group.act(drawn, np.eye(action.d)).swapaxes(1, 2))
-    given = Action("drawn", None, action.d, maps, is_group=False)
-    other = X if Y is None else Y
-    due = exact.average(base, given, X, other, 0, "both")
+    sampled = Action("drawn", None, action.d, maps, is_group=False)
+    second = X if Y is None else Y
+    due = exact.average(base, sampled, X, second, 0, "both")
     tolerance = rounding_of_moved(base, action.d, X, Y, turned=True)
     look_at_kernel(case, kernel, X, Y, due=due, tolerance=tolerance, definite=base.definite)
 
 
-def best_fit(case: Case, rng: np.random.Generator) -> None:
-    action = an_action(rng, 0.3)
-    X = points_for(case, rng, action)
-    Y = other_points(case, rng, X, action)
+def _random_best_fit(
+    case: Case, rng: np.random.Generator, action: Action, X: Array
+) -> tuple[Base, Any, str]:
+    """A base kernel, its best fit over the action, and the side to transform."""
     infinite = action.turns is not None
-    base = a_base(
-        rng, X, action.maps.shape[1], "gaussian" if infinite and rng.random() < 0.7 else ""
-    )
+    name = "gaussian" if infinite and rng.random() < 0.7 else ""
+    base = a_base(rng, X, action.maps.shape[1], name)
     if infinite and not (base.of_distance or base.kernel.__class__.__name__ == "Linear"):
         base = exact.linear(kernels.Linear())
     if action.shifts is not None:
@@ -755,16 +785,26 @@ def best_fit(case: Case, rng: np.random.Generator) -> None:
     side = str(rng.choice(["second", "second", "first"]))
     method = "definition" if rng.random() < 0.1 and not infinite else "auto"
     kernel = kernels.BestFit(base.kernel, action.group, side=side, method=method, **_plumbing(rng))
-    case.target, case.group = f"BestFit({type(base.kernel).__name__})", action.name
+    case.target = f"BestFit({type(base.kernel).__name__})"
+    case.group = action.name
     case.described.append(repr(kernel))
+    return base, kernel, side
+
+
+def best_fit(case: Case, rng: np.random.Generator) -> None:
+    action = an_action(rng, 0.3)
+    X = points_for(case, rng, action)
+    Y = other_points(case, rng, X, action)
+    infinite = action.turns is not None
+    base, kernel, side = _random_best_fit(case, rng, action, X)
     if action.maps.shape[1] != action.d:
         _has_to_refuse(case, kernel, X, Y)
         return
     due = exact.best(base, action, X, X if Y is None else Y, side)
     if due is None:
-        kernel(X)  # which may refuse
+        kernel(X)  # may refuse
         raise Skip("no formula")
-    known = action.is_group and action.unitary and base.of_inner
+    is_exact = action.is_group and action.unitary and base.of_inner
     case.answerable = infinite
     if rng.random() < 0.2:
         kernel.explain(X, Y)
@@ -772,9 +812,9 @@ def best_fit(case: Case, rng: np.random.Generator) -> None:
     allowed = rounding_of_moved(base, action.d, X, Y, turned=infinite)
     look_at_kernel(
         case, kernel, X, Y, due=due, tolerance=allowed,
-        diagonal=None if at_itself is None else np.diag(at_itself), symmetric=known,
+        diagonal=None if at_itself is None else np.diag(at_itself), symmetric=is_exact,
         of_diagonal=rounding_of_moved(base, action.d, X, turned=infinite),
-        move=mover(rng, action) if known else None,
+        move=mover(rng, action) if is_exact else None,
     )  # fmt: skip
 
 
@@ -791,26 +831,25 @@ def hyperkernel(case: Case, rng: np.random.Generator) -> None:
     inside = kernels.Average(base.kernel, action.group) if grouped else base.kernel
     if not grouped and action.maps.shape[1] != action.d:
         raise Skip("no group, but points of another size")
-    other = X if Y is None else Y
+    second = X if Y is None else Y
 
     def values(A: Array, B: Array) -> Array:
         if grouped:
             return exact.average(base, action, A, B, 0, "auto")
         return base.values(extended(A), extended(B))
 
-    left, right = np.diag(values(X, X)), np.diag(values(other, other))
-    apart = left[:, None] + right - 2 * values(X, other)
+    left = np.diag(values(X, X))
+    right = np.diag(values(second, second))
+    apart = left[:, None] + right - 2 * values(X, second)
     gamma = float(
         np.clip(1 / max(float(np.median(apart)), 1e-6 * float(left.max()), 1e-140), 1e-140, 1e140)
     )
     kernel = kernels.Hyperkernel(inside, gamma)
-    case.target, case.group = (
-        f"Hyperkernel({type(inside).__name__})",
-        action.name if grouped else "-",
-    )
+    case.target = f"Hyperkernel({type(inside).__name__})"
+    case.group = action.name if grouped else "-"
     case.described.append(repr(kernel))
-    # A Gaussian of |mu_x - mu_z|: rounding of the points moves mu by at most S times the slope of
-    # the feature map, sqrt(2) of a root of the kernel's curvature; its own rounding by sqrt(u).
+    # A Gaussian of |mu_x - mu_z|: rounding of the points changes mu by at most S times the slope of
+    # the feature map, sqrt(2) times a root of the curvature of the kernel; it rounds by sqrt(u).
     rounding = rounding_of_moved if grouped else rounding_of
     slack = rounding(base, action.d, X, Y)
     tolerance = 4 * Long(gamma) * slack + 8 * unit(X, Y)
@@ -822,9 +861,9 @@ def hyperkernel(case: Case, rng: np.random.Generator) -> None:
 
 
 def _some_sets(
-    case: Case, rng: np.random.Generator, d: int, most: int
+    case: Case, rng: np.random.Generator, d: int, max_size: int
 ) -> tuple[Array, list[Array]]:
-    sizes = rng.integers(1, most + 1, int(rng.choice([1, 2, 4])))
+    sizes = rng.integers(1, max_size + 1, int(rng.choice([1, 2, 4])))
     X = points(case, rng, int(sizes.sum()), d)
     sets = np.split(X, np.cumsum(sizes)[:-1])
     return X, sets
@@ -836,7 +875,8 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
     base = a_base(
         rng, X, d, str(rng.choice(["gaussian", "gaussian", "laplacian", "linear", "cdf"]))
     )
-    pooling, normalize = str(rng.choice(["mean", "sum"])), bool(rng.random() < 0.3)
+    pooling = str(rng.choice(["mean", "sum"]))
+    normalize = bool(rng.random() < 0.3)
     matching = bool(rng.random() < 0.4)
     made = beyond.MatchingKernel if matching else beyond.SetKernel
     options = {key: value for key, value in _plumbing(rng).items() if key != "n_jobs"}
@@ -844,12 +884,13 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
     case.target = f"{type(kernel).__name__}({type(base.kernel).__name__})"
     case.described.append(repr(kernel))
     n = len(sets)
-    due, count = np.zeros((n, n), Long), np.zeros((n, n))
-    for i, one in enumerate(sets):
-        for j, two in enumerate(sets):
-            values = base.values(extended(one), extended(two))
+    due = np.zeros((n, n), Long)
+    count = np.zeros((n, n))
+    for i, first in enumerate(sets):
+        for j, second in enumerate(sets):
+            values = base.values(extended(first), extended(second))
             due[i, j] = _matched(values) if matching else values.sum()
-            count[i, j] = len(one) * len(two) if not matching else max(len(one), len(two))
+            count[i, j] = len(first) * len(second) if not matching else max(len(first), len(second))
     if pooling == "mean":
         due /= count
     slack = rounding_of(base, d, X) * (count if pooling == "sum" else 1)
@@ -869,7 +910,7 @@ def set_kernel(case: Case, rng: np.random.Generator) -> None:
 
 
 def _matched(values: Array) -> Any:
-    """The largest sum over matchings, by trying all."""
+    """The largest sum over all matchings, by enumeration."""
     if values.shape[0] > values.shape[1]:
         values = values.T
     n, m = values.shape
@@ -877,19 +918,21 @@ def _matched(values: Array) -> Any:
 
 
 def locality(case: Case, rng: np.random.Generator) -> None:
-    length, window = 5, 3
+    length = 5
+    window = 3
     X = points(case, rng, int(rng.choice([1, 3, 5])), length)
     Y = other_points(case, rng, X, None)
     S = float(norms(X)) or 1.0
     powers = tuple(int(p) for p in rng.integers(1, 4, 2))
-    alpha, beta = parameter(1 / Long(S) ** 2), 0.2
+    alpha = parameter(1 / Long(S) ** 2)
+    beta = 0.2
     options = _plumbing(rng)
     kernel = kernels.Locality((length,), window, powers=powers, gammas=(alpha, beta), **options)
     case.target = "Locality"
     case.described.append(repr(kernel))
 
     def values(A: Array, B: Array) -> Array:
-        """Windows around each place, zeros beyond the ends."""
+        """Windows around each position, padded with zeros."""
         A, B = (np.pad(extended(M), ((0, 0), (1, 1))) for M in (A, B))
         total = np.zeros((len(A), len(B)), Long)
         for i in range(length):
@@ -897,7 +940,7 @@ def locality(case: Case, rng: np.random.Generator) -> None:
             total += (1 + Long(alpha) * part) ** powers[0]
         return (1 + Long(beta) * total) ** powers[1]
 
-    other = X if Y is None else Y
+    second = X if Y is None else Y
 
     def allowed(*arrays: Any) -> Any:
         bound = (
@@ -906,13 +949,14 @@ def locality(case: Case, rng: np.random.Generator) -> None:
         return 4 * (length + 4) * powers[0] * powers[1] * unit(*arrays) * bound
 
     look_at_kernel(
-        case, kernel, X, Y, due=values(X, other), tolerance=allowed(X, Y),
+        case, kernel, X, Y, due=values(X, second), tolerance=allowed(X, Y),
         diagonal=np.diag(values(X, X)), definite=True, of_diagonal=allowed(X),
     )  # fmt: skip
 
 
 def overlap_fit(case: Case, rng: np.random.Generator) -> None:
-    length, most = 5, 2
+    length = 5
+    max_shift = 2
     X = points(case, rng, int(rng.choice([1, 3, 5])), length)
     Y = other_points(case, rng, X, None)
     standard = bool(rng.random() < 0.5)
@@ -921,35 +965,42 @@ def overlap_fit(case: Case, rng: np.random.Generator) -> None:
     )
     if standard:
         base = exact.gaussian(kernels.Gaussian(0.5))
-    shifts = groups.Translations(length, most, boundary=str(rng.choice(["zero", "cyclic"])))
+    shifts = groups.Translations(length, max_shift, boundary=str(rng.choice(["zero", "cyclic"])))
     kernel = beyond.OverlapFit(base.kernel, shifts, scale="standard" if standard else "size")
-    case.target, case.group = f"OverlapFit({kernel.scale})", "Translations"
+    case.target = f"OverlapFit({kernel.scale})"
+    case.group = "Translations"
     case.described.append(repr(kernel))
-    other = X if Y is None else Y
-    A, B, answer, slack = extended(X), extended(other), [], rounding_of(base, length, X, Y)
-    for shift in range(-most, most + 1):
-        one = A[:, max(shift, 0) : length + min(shift, 0)]
-        two = B[:, max(-shift, 0) : length - max(shift, 0)]
+    second = X if Y is None else Y
+    A = extended(X)
+    B = extended(second)
+    answer = []
+    slack = rounding_of(base, length, X, Y)
+    for shift in range(-max_shift, max_shift + 1):
+        left = A[:, max(shift, 0) : length + min(shift, 0)]
+        right = B[:, max(-shift, 0) : length - max(shift, 0)]
         if standard:
-            (one, p), (two, q) = _standardised(one, A), _standardised(two, B)
+            left, p = _standardised(left, A)
+            right, q = _standardised(right, B)
             slack = np.maximum(slack, unit(X, Y) * 20 * norms(X, Y) * np.maximum.outer(p, q))
-            apart = 2 - 2 * one @ two.T  # of vectors of norm one; flat parts resemble nothing
+            apart = (
+                2 - 2 * left @ right.T
+            )  # vectors of norm one; constant parts are similar to nothing
             answer.append(np.exp(-Long(base.kernel.gamma) * apart))
         elif base.of_distance:
-            share = np.sqrt(Long(length) / one.shape[1])
-            answer.append(base.values(share * one, share * two))
+            share = np.sqrt(Long(length) / left.shape[1])
+            answer.append(base.values(share * left, share * right))
         else:
-            answer.append(Long(length) / one.shape[1] * base.values(one, two))
+            answer.append(Long(length) / left.shape[1] * base.values(left, right))
     tolerance = 2 * np.max(slack)
     look_at_kernel(case, kernel, X, Y, due=np.max(answer, axis=0), tolerance=tolerance)
 
 
-def _standardised(part: Array, whole: Array) -> tuple[Array, Array]:
-    """Parts of mean zero and norm one, and one over their norms; flat ones are zero."""
+def _standardised(part: Array, full: Array) -> tuple[Array, Array]:
+    """Parts with mean zero and norm one, and their inverse norms; constant parts become zero."""
     part = part - part.mean(axis=1, keepdims=True)
-    whole = whole - whole.mean(axis=1, keepdims=True)
+    full = full - full.mean(axis=1, keepdims=True)
     size = np.sqrt(np.square(part).sum(axis=1))
-    least = 1e-6 * np.sqrt(np.square(whole).sum(axis=1))
+    least = 1e-6 * np.sqrt(np.square(full).sum(axis=1))
     if np.any((size > least / 1000) & (size < least * 1000) & (size > 0)):
         raise Skip("parts that are all but flat")
     flat = size <= least
@@ -958,7 +1009,7 @@ def _standardised(part: Array, whole: Array) -> tuple[Array, Array]:
 
 
 def tangent_distance(case: Case, rng: np.random.Generator) -> None:
-    """The distance does not depend on the unit of the pixels, and is that of two planes."""
+    """The distance is that of two planes, and scales with the unit of the pixels."""
     shape = (4, 4)
     vectors = tuple(str(v) for v in rng.choice(sorted(beyond.TANGENTS), 3, replace=False))
     X = points(case, rng, int(rng.choice([2, 3, 4])), 16)
@@ -967,7 +1018,8 @@ def tangent_distance(case: Case, rng: np.random.Generator) -> None:
     case.target = "TangentDistance"
     case.described.append(repr(distance))
     answer = extended(distance(X))
-    u, S = unit(X), norms(X)
+    u = unit(X)
+    S = norms(X)
     case.close("diag", np.diag(answer), 0 * np.diag(answer), 0)
     case.close("symmetry", answer, answer.T, 1e3 * np.sqrt(u) * S * (1e-3 if u < 1e-10 else 1))
     plain = np.sqrt(exact.squares(extended(X), extended(X)))
@@ -975,12 +1027,13 @@ def tangent_distance(case: Case, rng: np.random.Generator) -> None:
         "not above the plain distance", np.maximum(answer, plain), plain, 20 * np.sqrt(u) * S
     )
     T = extended(distance.tangents(X.astype(float)))
-    due, conditions = np.zeros_like(answer), np.ones_like(answer)
+    due = np.zeros_like(answer)
+    conditions = np.ones_like(answer)
     for i in range(len(X)):
         for j in range(len(X)):
             due[i, j], conditions[i, j] = _between_planes(X[i], X[j], T[i], T[j])
-    if conditions.max() < 1e3:  # planes that are well apart
-        # squares are right up to u S^2 times the square of the condition, and the ridge
+    if conditions.max() < 1e3:  # planes in general position
+        # Squares are accurate up to u S^2 times the squared condition number, and the ridge.
         allowed = (16 * u * conditions**2 + 10 * ridge) * S**2
         case.close("definition", answer**2, due**2, allowed)
     factor = 2.0 ** int(rng.integers(-20, 21))
@@ -991,9 +1044,9 @@ def tangent_distance(case: Case, rng: np.random.Generator) -> None:
             case.close("unit of the pixels", again, answer, 1e-3 * S * np.sqrt(u))
 
 
-def _between_planes(x: Array, z: Array, one: Array, two: Array) -> tuple[Any, Any]:
-    """Least distance of two planes, and the condition of their directions."""
-    directions = np.concatenate([one, two])
+def _between_planes(x: Array, z: Array, x_tangents: Array, z_tangents: Array) -> tuple[Any, Any]:
+    """Smallest distance of two planes, and the condition number of their directions."""
+    directions = np.concatenate([x_tangents, z_tangents])
     size = np.sqrt(np.square(directions).sum(axis=1))
     directions = directions[size > 1e-12 * max(size.max(), Long(1e-4000))]
     directions = directions / np.sqrt(np.square(directions).sum(axis=1))[:, None]
@@ -1025,11 +1078,13 @@ def orbit_fourier(case: Case, rng: np.random.Generator) -> None:
     model = features.OrbitFourier(
         action.group, 6, kernel=kernel, gamma=gamma, form=form, random_state=0, **_plumbing(rng)
     )
-    case.target, case.group = "OrbitFourier", action.name
+    case.target = "OrbitFourier"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
-    omega, phases = extended(model.templates_), extended(model.phases_)
-    centre = 0 if model.centre_ is None else extended(model.centre_)  # which the group fixes
+    omega = extended(model.templates_)
+    phases = extended(model.phases_)
+    centre = 0 if model.centre_ is None else extended(model.centre_)  # fixed by the group
     size = np.sqrt(Long(2) / Z.shape[1])
 
     def at(level: int) -> Array:
@@ -1040,7 +1095,8 @@ def orbit_fourier(case: Case, rng: np.random.Generator) -> None:
         both = np.concatenate([np.cos(inner), np.sin(inner)], axis=2)
         return size * np.tensordot(weights, both, axes=1)
 
-    S, longest = norms(X), norms(omega)
+    S = norms(X)
+    longest = norms(omega)
     slack = 2 * (action.d + 4) * unit(X) * size * (2 + S * longest)
     _look_at_features(case, rng, action, model, X, Z, at, slack, size)
 
@@ -1056,21 +1112,22 @@ def _look_at_features(
     slack: Any,
     size: Any,
 ) -> None:
-    """Definition and invariance of features that are means over a group."""
+    """Check the definition and the invariance of features that are means over a group."""
     if Z.dtype != X.dtype:
         case.fail("type", 1, f"{Z.dtype} for {X.dtype}")
     if not np.isfinite(Z).all():
         case.fail("not finite", np.inf)
         return
-    # relative to the longest row of features, as kernels are to their largest value
+    # relative to the longest row of features, like kernels to their largest value
     promised = Long(getattr(model, "tolerance", 1e-4)) * norms(Z) if action.turns else Long(0)
     if action.is_group:
-        moved = mover(rng, action)(X)
-        case.close("invariance", model.transform(moved), Z, 2 * slack + promised)
-        larger = X[:2] * X.dtype.type(30)  # than those that the nodes were chosen for
-        twice, still = model.transform(mover(rng, action)(larger)), model.transform(larger)
-        most = np.maximum(promised, Long(1e-4) * norms(still) * bool(action.turns))
-        case.close("invariance of larger points", twice, still, 60 * slack + most)
+        transformed = mover(rng, action)(X)
+        case.close("invariance", model.transform(transformed), Z, 2 * slack + promised)
+        larger = X[:2] * X.dtype.type(30)  # larger than the points for which nodes were chosen
+        twice = model.transform(mover(rng, action)(larger))
+        still = model.transform(larger)
+        promised_larger = np.maximum(promised, Long(1e-4) * norms(still) * bool(action.turns))
+        case.close("invariance of larger points", twice, still, 60 * slack + promised_larger)
     if rng.random() < 0.3:
         case.close("one point", model.transform(X[:1]), Z[:1], 2 * slack)
     due = exact.settled(at, action.levels(), 1e-9)
@@ -1095,10 +1152,12 @@ def orbit_nystroem(case: Case, rng: np.random.Generator) -> None:
     model = features.OrbitNystroem(
         action.group, len(X), kernel=base.kernel, random_state=0, **_plumbing(rng)
     )
-    case.target, case.group = f"OrbitNystroem({type(base.kernel).__name__})", action.name
+    case.target = f"OrbitNystroem({type(base.kernel).__name__})"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
-    landmarks, L = extended(model.landmarks_), extended(model.whitener_)
+    landmarks = extended(model.landmarks_)
+    L = extended(model.whitener_)
     inside = base.values(landmarks, landmarks)
     off = rounding_of(base, action.d, X)
     largest = np.sqrt(np.square(L).sum())
@@ -1118,7 +1177,7 @@ def orbit_nystroem(case: Case, rng: np.random.Generator) -> None:
 
 
 def _templates(rng: np.random.Generator, X: Array, from_points: bool) -> Any:
-    """Own templates: the points themselves, with which inner products tie; else a name."""
+    """The points themselves as templates, which gives ties of inner products, or a name."""
     if not from_points:
         return str(rng.choice(["gaussian", "sphere"]))
     chosen = X[rng.integers(0, len(X), 3)].astype(float)
@@ -1141,14 +1200,15 @@ def group_cdf(case: Case, rng: np.random.Generator) -> None:
     model = features.GroupCDF(
         action.group, 3, n_bins=n_bins, templates=templates, s=s, random_state=0, **_plumbing(rng)
     )
-    case.target, case.group = "GroupCDF", action.name
+    case.target = "GroupCDF"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
     if not np.isfinite(Z).all():
         case.fail("not finite", np.inf)
         return
     size = np.sqrt(Long(model.s_) / (n_bins * 3))
-    step = Long(1) / len(action.maps)  # rounding of a share and of a feature
+    step = Long(1) / len(action.maps)  # rounding of a share, and of a feature
     slack = 8 * unit(X) * size * 10
     T = extended(model.templates_)
     if action.turns is None:
@@ -1164,8 +1224,8 @@ def group_cdf(case: Case, rng: np.random.Generator) -> None:
             case.close("ties", Z.reshape(low.shape), high, slack)
     promised = Long(getattr(model, "tolerance", 1e-4)) * norms(Z) if action.turns else Long(0)
     if action.is_group:
-        moved = mover(rng, action)(X)
-        case.close("invariance", model.transform(moved), Z, slack + promised)
+        transformed = mover(rng, action)(X)
+        case.close("invariance", model.transform(transformed), Z, slack + promised)
     case.close("one point", model.transform(X[:1]), Z[:1], slack + 0 * step)
 
 
@@ -1178,7 +1238,8 @@ def max_filter(case: Case, rng: np.random.Generator) -> None:
         action.group, 3, templates=_templates(rng, X, bool(rng.random() < 0.4)), random_state=0,
         **_plumbing(rng),
     )  # fmt: skip
-    case.target, case.group = "MaxFilter", action.name
+    case.target = "MaxFilter"
+    case.group = action.name
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
     T = extended(model.templates_)
@@ -1196,7 +1257,8 @@ def dilated_cdf(case: Case, rng: np.random.Generator) -> None:
     d = int(rng.choice([9, 12, 17]))
     X = points(case, rng, int(rng.choice([1, 3])), d)
     model = beyond.DilatedCDF(n_features=168, random_state=0)
-    case.target, case.group = "DilatedCDF", "shifts"
+    case.target = "DilatedCDF"
+    case.group = "shifts"
     case.described.append(repr(model))
     Z = np.asarray(model.fit(X).transform(X))
     shift = int(rng.integers(1, d))
@@ -1223,7 +1285,8 @@ def dilated_cdf(case: Case, rng: np.random.Generator) -> None:
 def angular_basis(case: Case, rng: np.random.Generator) -> None:
     X = points(case, rng, int(rng.choice([1, 3])), 36)
     model = features.AngularBasis((6, 6)).fit(X)
-    case.target, case.group = "AngularBasis", "rotations"
+    case.target = "AngularBasis"
+    case.group = "rotations"
     Z = np.asarray(model.transform(X))
     slack = 2 * 40 * unit(X) * norms(X)
     case.close("definition", Z, extended(X) @ extended(model.functions_), slack)
@@ -1240,13 +1303,14 @@ def set_features(case: Case, rng: np.random.Generator) -> None:
     )
     turning = bool(rng.random() < 0.5)
     model = beyond.SetFeatures(inner if turning else None, pooling)
-    case.target, case.group = "SetFeatures", "PlaneRotations()" if turning else "-"
+    case.target = "SetFeatures"
+    case.group = "PlaneRotations()" if turning else "-"
     case.described.append(repr(model))
     padded = beyond.pad_sets(sets)
     Z = np.asarray(model.fit(padded).transform(padded))
     again = model.transform(beyond.pad_sets([rng.permutation(part) for part in sets]))
-    most = Long(max(map(len, sets)))
-    size = most * (norms(X) if not turning else 1)
+    max_size = Long(max(map(len, sets)))
+    size = max_size * (norms(X) if not turning else 1)
     slack = 50 * unit(X) * size
     if turning:
         slack = slack * (1 + norms(X) * 10 * np.sqrt(Long(inner.gamma)))
@@ -1278,7 +1342,7 @@ def _shares(rng: np.random.Generator, n: int) -> Array | None:
 
 
 def rls_kernel(case: Case, rng: np.random.Generator) -> None:
-    """With a kernel over a group, at a given penalty and at the chosen one."""
+    """Ridge regression with a kernel over a group, at an explicit or a chosen penalty."""
     action = an_action(rng, 0.1)
     if action.maps.shape[1] != action.d or action.shifts is not None:
         raise Skip("no linear maps of one space")
@@ -1288,16 +1352,18 @@ def rls_kernel(case: Case, rng: np.random.Generator) -> None:
     if rng.random() < 0.3:
         kernel = kernels.Gaussian(bandwidth(rng, X))
     new = X[rng.integers(0, n, 2)] * X.dtype.type(1.01)
-    K, rows = np.asarray(kernel(X)), np.asarray(kernel(new, X))
+    K = np.asarray(kernel(X))
+    rows = np.asarray(kernel(new, X))
     scale = float(np.linalg.eigvalsh(K.astype(float))[-1]) / n or 1.0
-    given = bool(rng.random() < 0.6)
-    alphas = [scale * 10.0 ** rng.uniform(-9, 0)] if given else None
+    is_explicit = bool(rng.random() < 0.6)
+    alphas = [scale * 10.0 ** rng.uniform(-9, 0)] if is_explicit else None
     classifier = bool(rng.random() < 0.3)
     made = linear.RLSClassifier if classifier else linear.RLSRegressor
     intercept = bool(rng.random() < 0.8)
     precomputed = bool(rng.random() < 0.3)
     model = made(alphas, "precomputed" if precomputed else kernel, fit_intercept=intercept)
-    case.target, case.group = f"{made.__name__}(kernel)", action.name
+    case.target = f"{made.__name__}(kernel)"
+    case.group = action.name
     case.described.append(f"{model!r} of {kernel!r}")
     y = _targets(rng, X, 2 if classifier else 0)
     weights = _shares(rng, n)
@@ -1310,7 +1376,7 @@ def rls_kernel(case: Case, rng: np.random.Generator) -> None:
         K,
         new if not precomputed else rows,
         rows,
-        given,
+        is_explicit,
     )
 
 
@@ -1325,11 +1391,12 @@ def _look_at_learner(
     rows: Array,
     fixed: bool,
 ) -> None:
-    """Predictions against the exact solution at the model's own alpha."""
+    """Check predictions against the exact solution at the alpha of the model."""
     model.fit(given_points, y, sample_weight=weights)
     classifier = hasattr(model, "decision_function")
     decide = model.decision_function if classifier else model.predict
-    answer, at_training = extended(decide(given_new)), extended(decide(given_points))
+    answer = extended(decide(given_new))
+    at_training = extended(decide(given_points))
     if model.negative_share_ > 1e-9:
         raise Skip("an indefinite matrix is repaired first")
     targets = y.astype(float)
@@ -1338,21 +1405,22 @@ def _look_at_learner(
     shares = np.ones(len(y)) if weights is None else weights
     shares = extended(shares) / extended(shares).sum()
     fit = exact.Ridge.fit(K, targets, model.alpha_, shares, model.fit_intercept)
-    n, u = len(y), unit(K)
+    n = len(y)
+    u = unit(K)
     u = Long(np.finfo(float).eps) if K.dtype == float else u
     size = np.sqrt(np.square(extended(K)).sum())
     reach = np.abs(targets).max()
-    least = u * size / n  # what rounding of the matrix's own type leaves of eigenvalues
+    least = u * size / n  # smallest eigenvalue above the rounding of the matrix in its type
     if model.alpha_ < least and not fixed:
         case.fail(
             "alpha within rounding", float(least / model.alpha_), f"alpha_ {model.alpha_:.1e}"
         )
-    for what, part, k in (("new", answer, rows), ("training", at_training, K)):
+    for name, part, k in (("new", answer, rows), ("training", at_training, K)):
         slack = 10 * n * u * size * fit.sensitivity(k)[:, 0]
         slack += 10 * n * u * reach + n * u * np.abs(fit.coefficients[:n]).sum() * np.abs(k).max()
-        if not fixed:  # a penalty of its own choice has to be one that can be computed with
+        if not fixed:  # a chosen penalty has to be numerically stable
             slack = np.minimum(slack, 1e-3 * reach)
-        case.close(f"prediction at {what} points", part, fit.predict(k)[:, 0], slack)
+        case.close(f"prediction at {name} points", part, fit.predict(k)[:, 0], slack)
     if not fixed and model.fit_intercept:
         case.close(
             "range of the targets",
@@ -1363,14 +1431,17 @@ def _look_at_learner(
 
 
 def rls_features(case: Case, rng: np.random.Generator) -> None:
-    d, n = int(rng.choice([1, 2, 5])), int(rng.choice([3, 6, 12]))
+    d = int(rng.choice([1, 2, 5]))
+    n = int(rng.choice([3, 6, 12]))
     X = points(case, rng, n, d)
     centred = extended(X) - extended(X).mean(axis=0)
     scale = float(np.square(centred).sum()) / n or 1.0
-    given = bool(rng.random() < 0.6)
+    is_explicit = bool(rng.random() < 0.6)
     classifier = bool(rng.random() < 0.3)
     made = linear.RLSClassifier if classifier else linear.RLSRegressor
-    alphas = [float(np.clip(scale * 10.0 ** rng.uniform(-9, 0), 1e-290, 1e290))] if given else None
+    alphas = (
+        [float(np.clip(scale * 10.0 ** rng.uniform(-9, 0), 1e-290, 1e290))] if is_explicit else None
+    )
     model = made(alphas)
     case.target = f"{made.__name__}(features)"
     case.described.append(repr(model))
@@ -1386,29 +1457,30 @@ def rls_features(case: Case, rng: np.random.Generator) -> None:
     fit = exact.Ridge.fit(K, targets, model.alpha_, shares)
     new = (X[:2] + (X[-1:] - X[:1]) / X.dtype.type(2)).astype(X.dtype)
     decide = model.decision_function if classifier else model.predict
-    eps, reach = Long(np.finfo(float).eps), np.abs(targets).max()
+    eps = Long(np.finfo(float).eps)
+    reach = np.abs(targets).max()
     size = np.sqrt(np.square(K).sum())
-    if not given and model.alpha_ < eps * size / n:
+    if not is_explicit and model.alpha_ < eps * size / n:
         case.fail(
             "alpha within rounding",
             float(eps * size / n / model.alpha_),
             f"alpha_ {model.alpha_:.1e}",
         )
-    for what, part in (("new", new), ("training", X)):
+    for name, part in (("new", new), ("training", X)):
         rows = (extended(part) - mean) @ centred_features.T
         slack = 10 * n * eps * size * fit.sensitivity(rows)[:, 0] + 20 * n * eps * reach
         # rounding of the points themselves, through the coefficients
         coef = np.sqrt(np.square(centred_features.T @ fit.coefficients[:n]).sum())
         slack += 20 * eps * coef * norms(X, new)
-        if not given:
+        if not is_explicit:
             slack = np.minimum(slack, 1e-3 * reach + 20 * eps * coef * norms(X, new))
-        case.close(f"prediction at {what} points", decide(part), fit.predict(rows)[:, 0], slack)
+        case.close(f"prediction at {name} points", decide(part), fit.predict(rows)[:, 0], slack)
     if not classifier:
         _units_of_targets(case, model, X, y, weights)
 
 
 def _units_of_targets(case: Case, model: Any, X: Array, y: Array, weights: Any) -> None:
-    """Targets in another unit: predictions in that unit."""
+    """Check that predictions scale with the unit of the targets."""
     before = model.predict(X)
     for factor in (2.0**-600, 2.0**600):
         with np.errstate(all="ignore"):
@@ -1417,8 +1489,9 @@ def _units_of_targets(case: Case, model: Any, X: Array, y: Array, weights: Any) 
 
 
 def rls_copies(case: Case, rng: np.random.Generator) -> None:
-    """Weights count as copies; points that are equal get one answer, alone or beside others."""
-    n, d = int(rng.choice([3, 6])), int(rng.choice([2, 4]))
+    """Weights act like copies, and equal points have equal predictions in any batch."""
+    n = int(rng.choice([3, 6]))
+    d = int(rng.choice([2, 4]))
     X = points(case, rng, n, d)
     y = _targets(rng, X)
     weights = rng.integers(0, 3, n) + (np.arange(n) < 2)
@@ -1430,14 +1503,15 @@ def rls_copies(case: Case, rng: np.random.Generator) -> None:
     case.target = "RLSRegressor, weights"
     case.described.append(f"{model!r}, weights {weights.tolist()}")
     reach = np.abs(y).max()
-    one = model.fit(X, y, sample_weight=weights).predict(X)
-    two = model.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).predict(X)
+    weighted = model.fit(X, y, sample_weight=weights).predict(X)
+    repeated = model.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).predict(X)
     allowed = 1e-8 * reach + 1e-9 * reach * norms(X) / np.sqrt(Long(scale)) * (kernel is None)
-    # the kernel's own rounding, of values up to 1, over the penalty
+    # the rounding of kernel values up to 1, divided by the penalty
     allowed += 10 * n * unit(X) * reach * Long(scale) / Long(model.alphas[0])
-    case.close("weights are copies", one, two, allowed)
+    case.close("weights are copies", weighted, repeated, allowed)
     default = linear.RLSRegressor(kernel=kernel)
-    twice, targets = np.concatenate([X, X]), np.concatenate([y, y])
+    twice = np.concatenate([X, X])
+    targets = np.concatenate([y, y])
     answer = default.fit(twice, targets).predict(twice)
     case.close("equal points", answer[:n], answer[n:], 1e-6 * reach)
     alone = np.concatenate([default.predict(twice[i : i + 1]) for i in range(n)])
@@ -1449,19 +1523,21 @@ def rls_copies(case: Case, rng: np.random.Generator) -> None:
 
 
 def left_out(case: Case, rng: np.random.Generator) -> None:
-    """Leave-one-out decisions against fits without the point."""
-    n, d = int(rng.choice([3, 5, 7])), 3
+    """Check leave-one-out decisions against fits without the point."""
+    n = int(rng.choice([3, 5, 7]))
+    d = 3
     X = points(case, rng, n, d)
     y = _targets(rng, X)
     kernel = kernels.Average(kernels.Gaussian(bandwidth(rng, X)), groups.CyclicShifts(3))
     K = np.asarray(kernel(X.astype(float)))
     alpha = float(np.linalg.eigvalsh(K)[-1]) / n * 10.0 ** rng.uniform(-8, 0)
     model = linear.RLSRegressor([alpha], "precomputed").fit(K, y)
-    case.target, case.group = "RLS leave-one-out", "CyclicShifts(3)"
+    case.target = "RLS leave-one-out"
+    case.group = "CyclicShifts(3)"
     case.described.append(f"{model!r} of {kernel!r}")
     for i in range(n):
         rest = np.flatnonzero(np.arange(n) != i)
-        # n alpha is what is added to the matrix, of n points and of n - 1
+        # the same n alpha is added to the matrices of n and of n - 1 points
         inside = alpha * n / (n - 1)
         fit = exact.Ridge.fit(K[np.ix_(rest, rest)], y[rest], inside, np.full(n - 1, 1 / (n - 1)))
         row = K[i : i + 1, rest]
@@ -1472,7 +1548,8 @@ def left_out(case: Case, rng: np.random.Generator) -> None:
 
 
 def block_ridge(case: Case, rng: np.random.Generator) -> None:
-    n, d = int(rng.choice([4, 8, 12])), int(rng.choice([1, 2, 4]))
+    n = int(rng.choice([4, 8, 12]))
+    d = int(rng.choice([1, 2, 4]))
     X = points(case, rng, n, d)
     y = np.arange(n) % int(rng.choice([2, 3]))
     centred = extended(X) - extended(X).mean(axis=0)
@@ -1501,7 +1578,7 @@ def block_ridge(case: Case, rng: np.random.Generator) -> None:
 
 
 def _a_gram(case: Case, rng: np.random.Generator) -> tuple[Array, Array, Array]:
-    """A Gram matrix in the type of the points, labels, and targets of one against all."""
+    """A Gram matrix in the type of the points, labels, and one-against-all targets."""
     n = int(rng.choice([4, 7, 12]))
     X = points(case, rng, n, 3)
     kernel = kernels.Gaussian(bandwidth(rng, X))
@@ -1512,11 +1589,13 @@ def _a_gram(case: Case, rng: np.random.Generator) -> tuple[Array, Array, Array]:
 
 
 def cholesky_rls(case: Case, rng: np.random.Generator) -> None:
-    """`rls_by_cholesky` at the penalty that it chooses, also of constant matrices."""
+    """`rls_by_cholesky` at its chosen penalty, also for constant matrices."""
     K, y, Y = _a_gram(case, rng)
     case.target = "rls_by_cholesky"
     model = linear.rls_by_cholesky(K, y)
-    n, u, size = len(K), unit(K), np.sqrt(np.square(extended(K)).sum())
+    n = len(K)
+    u = unit(K)
+    size = np.sqrt(np.square(extended(K)).sum())
     if model.alpha < u * size / n:
         excess = float(u * size / n / max(model.alpha, 1e-300))
         case.fail("alpha within rounding", excess, f"alpha {model.alpha:.1e}")
@@ -1530,7 +1609,9 @@ def cholesky_rls(case: Case, rng: np.random.Generator) -> None:
 def ridge_of_gram(case: Case, rng: np.random.Generator) -> None:
     K, _, Y = _a_gram(case, rng)
     case.target = "kernel_ridge"
-    n, u, size = len(K), unit(K), np.sqrt(np.square(extended(K)).sum())
+    n = len(K)
+    u = unit(K)
+    size = np.sqrt(np.square(extended(K)).sum())
     alpha = float(size) / n * 10.0 ** rng.uniform(-3 if u > 1e-10 else -9, 0)
     dual = linear.kernel_ridge(K, Y[:, 0].astype(K.dtype), alphas=alpha)[0]
     matrix = extended(K) + n * Long(alpha) * np.eye(n)
@@ -1540,7 +1621,7 @@ def ridge_of_gram(case: Case, rng: np.random.Generator) -> None:
     case.close("dual coefficients", dual, due, slack)
 
 
-# -- spectral, and the rest ------------------------------------------------------------------------
+# -- spectral methods, and all other objects -------------------------------------------------------
 
 
 def _manifold(rng: np.random.Generator) -> tuple[Any, Action]:
@@ -1577,11 +1658,9 @@ def _manifold(rng: np.random.Generator) -> tuple[Any, Action]:
 def projection(case: Case, rng: np.random.Generator) -> None:
     """`project` is the mean of the function over the group."""
     basis, action = _manifold(rng)
-    case.target, case.group, case.data = (
-        "project",
-        f"{type(basis).__name__}, {action.name}",
-        "coefficients",
-    )
+    case.target = "project"
+    case.group = f"{type(basis).__name__}, {action.name}"
+    case.data = "coefficients"
     D = basis.n_functions_
     f = rng.standard_normal(D) * 10.0 ** float(rng.choice([0, 0, -8, 8, -300, -170, 150]))
     if rng.random() < 0.2:
@@ -1592,15 +1671,17 @@ def projection(case: Case, rng: np.random.Generator) -> None:
     case.described.append(
         f"project(f, {basis!r}, {action.group!r}, method={method!r}); |f| = {np.linalg.norm(f):.1e}"
     )
-    # Generators exist for groups; rotations followed by a reflection are a set of transformations.
+    # Only groups have generators; rotations followed by a reflection are not a group.
     has_answer = action.group.is_group and bool(np.abs(f).max() < 1e149)
     case.answerable = method == "auto" and has_answer
     answer = extended(spectral.project(f, basis, action.group, method=method))
     X = basis.sample(4, random_state=int(rng.integers(1000)))
-    moved = action.moves(X, action.maps).astype(float).reshape(-1, X.shape[1])
+    transformed = action.moves(X, action.maps).astype(float).reshape(-1, X.shape[1])
     if isinstance(basis, spectral.Sphere):
-        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
-    values = extended(basis.evaluate(moved)).reshape(len(action.maps), len(X), D) @ extended(f)
+        transformed /= np.linalg.norm(transformed, axis=1, keepdims=True)
+    values = extended(basis.evaluate(transformed)).reshape(len(action.maps), len(X), D) @ extended(
+        f
+    )
     due = values.mean(axis=0)
     loss = 1e-6 if method == "qp" else 1e-11
     size = np.abs(extended(f)).max() * D
@@ -1615,11 +1696,9 @@ def spectral_averaging(case: Case, rng: np.random.Generator) -> None:
     X = basis.sample(n, random_state=int(rng.integers(1000)))
     if rng.random() < 0.4:
         X = X[np.arange(n) % (n // 2)]
-    case.target, case.group, case.data = (
-        "SpectralAveraging",
-        f"{type(basis).__name__}, {action.name}",
-        "manifold",
-    )
+    case.target = "SpectralAveraging"
+    case.group = f"{type(basis).__name__}, {action.name}"
+    case.data = "manifold"
     y = np.cos(3 * X[:, 0]) + 10.0 ** float(rng.choice([0, 0, 3])) * np.sin(X[:, -1])
     estimator = str(rng.choice(["ridge", "ridge", "mean", "centered"]))
     alphas = [10.0 ** rng.uniform(-6, 0)] if rng.random() < 0.6 else None
@@ -1628,11 +1707,11 @@ def spectral_averaging(case: Case, rng: np.random.Generator) -> None:
     case.answerable = action.group.is_group
     predicted = model.fit(X, y).predict(X)
     reach = np.abs(y).max()
-    moved = np.asarray(action.moves(X, action.maps)[-1].astype(float))
+    transformed = np.asarray(action.moves(X, action.maps)[-1].astype(float))
     if isinstance(basis, spectral.Sphere):
-        moved /= np.linalg.norm(moved, axis=1, keepdims=True)
+        transformed /= np.linalg.norm(transformed, axis=1, keepdims=True)
     scale = max(reach, float(np.abs(model.coef_).max()))
-    case.close("invariance", model.predict(moved), predicted, 1e-9 * scale)
+    case.close("invariance", model.predict(transformed), predicted, 1e-9 * scale)
     if estimator != "ridge" or alphas is None:
         if estimator == "ridge":
             case.close(
@@ -1643,7 +1722,7 @@ def spectral_averaging(case: Case, rng: np.random.Generator) -> None:
             )
             _spectral_units(case, model, X, y, predicted)
         return
-    # The same ridge problem in functions that are invariant: features of the reproducing kernel.
+    # The same ridge problem in terms of invariant functions: features of the reproducing kernel.
     values = extended(basis.evaluate(X)) @ extended(model.vectors_.toarray())
     constant = int(model.invariant_dimensions_[0])
     K = values[:, constant:] @ values[:, constant:].T
@@ -1654,9 +1733,9 @@ def spectral_averaging(case: Case, rng: np.random.Generator) -> None:
     slack = 1e-11 * reach + 100 * n * Long(np.finfo(float).eps) * size * fit.sensitivity(K)[:, 0]
     case.close("prediction", predicted, fit.predict(K)[:, 0], slack)
     weights = rng.integers(1, 3, n)
-    one = model.fit(X, y, sample_weight=weights).predict(X)
-    two = model.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).predict(X)
-    case.close("weights are copies", one, two, 1e-8 * scale)
+    weighted = model.fit(X, y, sample_weight=weights).predict(X)
+    repeated = model.fit(np.repeat(X, weights, axis=0), np.repeat(y, weights)).predict(X)
+    case.close("weights are copies", weighted, repeated, 1e-8 * scale)
 
 
 def _spectral_units(case: Case, model: Any, X: Array, y: Array, before: Array) -> None:
@@ -1671,12 +1750,12 @@ def median_gamma(case: Case, rng: np.random.Generator) -> None:
     kernel = str(rng.choice(["gaussian", "laplacian"]))
     case.target = f"median_gamma({kernel})"
     answer = features.median_gamma(X, kernel)
-    one, two = np.triu_indices(len(X), 1)
+    i, j = np.triu_indices(len(X), 1)
     A = extended(X)
     if kernel == "laplacian":
-        apart = np.abs(A[one] - A[two]).sum(axis=1)
+        apart = np.abs(A[i] - A[j]).sum(axis=1)
     else:
-        apart = 2 * np.square(A[one] - A[two]).sum(axis=1)
+        apart = 2 * np.square(A[i] - A[j]).sum(axis=1)
     median = np.median(apart) if len(apart) else Long(0)
     due = 1 / median if median else Long(1)
     if not np.isfinite(float(due)):
@@ -1697,7 +1776,8 @@ def gram_transformer(case: Case, rng: np.random.Generator) -> None:
     kernel = kernels.BestFit(kernels.Gaussian(bandwidth(rng, X)), action.group)
     repair = str(rng.choice(["clip", "flip", "shift", "nystrom"]))
     model = kernels.GramTransformer(kernel, repair)
-    case.target, case.group = f"GramTransformer({repair})", action.name
+    case.target = f"GramTransformer({repair})"
+    case.group = action.name
     case.described.append(repr(model))
     K = extended(np.asarray(kernel(X), dtype=float))
     symmetric = bool(np.abs(K - K.T).max() <= 1e-6)
@@ -1721,18 +1801,19 @@ def gram_transformer(case: Case, rng: np.random.Generator) -> None:
     if repair in ("clip", "flip") and symmetric:
         gap = np.abs(values)[np.abs(values) > slack]
         gap = gap if len(gap) else np.array([size or Long(1)])
-        # what the kernel gives at another call, and for the pair in the other order
+        # differences between calls, and between both orders of a pair
         rows = extended(np.asarray(kernel(X, X.copy()), dtype=float))
         allowed = slack * (2 + (size / gap.min() > 1e9)) + n * np.abs(rows - K).max()
         case.close("training points again", model.transform(X), answer, allowed)
 
 
 def memory(case: Case, rng: np.random.Generator) -> None:
-    """A kernel whose group or base is changed answers with what it is now."""
+    """A kernel uses its current group and base after a change."""
     d = int(rng.choice([4, 40]))
     X = rng.standard_normal((3, d))
     first, second = rng.standard_normal((2, 2, d, d)) / d
-    second[:, :2], second[:, -2:] = first[:, :2], first[:, -2:]
+    second[:, :2] = first[:, :2]
+    second[:, -2:] = first[:, -2:]
     way = str(
         rng.choice(
             [
@@ -1754,7 +1835,9 @@ def memory(case: Case, rng: np.random.Generator) -> None:
     held = form(first.copy())
     made = str(rng.choice(["Average", "BestFit"]))
     kernel = getattr(kernels, made)(kernels.Gaussian(0.1), groups.LinearMaps(held))
-    case.target, case.group, case.data = f"{made}, changed", "LinearMaps", f"d = {d}"
+    case.target = f"{made}, changed"
+    case.group = "LinearMaps"
+    case.data = f"d = {d}"
     case.described.append(way)
     kernel(X)
     if "in place" in way:
@@ -1808,15 +1891,16 @@ TARGETS: dict[str, Callable[[Case, np.random.Generator], None]] = {
 
 
 def _take(case: Case, error: Exception) -> None:
-    """A refusal, a crash, or a mistake of this script."""
-    what, text = type(error).__name__, f"{error!s:.300}"
+    """Classify an error as a refusal, a crash, or a mistake of this script."""
+    kind = type(error).__name__
+    text = f"{error!s:.300}"
     if not _came_from_the_package(error):
         last = traceback.extract_tb(error.__traceback__)[-1]
-        case.fail("MISTAKE OF THIS SCRIPT", np.inf, f"{what} in line {last.lineno}: {text}")
+        case.fail("MISTAKE OF THIS SCRIPT", np.inf, f"{kind} in line {last.lineno}: {text}")
     elif isinstance(error, CRASHES) or not isinstance(error, REFUSALS):
-        case.fail(f"crash: {what}", np.inf, text)
+        case.fail(f"crash: {kind}", np.inf, text)
     else:
-        case.refused = f"{what}: {text}"
+        case.refused = f"{kind}: {text}"
         if FOREIGN_WORDS.search(text):
             case.fail("a refusal in another library's words", 1, text)
         elif case.answerable and "extreme" not in case.data:
@@ -1825,7 +1909,7 @@ def _take(case: Case, error: Exception) -> None:
 
 @contextmanager
 def patience() -> Iterator[None]:
-    """End what takes too long by the processor's clock, where signals can."""
+    """Stop a case after a limit of processor time, if the platform has signals."""
     if (
         not hasattr(signal, "setitimer")
         or threading.current_thread() is not threading.main_thread()
@@ -1846,7 +1930,7 @@ def patience() -> Iterator[None]:
 
 
 def run(seed: int, index: int) -> Case:
-    """One case; what is wrong stands in ``wrong``."""
+    """Run one case and record its failures."""
     case = Case(seed, index)
     name = list(TARGETS)[index % len(TARGETS)]
     with warnings.catch_warnings(record=True) as caught, np.errstate(all="ignore"):
@@ -1866,13 +1950,13 @@ def run(seed: int, index: int) -> Case:
 
 
 def _came_from_the_package(error: Exception) -> bool:
-    """Whether the package raised it, or what the package called."""
+    """Whether the error was raised in the package or in a function that it called."""
     frames = traceback.extract_tb(error.__traceback__)
     return any(Path(frame.filename).is_relative_to(PACKAGE) for frame in frames)
 
 
 def _hear(case: Case, caught: list[Any]) -> None:
-    """Warnings that tell a loss excuse it; NumPy's own from inside the package are failures."""
+    """Let warnings about a loss excuse it; NumPy warnings inside the package are failures."""
     for warning in caught:
         text = str(warning.message)
         inside = Path(str(warning.filename)).is_relative_to(PACKAGE)
@@ -1882,17 +1966,19 @@ def _hear(case: Case, caught: list[Any]) -> None:
         elif LOSS.search(text) and re.search(r"\d", text):
             case.warned.append(text)
     if case.warned:
-        case.wrong = [part for part in case.wrong if "crash" in part[0] or "finite" in part[0]]
+        case.failures = [
+            part for part in case.failures if "crash" in part[0] or "finite" in part[0]
+        ]
 
 
 def failures(seed: int, indices: Any) -> dict[int, list[tuple[str, float, str]]]:
-    """What is wrong, by index of the case."""
+    """Failures by index of the case."""
     cases = (run(seed, int(index)) for index in indices)
-    return {case.index: case.wrong for case in cases if case.wrong}
+    return {case.index: case.failures for case in cases if case.failures}
 
 
 def report(cases: list[Case]) -> None:
-    """Cases by object and data, refusals and failures, each with what reproduces it."""
+    """Print cases by object and data, refusals, and failures with the command that repeats them."""
     placed = Counter(
         (case.target.split("(")[0].split(",")[0], case.data.split(",")[0]) for case in cases
     )
@@ -1907,7 +1993,8 @@ def report(cases: list[Case]) -> None:
         mine = [c for c in cases if c.target.split("(")[0].split(",")[0] == target]
         judged = sum(not c.refused and not c.skipped for c in mine)
         numbers = "".join(f"{placed[target, c] or '':>16}" for c in columns)
-        warned, refused = sum(bool(c.warned) for c in mine), sum(bool(c.refused) for c in mine)
+        warned = sum(bool(c.warned) for c in mine)
+        refused = sum(bool(c.refused) for c in mine)
         print(f"{target[:27]:28s}{numbers}{judged:8d}{refused:8d}{warned:6d}")
     _report_refusals(cases)
     _report_failures(cases)
@@ -1930,13 +2017,13 @@ def _report_refusals(cases: list[Case]) -> None:
 def _report_failures(cases: list[Case]) -> None:
     kinds: dict[tuple[str, str], list[tuple[Case, float, str]]] = defaultdict(list)
     for case in cases:
-        for what, excess, detail in case.wrong:
-            kinds[case.target, what].append((case, excess, detail))
-    total = sum(bool(case.wrong) for case in cases)
+        for name, excess, detail in case.failures:
+            kinds[case.target, name].append((case, excess, detail))
+    total = sum(bool(case.failures) for case in cases)
     print(f"\nFAILED: {total} of {len(cases)} cases, {len(kinds)} kinds")
-    for (target, what), parts in sorted(kinds.items()):
+    for (target, name), parts in sorted(kinds.items()):
         parts.sort(key=lambda part: -part[1])
-        print(f"\n{target}: {what}: {len(parts)} cases")
+        print(f"\n{target}: {name}: {len(parts)} cases")
         for data in sorted({case.data for case, _, _ in parts}):
             alike = [part for part in parts if part[0].data == data]
             case, excess, detail = alike[0]
@@ -1947,7 +2034,7 @@ def _report_failures(cases: list[Case]) -> None:
 
 
 def show(case: Case) -> None:
-    """A single case, with all that it consists of."""
+    """Print a single case with all its parts."""
     print(f"{case.target} | {case.group} | {case.data}")
     print("\n".join(case.described))
     for name, value in (("skipped", case.skipped), ("refused", case.refused)):
@@ -1955,8 +2042,8 @@ def show(case: Case) -> None:
             print(f"{name}: {value}")
     for text in case.warned:
         print("warned:", text)
-    for what, excess, detail in case.wrong:
-        print(f"WRONG {what}: {excess:.3g} times the tolerance; {detail}")
+    for failed, excess, detail in case.failures:
+        print(f"WRONG {failed}: {excess:.3g} times the tolerance; {detail}")
 
 
 def main() -> int:
@@ -1968,24 +2055,25 @@ def main() -> int:
     parser.add_argument("--case", type=int, help="the index of a single case")
     parser.add_argument("--start", type=int, default=0, help="the first index")
     parser.add_argument("--only", default="", help="cases of objects whose name holds this")
-    given = parser.parse_args()
-    if given.case is not None:
-        case = run(given.seed, given.case)
+    arguments = parser.parse_args()
+    if arguments.case is not None:
+        case = run(arguments.seed, arguments.case)
         show(case)
-        return bool(case.wrong)
-    names, began = list(TARGETS), time.time()
-    indices = range(given.start, given.start + given.n_cases)
-    chosen = [i for i in indices if given.only in names[i % len(names)]]
+        return bool(case.failures)
+    names = list(TARGETS)
+    began = time.time()
+    indices = range(arguments.start, arguments.start + arguments.n_cases)
+    chosen = [i for i in indices if arguments.only in names[i % len(names)]]
     cases = []
     for count, index in enumerate(chosen):
-        cases.append(run(given.seed, index))
+        cases.append(run(arguments.seed, index))
         if sys.stderr.isatty() and count % 50 == 0:
             print(f"\r{count} of {len(chosen)}", end="", file=sys.stderr)
     report(cases)
     skipped = Counter(case.skipped for case in cases if case.skipped)
     print(f"\nskipped: {dict(skipped)}")
-    print(f"seed {given.seed}: {len(cases)} cases in {time.time() - began:.0f} s")
-    return any(case.wrong for case in cases)
+    print(f"seed {arguments.seed}: {len(cases)} cases in {time.time() - began:.0f} s")
+    return any(case.failures for case in cases)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Kernels and feature maps on a GPU, each beside the bare product that gives as many numbers.
+"""Times of kernels and feature maps on a GPU, next to a bare matrix product of the same size.
 
 python tests/slow_checks/on_a_gpu.py [points]"""
 
@@ -10,7 +10,8 @@ if __name__ == "__main__":
 
     from invariance import beyond, features, groups, kernels
 
-    device, n = "cuda" if torch.cuda.is_available() else "cpu", int((*sys.argv, 20_000)[1])
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    n = int((*sys.argv, 20_000)[1])
     print(torch.cuda.get_device_name() if device == "cuda" else device, n, "points of 784 pixels")
     shifts = groups.Translations((28, 28), max_shift=3)
     kinds = features.OrbitFourier, features.OrbitNystroem, beyond.MaxFilter, features.GroupCDF

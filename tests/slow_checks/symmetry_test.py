@@ -1,7 +1,7 @@
 """Size and power of `symmetry_test` and `find_symmetry`: `python symmetry_test.py [N]`.
 
-Over 1,000 simulations each; takes a quarter of an hour on one core. What it prints stands in the
-module of these functions. `python symmetry_test.py N find` is of `find_symmetry` alone.
+Each number comes from 1,000 simulations, which take a quarter of an hour on one core. The module of
+these functions documents the results. `python symmetry_test.py N find` runs `find_symmetry` alone.
 """
 
 import sys
@@ -25,7 +25,7 @@ def half(first: bool) -> Pipeline:
 
 
 def alarm(n: int, seed: int) -> str:
-    """The verdict on two models that are equally good."""
+    """Verdict on two models that are equally good."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 6))
     y = X.sum(axis=1) + rng.standard_normal(n)
@@ -33,8 +33,8 @@ def alarm(n: int, seed: int) -> str:
     return test.gains[0].verdict
 
 
-def found(seed: int) -> tuple[str, str]:
-    """The verdicts on the right and on the wrong group, on data like the docstring's."""
+def verdicts_on_groups(seed: int) -> tuple[str, str]:
+    """Verdicts on the true and on a false group, with data as in the docstring."""
     X = np.random.default_rng(seed).standard_normal((80, 4))
     y = np.tanh(X).sum(axis=1) ** 2
     groups = {"shifts": CyclicShifts(4), "signs": SignFlips(4)}
@@ -42,7 +42,7 @@ def found(seed: int) -> tuple[str, str]:
     return test["shifts"].verdict, test["signs"].verdict
 
 
-# -- `find_symmetry`: the model with the group sees some columns only ------------------------------
+# -- `find_symmetry`: the model with the group uses only some columns ------------------------------
 
 NOISE = {
     "Gaussian": lambda rng, n: rng.standard_normal(n),
@@ -53,23 +53,23 @@ NOISE = {
 
 
 def supported(model, X, y, without: slice, within: slice) -> bool:
-    """Whether a group is supported whose model sees other columns than the one without it."""
+    """Whether a group is supported; the models with and without it use different columns."""
 
     def seeing(columns: slice) -> Pipeline:
         return make_pipeline(FunctionTransformer(lambda X: X[:, columns]), model)
 
     groups = {"one": Negation()}
-    found = find_symmetry(
+    result = find_symmetry(
         seeing(without), groups, X, y, parents={}, build=lambda *_: seeing(within)
     )
-    return found.best is not None
+    return result.best is not None
 
 
 def one_less(n: int, k: int, seed: int, *, noise: str = "Gaussian", worth: float = 1.0) -> bool:
-    """The group frees least squares of k directions, which are worth so much of their noise.
+    """Test a group that removes k directions, which gain `worth` times the cost of their noise.
 
-    With Gaussian points and j coefficients least squares of m points errs by 1 + j / (m - j - 1)
-    times the variance of the noise and of what the model does not see.
+    For Gaussian points and j coefficients, the squared error of least squares with m points is
+    1 + j / (m - j - 1) times the variance of the noise and of the unused columns.
     """
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 1 + k))
@@ -81,7 +81,7 @@ def one_less(n: int, k: int, seed: int, *, noise: str = "Gaussian", worth: float
 
 
 def exchanged(n: int, k: int, seed: int, *, labels: bool = False) -> bool:
-    """The group exchanges k features for as many that are as good."""
+    """Test a group that replaces k features by k equally good features."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2 * k))
     y = X.sum(axis=1) / k**0.5 + rng.standard_normal(n)
@@ -89,10 +89,10 @@ def exchanged(n: int, k: int, seed: int, *, labels: bool = False) -> bool:
     return supported(model, X, y > 0 if labels else y, slice(k), slice(k, None))
 
 
-def show(what: str, verdicts: list[bool]) -> None:
+def show(name: str, verdicts: list[bool]) -> None:
     share = np.mean(verdicts)
     error = 2 * (share * (1 - share) / len(verdicts)) ** 0.5
-    print(f"{what}: {100 * share:.1f} % (two standard errors {100 * error:.1f} %)", flush=True)
+    print(f"{name}: {100 * share:.1f} % (two standard errors {100 * error:.1f} %)", flush=True)
 
 
 def of_find_symmetry(n: int) -> None:
@@ -107,8 +107,8 @@ def of_find_symmetry(n: int) -> None:
     for points, k in ((50, 4), (50, 16), (150, 10)):
         name = f"{k} features exchanged, {points} points"
         show(f"size, {name}", [exchanged(points, k, seed) for seed in seeds])
-        wrong = [exchanged(points, k, seed, labels=True) for seed in seeds]
-        show(f"size, labels, {name}", wrong)
+        alarms = [exchanged(points, k, seed, labels=True) for seed in seeds]
+        show(f"size, labels, {name}", alarms)
     for points, k in ((50, 4), (50, 8), (50, 16), (150, 10), (150, 30)):
         name = f"power, {k} directions worth nothing, {points} points"
         show(name, [one_less(points, k, seed, worth=0.0) for seed in seeds])
@@ -123,11 +123,11 @@ def main(n: int, of: str = "") -> None:
     )
     for points in (40, 150):
         verdicts = Counter(alarm(points, seed) for seed in range(n))
-        wrong = n - verdicts["the data do not tell"]
-        print(f"size at 5 %, {points} points: {100 * wrong / n:.1f} %", flush=True)
-    right, wrong = zip(*map(found, range(n)), strict=True)
-    print(f"power, right group: {100 * right.count('lowers the error') / n:.1f} %")
-    print(f"power, wrong group: {100 * wrong.count('raises the error') / n:.1f} %")
+        alarms = n - verdicts["the data do not tell"]
+        print(f"size at 5 %, {points} points: {100 * alarms / n:.1f} %", flush=True)
+    on_true, on_false = zip(*map(verdicts_on_groups, range(n)), strict=True)
+    print(f"power, right group: {100 * on_true.count('lowers the error') / n:.1f} %")
+    print(f"power, wrong group: {100 * on_false.count('raises the error') / n:.1f} %")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Rotations that several of these files turn spheres by, and whether cvxpy is there."""
+"""Rotations for several test files, and whether cvxpy is installed."""
 
 from importlib.util import find_spec
 
@@ -7,7 +7,7 @@ from scipy.spatial.transform import Rotation
 
 from invariance.groups import OrthogonalMatrices
 
-#: The quadratic programs need cvxpy; other methods are held to the definition without it.
+#: The quadratic programs need cvxpy; the other methods are tested without it.
 QP = ("qp",) if find_spec("cvxpy") else ()
 GOLDEN = (1 + 5**0.5) / 2
 

@@ -1,4 +1,4 @@
-"""Spectral averaging: the published estimator, its relatives, exact invariance, bad input."""
+"""Spectral averaging: the published estimator, its variants, exact invariance, invalid input."""
 
 import warnings
 
@@ -41,7 +41,7 @@ CASES = [
 
 @pytest.mark.filterwarnings("ignore:the cutoff keeps")
 @pytest.mark.parametrize(("basis", "group", "degree"), CASES, ids=repr)
-def test_discrepancy_is_rounding_for_every_group_and_basis(basis, group, degree):
+def test_predictions_are_invariant_up_to_rounding_for_every_group_and_basis(basis, group, degree):
     rng = np.random.RandomState(0)
     X = basis.sample(300, rng)
     y = np.cos(3 * X @ rng.standard_normal(X.shape[1])) + 1
@@ -53,41 +53,43 @@ def test_discrepancy_is_rounding_for_every_group_and_basis(basis, group, degree)
 
 
 @pytest.mark.parametrize(("basis", "group", "degree"), CASES, ids=repr)
-def test_mean_is_algorithm_1_as_published(basis, group, degree):
-    """Average y phi over the data, then project every eigenspace: the plain definition."""
+def test_the_mean_estimator_is_algorithm_1_as_published(basis, group, degree):
+    """The definition: average y phi over the data, then project every eigenspace."""
     rng = np.random.RandomState(1)
     X = basis.sample(200, rng)
     y = rng.standard_normal(200)
     model = S.SpectralAveraging(basis, group, degree=degree, estimator="mean").fit(X, y)
-    kept = basis.truncate(degree=degree)
-    primary = kept.evaluate(X).T @ y / len(y)
-    expected = S.project(primary, kept, group)
+    truncated = basis.truncate(degree=degree)
+    primary = truncated.evaluate(X).T @ y / len(y)
+    expected = S.project(primary, truncated, group)
     assert_allclose(model.coef_, expected, atol=1e-12)
     Z = basis.sample(20, rng)
-    assert_allclose(model.predict(Z), kept.evaluate(Z) @ expected, atol=1e-10)
-    assert model.oracle_calls_.eigenfunctions <= len(X) * kept.n_functions_
+    assert_allclose(model.predict(Z), truncated.evaluate(Z) @ expected, atol=1e-10)
+    assert model.oracle_calls_.eigenfunctions <= len(X) * truncated.n_functions_
 
 
-def test_least_squares_minimises_within_the_invariant_subspace():
-    """It differs from least squares followed by projection, and fits the data no worse."""
-    basis, group = S.Torus(2, degree=4), G.SignFlips(2)
+def test_least_squares_minimizes_within_the_invariant_subspace():
+    """It fits the data better than least squares followed by a projection."""
+    basis = S.Torus(2, degree=4)
+    group = G.SignFlips(2)
     rng = np.random.RandomState(0)
     X = basis.sample(60, rng)
     y = np.cos(np.pi * X).sum(axis=1) + 0.5 * rng.standard_normal(60)
     model = S.SpectralAveraging(S.Torus(2), group, degree=4, estimator="least_squares").fit(X, y)
-    free = np.linalg.lstsq(basis.evaluate(X), y, rcond=None)[0]
-    later = S.project(free, basis, group)
-    assert np.abs(model.coef_ - later).max() > 1e-3
-    own = np.sum((model.predict(X) - y) ** 2)
-    assert own < np.sum((basis.evaluate(X) @ later - y) ** 2)
+    unconstrained = np.linalg.lstsq(basis.evaluate(X), y, rcond=None)[0]
+    projected = S.project(unconstrained, basis, group)
+    assert np.abs(model.coef_ - projected).max() > 1e-3
+    error = np.sum((model.predict(X) - y) ** 2)
+    assert error < np.sum((basis.evaluate(X) @ projected - y) ** 2)
     for direction in model.vectors_.toarray().T:
         for step in (-1e-3, 1e-3):
-            other = basis.evaluate(X) @ (model.coef_ + step * direction)
-            assert own < np.sum((other - y) ** 2)
+            changed = basis.evaluate(X) @ (model.coef_ + step * direction)
+            assert error < np.sum((changed - y) ** 2)
 
 
-def test_centering_removes_the_leak_of_the_mean():
-    basis, group = S.Torus(3), G.SignFlips(3)
+def test_centering_predicts_constant_targets_exactly():
+    basis = S.Torus(3)
+    group = G.SignFlips(3)
     X = basis.sample(300, np.random.RandomState(0))
     y = np.full(300, 5.0)
     constant = S.SpectralAveraging(basis, group, degree=2, estimator="centered").fit(X, y)
@@ -96,22 +98,22 @@ def test_centering_removes_the_leak_of_the_mean():
     assert np.abs(published.predict(X) - 5.0).max() > 0.1
 
 
-def test_cutoff_follows_smoothness_and_sample_size():
+def test_the_cutoff_depends_on_smoothness_and_sample_size():
     X = S.Torus(2).sample(1000, random_state=0)
     y = X[:, 0]
     paper = S.SpectralAveraging(S.Torus(2), G.SignFlips(2), estimator="mean", cutoff="theorem")
     model = clone(paper).set_params(smoothness=1.5).fit(X, y)
-    kept = model.basis_.n_functions_
+    n_functions = model.basis_.n_functions_
     following = next(s for s in S.Torus(2).spectrum() if s.label > model.basis_.degree)
-    assert kept <= theory.cutoff(1000, 1.5, d=2) < kept + following.dimension
+    assert n_functions <= theory.cutoff(1000, 1.5, d=2) < n_functions + following.dimension
     assert_array_equal(model.basis_.dimensions_, [1, 4, 4, 4])
-    given = S.SpectralAveraging(S.Torus(2, degree=4), G.SignFlips(2)).fit(X, y)
-    assert given.basis_.n_functions_ == 13
+    explicit = S.SpectralAveraging(S.Torus(2, degree=4), G.SignFlips(2)).fit(X, y)
+    assert explicit.basis_.n_functions_ == 13
     default = paper.fit(X, y)
     assert default.basis_.n_functions_ <= theory.cutoff(1000, 2.0, d=2)
 
 
-def test_discrepancy_finds_the_supremum_over_small_groups():
+def test_the_discrepancy_is_the_supremum_over_small_groups():
     X = np.array([[0.2, -0.7], [0.4, 0.1]])
 
     def skewed(points):
@@ -133,13 +135,13 @@ SPHERE = S.Sphere(3).sample(20, random_state=0)
     (S.SpectralAveraging(S.Sphere(3), cutoff=5), r"cutoff=5 falls inside .* rounded down to D=4"),
     (S.SpectralAveraging(S.Sphere(3), degree=5), "more than the 20 samples"),
 ])  # fmt: skip
-def test_doubtful_input_is_allowed_with_a_warning(model, message):
+def test_unusual_input_is_accepted_with_a_warning(model, message):
     with pytest.warns(UserWarning, match=message):
         model.fit(SPHERE, SPHERE[:, 0])
     assert np.all(np.isfinite(model.predict(SPHERE)))
 
 
-def test_nothing_is_said_when_nothing_is_wrong():
+def test_valid_input_causes_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for each in ESTIMATORS:
@@ -149,8 +151,9 @@ def test_nothing_is_said_when_nothing_is_wrong():
         S.SpectralAveraging().discrepancy(SPHERE)
 
 
-def test_targets_are_invariant_and_have_the_stated_tail():
-    basis, group = S.Torus(2, degree=40), G.SignedPermutations(2)
+def test_random_targets_are_invariant_and_have_the_stated_tail():
+    basis = S.Torus(2, degree=40)
+    group = G.SignedPermutations(2)
     f = S.sobolev_target(basis, group, smoothness=1.5, random_state=0)
     assert_allclose(S.project(f.coefficients, basis, group), f.coefficients, atol=1e-12)
     first = int(basis.counts_[5])
@@ -162,7 +165,8 @@ def test_targets_are_invariant_and_have_the_stated_tail():
 
 @pytest.mark.parametrize("learner", [PoissonRegressor(alpha=1e-6), KNeighborsRegressor(3)])
 def test_any_learner_on_the_invariant_functions_is_exactly_invariant(learner):
-    group, X = G.Permutations(3), S.Sphere(3).sample(300, random_state=0)
+    group = G.Permutations(3)
+    X = S.Sphere(3).sample(300, random_state=0)
     y = np.exp(X.sum(axis=1))
     model = S.SpectralAveraging(S.Sphere(3), group, degree=3).fit(X, y)
 
@@ -192,16 +196,17 @@ def test_invariance_holds_to_rounding_at_degree_40(group):
     assert counted[40] > 0
 
 
-def test_data_off_the_torus_box_are_pointed_out_by_number():
+def test_points_outside_the_period_of_the_torus_are_counted_in_a_warning():
     rng = np.random.default_rng(0)
-    inside, outside = rng.uniform(-1, 1, (50, 2)), rng.uniform(3, 4, (7, 2))
+    inside = rng.uniform(-1, 1, (50, 2))
+    outside = rng.uniform(3, 4, (7, 2))
     X = np.concatenate([inside, outside])
     with pytest.warns(UserWarning, match="7 of 57 points lie outside"):
         S.SpectralAveraging(degree=2).fit(X, X[:, 0])
     product = S.SpectralAveraging(beyond.Product([S.Circle(), S.Torus(1)]), degree=3)
     with pytest.warns(UserWarning, match="7 of 57 points"):
         product.fit(X, X[:, 0])
-    # A box of one period may lie anywhere: no two of its points are one.
+    # A box with the side of one period may have any position.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         S.SpectralAveraging(degree=2).fit(inside, inside[:, 0])
@@ -223,14 +228,21 @@ TARGETS = {
         *((kind, 4, 60, 2000, 10, 0.85, 0.93) for kind in ("norm", "sum sin")),
     ],
 )
-def test_the_default_learns_what_is_there(kind, d, n, new, draws, least, mean):
-    """Signs and permutations: the published cutoff keeps hardly a function of the smooth target,
-    leave-one-out alone chooses models that score 0.66 and -6.3 for kinks in the worst draw."""
-    torus, group = S.Torus(d), G.SignedPermutations(d)
+def test_the_default_estimator_learns_smooth_targets_and_targets_with_kinks(
+    kind, d, n, new, draws, least, mean
+):
+    """The targets are invariant to signed permutations.
+
+    The published cutoff leaves too few functions for the smooth target. Leave-one-out alone
+    chooses models with scores of 0.66 and -6.3 in the worst draws of the targets with kinks.
+    """
+    torus = S.Torus(d)
+    group = G.SignedPermutations(d)
     scores = []
     for draw in range(draws):
         rng = np.random.RandomState(draw)
-        X, Z = torus.sample(n, rng), torus.sample(new, rng)
+        X = torus.sample(n, rng)
+        Z = torus.sample(new, rng)
         y, t = (TARGETS[kind](A) for A in (X, Z))
         y = y + 0.05 * t.std() * rng.standard_normal(len(y))
         model = S.SpectralAveraging(torus, group).fit(X, y)
@@ -240,19 +252,22 @@ def test_the_default_learns_what_is_there(kind, d, n, new, draws, least, mean):
 
 
 @pytest.mark.parametrize("seed", [0, 3])
-def test_the_default_cutoff_is_the_one_with_the_least_leave_one_out_error(seed):
-    """By the plain definition, over all cutoffs tried and all alphas: leave a point out, fit.
+def test_the_default_cutoff_has_the_smallest_leave_one_out_error(seed):
+    """The definition: fit without each point, for all cutoffs and all alphas.
 
-    Times one and the variance, at a point of the torus, of the function under noise of variance 1.
+    The errors are multiplied by one plus the variance that noise of variance 1 causes in the
+    function at a point of the torus.
     """
-    torus, group = S.Torus(2), G.SignFlips(2)
-    X, alphas = torus.sample(25, random_state=seed), [1e-4, 1e-2, 1.0]
+    torus = S.Torus(2)
+    group = G.SignFlips(2)
+    X = torus.sample(25, random_state=seed)
+    alphas = [1e-4, 1e-2, 1.0]
     y = np.cos(np.pi * X).sum(axis=1) + 0.3 * np.random.default_rng(seed).standard_normal(25)
     model = S.SpectralAveraging(torus, group, alphas=alphas).fit(X, y)
     errors = {}
     for label in (0, 1, 2, 4, 5, 8, 9, 10, 13):
-        kept = S.SpectralAveraging(torus, group, degree=label, estimator="mean").fit(X, y)
-        features = (kept.basis_.evaluate(X) @ kept.vectors_.toarray())[:, 1:]
+        cut = S.SpectralAveraging(torus, group, degree=label, estimator="mean").fit(X, y)
+        features = (cut.basis_.evaluate(X) @ cut.vectors_.toarray())[:, 1:]
         for alpha in alphas:
             left = []
             for i in range(25):
@@ -270,7 +285,7 @@ def test_the_default_cutoff_is_the_one_with_the_least_leave_one_out_error(seed):
     assert (model.basis_.degree, model.alpha_) == min(errors, key=errors.get)
 
 
-def test_a_model_that_can_only_be_constant_says_so():
+def test_a_model_that_can_only_be_constant_warns():
     X = S.Torus(4).sample(200, random_state=0)
     paper = S.SpectralAveraging(
         S.Torus(4), G.SignedPermutations(4), estimator="mean", cutoff="theorem"
@@ -284,14 +299,14 @@ def test_a_model_that_can_only_be_constant_says_so():
 
 @pytest.mark.parametrize("estimator", ["ridge", "mean", "centered", "least_squares"])
 @pytest.mark.parametrize("unit", [1e-300, 1e-150, 1e150, 1e300])
-def test_predictions_have_the_unit_of_the_targets(estimator, unit):
-    """Penalty and cutoff too are those of targets near one."""
+def test_predictions_scale_with_the_unit_of_the_targets(estimator, unit):
+    """The penalty and the cutoff do not depend on the unit."""
     rng = np.random.default_rng(0)
     X = S.Sphere(3).sample(60, random_state=0)
     y = (X**3).sum(axis=1) + 0.1 * rng.standard_normal(60)
     Y = np.c_[y, y**2]
-    how = {"estimator": estimator} | ({} if estimator == "ridge" else {"degree": 3})
-    model = S.SpectralAveraging(S.Sphere(3), G.Permutations(3), **how)
+    options = {"estimator": estimator} | ({} if estimator == "ridge" else {"degree": 3})
+    model = S.SpectralAveraging(S.Sphere(3), G.Permutations(3), **options)
     for targets in (y, Y):
         expected = clone(model).fit(X, targets)
         scaled = clone(model).fit(X, unit * targets)

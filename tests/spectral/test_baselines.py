@@ -1,4 +1,4 @@
-"""Von Mises and Sobolev kernels, the factorised sign average, augmentation."""
+"""Von Mises and Sobolev kernels, and the factorized sign average."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,12 @@ from invariance.groups import CyclicShifts, Permutations, SignFlips, TorusTransl
 from invariance.kernels import Average
 
 RNG = np.random.default_rng(0)
-X, Y = RNG.uniform(-1, 1, (6, 4)), RNG.uniform(-1, 1, (5, 4))
+X = RNG.uniform(-1, 1, (6, 4))
+Y = RNG.uniform(-1, 1, (5, 4))
 
 
 @pytest.mark.parametrize("normalize", [True, False])
-def test_von_mises_is_its_formula(normalize):
+def test_the_von_mises_kernel_agrees_with_its_formula(normalize):
     kernel = S.VonMisesKernel(eta=0.7, normalize=normalize)
     expected = np.exp(0.7 * np.cos(np.pi * (X[:, None] - Y[None])).sum(axis=2))
     expected /= np.exp(0.7 * 4) if normalize else 1.0
@@ -25,12 +26,15 @@ def test_von_mises_is_its_formula(normalize):
 
 @given(st.integers(1, 5), st.floats(0.05, 5), st.booleans(), st.integers(0, 2**31))
 @settings(max_examples=30, deadline=None)
-def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
+def test_the_factorized_sign_average_agrees_with_the_sum_over_all_signs(d, eta, normalize, seed):
     rng = np.random.default_rng(seed)
-    x, y = rng.uniform(-1, 1, (4, d)), rng.uniform(-1, 1, (3, d))
+    x = rng.uniform(-1, 1, (4, d))
+    y = rng.uniform(-1, 1, (3, d))
     base = S.VonMisesKernel(eta=eta, normalize=normalize)
     fast = S.SignAveragedVonMises(eta=eta, normalize=normalize)
-    plain = np.mean([base(moved, y) for moved in SignFlips(d).act(SignFlips(d).elements(), x)], 0)
+    plain = np.mean(
+        [base(transformed, y) for transformed in SignFlips(d).act(SignFlips(d).elements(), x)], 0
+    )
     assert_allclose(fast(x, y), plain, rtol=1e-10)
     assert_allclose(Average(base, SignFlips(d), side="second")(x, y), plain, rtol=1e-10)
     assert_allclose(fast.diag(x), np.diag(fast(x)), rtol=1e-10)
@@ -44,9 +48,10 @@ def test_factorised_sign_average_is_the_enumerated_one(d, eta, normalize, seed):
     (S.Circle(degree=30), TorusTranslations([7], period=2 * np.pi)),
     (S.Sphere(4, degree=6), CyclicShifts(4)),
 ], ids=repr)  # fmt: skip
-def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
+def test_the_sobolev_kernel_depends_on_differences_and_is_not_invariant_to_signs(basis, group):
     kernel = S.SobolevKernel(basis, smoothness=basis.manifold_dimension)
-    x, y = basis.sample(6, random_state=0), basis.sample(5, random_state=1)
+    x = basis.sample(6, random_state=0)
+    y = basis.sample(5, random_state=1)
     gram = kernel(x, y)
     for moved_x, moved_y in zip(
         group.act(group.generators(), x), group.act(group.generators(), y), strict=True
@@ -57,11 +62,13 @@ def test_sobolev_kernel_is_shift_invariant_but_not_invariant(basis, group):
     assert_allclose(kernel.diag(x), np.diag(kernel(x)), rtol=1e-12)
 
 
-def test_sobolev_kernel_reproduces():
-    """<f, K(x, .)>_{H^s} = f(x) for f in the span: the definition of the space's kernel."""
-    basis, s = S.Circle(degree=5), 1.5
+def test_the_sobolev_kernel_reproduces_functions():
+    """<f, K(x, .)>_{H^s} = f(x) for f in the span of the basis."""
+    basis = S.Circle(degree=5)
+    s = 1.5
     counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
-    f, x = RNG.standard_normal(11), np.array([[0.7]])
+    f = RNG.standard_normal(11)
+    x = np.array([[0.7]])
     kernel = S.SobolevKernel(basis, smoothness=s)
     section = basis.evaluate(x)[0] * counts ** (-2 * s)
     grid = np.linspace(0, 6, 9)[:, None]
@@ -69,7 +76,7 @@ def test_sobolev_kernel_reproduces():
     assert np.sum(counts ** (2 * s) * f * section) == pytest.approx((basis.evaluate(x) @ f)[0])
 
 
-def test_kernels_check_their_points_on_the_diagonal_too():
+def test_the_diagonals_of_spectral_kernels_validate_points():
     for kernel in (S.VonMisesKernel(), S.SobolevKernel(S.Torus(2, degree=2))):
         for points in ([[np.nan, 0.0]], [0.0, 1.0]):
             with pytest.raises(ValueError):

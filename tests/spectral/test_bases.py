@@ -1,4 +1,4 @@
-"""Bases: orthonormal, harmonic, of the stated multiplicities, and complete on each eigenspace."""
+"""Bases are orthonormal, harmonic, and complete on each eigenspace."""
 
 import itertools
 
@@ -45,7 +45,7 @@ def torus_grid(basis, points):
     (Torus(4, degree=5), 5),
 ], ids=repr)  # fmt: skip
 def test_torus_functions_are_orthonormal_by_exact_quadrature(basis, points):
-    # An equispaced rule of p points integrates frequencies below p exactly.
+    # An equispaced grid of p points integrates frequencies below p exactly.
     values = basis.evaluate(torus_grid(basis, points))
     gram = values.T @ values / len(values)
     assert_allclose(gram, np.eye(basis.n_functions_), atol=1e-12)
@@ -53,10 +53,12 @@ def test_torus_functions_are_orthonormal_by_exact_quadrature(basis, points):
 
 @pytest.mark.parametrize("d", [2, 3, 4, 5, 6, 7, 9])
 def test_zonal_sums_are_gegenbauer_polynomials(d):
-    """The addition theorem, which so many functions satisfy only where they are orthonormal."""
+    """The addition theorem holds only if the functions are orthonormal."""
     basis = Sphere(d, degree=5)
-    x, y = basis.sample(5, random_state=1), basis.sample(4, random_state=2)
-    one, two = basis.evaluate(x), basis.evaluate(y)
+    x = basis.sample(5, random_state=1)
+    y = basis.sample(4, random_state=2)
+    at_x = basis.evaluate(x)
+    at_y = basis.evaluate(y)
     for k, columns in enumerate(basis.slices()):
         inner = x @ y.T
         if d == 2:
@@ -65,12 +67,13 @@ def test_zonal_sums_are_gegenbauer_polynomials(d):
             order = (d - 2) / 2
             zonal = eval_gegenbauer(k, order, inner) / eval_gegenbauer(k, order, 1.0)
         expected = basis.dimensions_[k] * zonal
-        assert_allclose(one[:, columns] @ two[:, columns].T, expected, atol=1e-11)
+        assert_allclose(at_x[:, columns] @ at_y[:, columns].T, expected, atol=1e-11)
 
 
 @pytest.mark.parametrize("basis", [Circle(degree=4), Torus(3, period=3.0, degree=6)], ids=repr)
-def test_torus_eigenvalues_are_those_of_the_laplacian(basis):
-    x, step = basis.sample(5, random_state=0), 1e-4
+def test_torus_eigenvalues_agree_with_the_laplacian(basis):
+    x = basis.sample(5, random_state=0)
+    step = 1e-4
     values = basis.evaluate(x)
     laplacian = np.zeros_like(values)
     for e in np.eye(basis.n_features) * step:
@@ -79,14 +82,14 @@ def test_torus_eigenvalues_are_those_of_the_laplacian(basis):
     assert_allclose(-laplacian, eigenvalues * values, atol=1e-4 * eigenvalues.max())
 
 
-def test_a_torus_of_many_dimensions():
-    d = 600  # (2 sqrt(N) + 1)^d, a bound on the number of frequencies, is no longer a float
+def test_a_torus_may_have_many_dimensions():
+    d = 600  # (2 sqrt(N) + 1)^d, a bound on the number of frequencies, exceeds the largest float
     assert Torus(d, degree=1).n_functions_ == 1 + 2 * d
 
 
 @given(st.integers(1, 4), st.integers(0, 12))
 @settings(max_examples=25, deadline=None)
-def test_torus_frequencies_are_the_integer_points_of_a_sphere(d, level):
+def test_torus_frequencies_are_the_integer_points_on_a_sphere(d, level):
     brute = {m for m in itertools.product(range(-4, 5), repeat=d) if sum(i * i for i in m) == level}
     assert sums_of_squares(d, 13)[level] == len(brute)
     if brute:
@@ -109,7 +112,7 @@ def test_multiplicities_match_the_functions_and_the_counting_function(basis):
     assert np.all(np.diff(basis.eigenvalues_) > 0)
 
 
-def test_paper_counts_invariant_functions_only():
+def test_the_paper_counts_invariant_functions_only():
     basis = Torus(10, degree=3)
     assert_array_equal(basis.counts_, [1, 21, 201, 1161])
     cosines = [int(np.all(basis.frequencies(k) >= 0, axis=1).sum()) for k in range(4)]
@@ -117,17 +120,19 @@ def test_paper_counts_invariant_functions_only():
     assert_allclose(basis.eigenvalues_, np.pi**2 * np.arange(4))
 
 
-@pytest.mark.parametrize(("one", "two", "degree"), [
+@pytest.mark.parametrize(("first", "second", "degree"), [
     (Sphere(3, degree=2), Circle(degree=3), 6),
     (Torus(2, degree=2), Sphere(4, degree=3), 20),
 ], ids=repr)  # fmt: skip
-def test_product_dimensions_and_values_come_from_the_factors(one, two, degree):
-    basis = Product([one, two], degree=degree)
+def test_product_dimensions_and_values_come_from_the_factors(first, second, degree):
+    basis = Product([first, second], degree=degree)
     x = basis.sample(6, random_state=0)
-    values, cut = basis.evaluate(x), one.n_features
-    outer = np.einsum("ni,nj->nij", one.evaluate(x[:, :cut]), two.evaluate(x[:, cut:]))
+    values = basis.evaluate(x)
+    cut = first.n_features
+    outer = np.einsum("ni,nj->nij", first.evaluate(x[:, :cut]), second.evaluate(x[:, cut:]))
     sums = np.add.outer(
-        np.repeat(one.eigenvalues_, one.dimensions_), np.repeat(two.eigenvalues_, two.dimensions_)
+        np.repeat(first.eigenvalues_, first.dimensions_),
+        np.repeat(second.eigenvalues_, second.dimensions_),
     )
     for k, columns in enumerate(basis.slices()):
         expected = outer[:, np.isclose(sums, basis.eigenvalues_[k])]
@@ -136,18 +141,19 @@ def test_product_dimensions_and_values_come_from_the_factors(one, two, degree):
 
 
 @pytest.mark.parametrize("basis", BASES, ids=repr)
-def test_combinations_in_small_blocks_equal_the_full_table(basis):
+def test_combinations_in_small_blocks_agree_with_the_full_table(basis):
     x = basis.sample(23, random_state=0)
     weights = np.random.default_rng(0).standard_normal((basis.n_functions_, 3))
     weights[::2] = 0
-    values, calls = basis.evaluate(x), OracleCalls()
+    values = basis.evaluate(x)
+    calls = OracleCalls()
     with config_context(block_bytes=4000):
-        found = basis.combine(x, weights, calls=calls)
-    assert_allclose(found, values @ weights, atol=1e-10)
+        combined = basis.combine(x, weights, calls=calls)
+    assert_allclose(combined, values @ weights, atol=1e-10)
     assert calls.eigenfunctions == 23 * (basis.n_functions_ // 2)
-    few = weights[:, :2]  # by Horner's scheme on spheres
-    for kept in (basis.n_functions_, int(basis.counts_[1])):
-        few[kept:] = 0
+    few = weights[:, :2]  # spheres use Horner's scheme
+    for n_used in (basis.n_functions_, int(basis.counts_[1])):
+        few[n_used:] = 0
         assert_allclose(basis.combine(x, few), values @ few, atol=1e-10)
 
 
@@ -157,7 +163,8 @@ def test_symmetric_power_is_polynomial_substitution(k):
     matrix = np.linalg.qr(rng.standard_normal((3, 3)))[0]
     power = symmetric_power(matrix, k)
     assert_allclose(power @ power.T, np.eye(len(power)), atol=1e-13)
-    table, x = monomials(3, k), rng.standard_normal((4, 3))
+    table = monomials(3, k)
+    x = rng.standard_normal((4, 3))
 
     def normalised(points):
         return np.prod(points[:, table.variables], axis=2) / np.sqrt(table.factorials)
@@ -165,14 +172,14 @@ def test_symmetric_power_is_polynomial_substitution(k):
     assert_allclose(normalised(x @ matrix.T), normalised(x) @ power.T, atol=1e-12)
 
 
-def test_truncation_keeps_whole_eigenspaces():
+def test_truncation_never_splits_an_eigenspace():
     assert Torus(10).truncate(cutoff=21, warn=True).n_functions_ == 21
     with pytest.warns(UserWarning, match=r"cutoff=200 falls inside .* rounded down to D=21"):
         assert Torus(10).truncate(cutoff=200).n_functions_ == 21
     assert Circle().truncate(degree=3).n_functions_ == 7
 
 
-def test_eigenspaces_follow_the_parameters():
+def test_eigenspaces_change_with_the_parameters():
     basis = Sphere(3, degree=2)
     assert basis.n_functions_ == 9
     assert basis.set_params(degree=1).n_functions_ == 4
@@ -181,7 +188,7 @@ def test_eigenspaces_follow_the_parameters():
 
 @pytest.mark.parametrize("degree", [40, 100])
 def test_two_sphere_functions_are_orthonormal_at_any_degree(degree):
-    """By a product rule that is exact for polynomials of twice the degree."""
+    """The product quadrature is exact for polynomials of twice the degree."""
     basis = Sphere(3, degree=degree)
     nodes, weights = np.polynomial.legendre.leggauss(degree + 1)
     angles = 2 * np.pi * np.arange(2 * degree + 1) / (2 * degree + 1)
@@ -216,12 +223,12 @@ def test_orthogonal_matrices_act_on_spherical_harmonics(matrix):
         columns = basis.slices()[k]
         action = basis.representation(k, group, matrix[None])[0].toarray()
         assert_allclose(action @ action.T, np.eye(2 * k + 1), atol=1e-13)
-        moved = basis.evaluate(x @ matrix.T)[:, columns]
-        assert_allclose(moved, basis.evaluate(x)[:, columns] @ action.T, atol=2e-12)
+        transformed = basis.evaluate(x @ matrix.T)[:, columns]
+        assert_allclose(transformed, basis.evaluate(x)[:, columns] @ action.T, atol=2e-12)
 
 
 @pytest.mark.parametrize("d", [2, 4, 5])
-def test_other_spheres_are_refused_beyond_where_their_functions_hold(d):
+def test_degrees_with_inaccurate_functions_are_refused_on_other_spheres(d):
     x = Sphere(d).sample(3, random_state=0)
     basis = Sphere(d, degree=41)
     assert basis.n_functions_ > 0 and np.all(basis.counting([1e4]) > 0)
@@ -232,17 +239,18 @@ def test_other_spheres_are_refused_beyond_where_their_functions_hold(d):
 
 
 @pytest.mark.parametrize(("d", "k"), [(2, 40), (4, 40), (5, 20)])
-def test_other_spheres_hold_up_to_the_limit(d, k):
+def test_functions_on_other_spheres_are_accurate_up_to_the_largest_degree(d, k):
     """Addition theorem: sum_l phi_l(x) phi_l(y) is a Gegenbauer polynomial of <x, y>.
 
-    Functions as many as the space's dimension have this sum where they are orthonormal, and only
-    there. Off by 3e-10 on S^1, 8e-12 on S^3 at degree 40, 2e-13 on S^4 at degree 30.
+    As many functions as the dimension of the space have this sum only if they are orthonormal.
+    The errors are 3e-10 on S^1, 8e-12 on S^3 at degree 40, and 2e-13 on S^4 at degree 30.
     """
     basis = Sphere(d, degree=k)
     x = np.concatenate([basis.sample(14, random_state=0), np.eye(d)[:1], np.full((1, d), d**-0.5)])
     frames = dict(basis._by_degree(np.ascontiguousarray(x.T), k))
     values = (basis.frame(k) @ frames[k]).T
-    size, cosines = basis.dimensions_[-1], np.clip(x @ x.T, -1, 1)
+    size = basis.dimensions_[-1]
+    cosines = np.clip(x @ x.T, -1, 1)
     if d == 2:
         expected = 2 * np.cos(k * np.arccos(cosines))
     else:

@@ -1,4 +1,4 @@
-"""Oracle two and the projection: every way gives the average over the listed group."""
+"""Representations and projections: every method gives the average over the listed group."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from invariance.spectral.actions import Actions, Symmetry
 
 from .conftest import ICOSAHEDRAL, QP, turn
 
-# A tilted copy of the symmetries of the square: no generator permutes anything.
+# The symmetries of a square in tilted coordinates: no generator permutes coordinates.
 TILT = ortho_group.rvs(3, random_state=0)
 TILTED = G.OrthogonalMatrices(
     [TILT @ turn([0, 0, 1], np.pi / 2) @ TILT.T, TILT @ np.diag([1.0, -1.0, 1.0]) @ TILT.T]
@@ -60,49 +60,53 @@ def ids(value):
 
 
 def reynolds_by_evaluation(f, basis, group):
-    """The plain definition: average f o g over all g, then read its coefficients off points."""
+    """The definition: average f o g over all g, then fit its coefficients to values at points."""
     x = basis.sample(4 * basis.n_functions_ + 20, random_state=5)
-    values = np.mean([basis.evaluate(moved) @ f for moved in group.act(group.elements(), x)], 0)
+    values = np.mean(
+        [basis.evaluate(transformed) @ f for transformed in group.act(group.elements(), x)], 0
+    )
     return np.linalg.lstsq(basis.evaluate(x), values, rcond=None)[0]
 
 
 @pytest.mark.parametrize(("basis", "group"), CASES, ids=ids)
 def test_all_methods_give_the_average_over_the_group(basis, group):
-    f = np.random.default_rng(0).standard_normal((basis.n_functions_, 2))  # two at once
+    f = np.random.default_rng(0).standard_normal((basis.n_functions_, 2))  # two functions at once
     expected = reynolds_by_evaluation(f, basis, group)
-    tried, methods = 0, [m for m in S.projection.METHODS if m != "qp" or QP]
+    n_methods = 0
+    methods = [m for m in S.projection.METHODS if m != "qp" or QP]
     for method in methods:
         try:
-            found = S.project(f, basis, group, method=method)
+            projected = S.project(f, basis, group, method=method)
         except ValueError as error:
             assert method == "components" and "do not permute" in str(error)
             continue
-        assert_allclose(found, expected, atol=1e-8, err_msg=method)
-        tried += 1
-    assert tried >= len(methods) - 1
+        assert_allclose(projected, expected, atol=1e-8, err_msg=method)
+        n_methods += 1
+    assert n_methods >= len(methods) - 1
 
 
 @pytest.mark.parametrize(("basis", "group"), CASES, ids=ids)
-def test_representation_is_an_orthogonal_homomorphism_that_moves_functions(basis, group):
+def test_the_representation_is_an_orthogonal_homomorphism_that_transforms_functions(basis, group):
     x = basis.sample(6, random_state=2)
-    one, two = group.sample(2, random_state=1)[:, None]
-    both = group.compose(one, two)
-    moved, values = basis.evaluate(group.act(one, x)[0]), basis.evaluate(x)
+    g, h = group.sample(2, random_state=1)[:, None]
+    product = group.compose(g, h)
+    transformed = basis.evaluate(group.act(g, x)[0])
+    values = basis.evaluate(x)
     for k, columns in enumerate(basis.slices()):
-        a, b, ab = (basis.representation(k, group, g)[0].toarray() for g in (one, two, both))
+        a, b, ab = (basis.representation(k, group, g)[0].toarray() for g in (g, h, product))
         assert_allclose(a @ a.T, np.eye(len(a)), atol=1e-12)
         assert_allclose(ab, a @ b, atol=1e-11)
-        assert_allclose(moved[:, columns], values[:, columns] @ a.T, atol=1e-11)
+        assert_allclose(transformed[:, columns], values[:, columns] @ a.T, atol=1e-11)
 
 
 @pytest.mark.parametrize(("basis", "group"), CASES, ids=ids)
 def test_invariant_dimension_is_the_mean_character(basis, group):
-    """dim V^G = (1/|G|) sum_g trace D(g), a count that the null space knows nothing of."""
+    """dim V^G = (1/|G|) sum_g trace D(g), which does not use the null space."""
     elements = group.elements()
-    found = S.invariant_subspace(basis, group)
+    subspaces = S.invariant_subspace(basis, group)
     if not isinstance(basis, beyond.Product):
-        assert_array_equal(S.invariant_dimensions(basis, group), [u.shape[1] for u in found])
-    for k, vectors in enumerate(found):
+        assert_array_equal(S.invariant_dimensions(basis, group), [u.shape[1] for u in subspaces])
+    for k, vectors in enumerate(subspaces):
         traces = [d.trace() for d in basis.representation(k, group, elements)]
         assert vectors.shape[1] == pytest.approx(np.mean(traces), abs=1e-9)
         gram = (vectors.T @ vectors).toarray()
@@ -120,7 +124,7 @@ def permutation_groups(draw):
 
 @given(permutation_groups(), st.integers(0, 2**31))
 @settings(max_examples=12, deadline=None)
-def test_random_permutation_groups(group, seed):
+def test_all_methods_agree_for_random_permutation_groups(group, seed):
     rng = np.random.default_rng(seed)
     for basis in (S.Sphere(group.n_features, degree=3), S.Torus(group.n_features, degree=3)):
         f = rng.standard_normal(basis.n_functions_)
@@ -134,14 +138,16 @@ def test_random_permutation_groups(group, seed):
 
 
 def test_large_blocks_are_refused(monkeypatch):
-    basis, group = S.Sphere(4, degree=4), G.Permutations(4)
+    basis = S.Sphere(4, degree=4)
+    group = G.Permutations(4)
     monkeypatch.setattr(S.projection, "LARGEST_BLOCK", 4)
     with pytest.raises(ValueError, match=r"mix \d+ functions of eigenspace"):
         S.project(np.ones(basis.n_functions_), basis, group, method="null_space")
 
 
-def test_blocks_of_a_large_eigenspace_are_cut_out_of_the_sparse_matrix(monkeypatch):
-    basis, group = S.Torus(9, degree=4), G.TorusTranslations([3] + 8 * [1])
+def test_large_eigenspaces_with_small_blocks_are_projected(monkeypatch):
+    basis = S.Torus(9, degree=4)
+    group = G.TorusTranslations([3] + 8 * [1])
     monkeypatch.setattr(S.projection, "LARGEST_BLOCK", 100)
     assert max(basis.dimensions_) > 2000
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
@@ -150,8 +156,9 @@ def test_blocks_of_a_large_eigenspace_are_cut_out_of_the_sparse_matrix(monkeypat
     assert_allclose(S.project(f, basis, group), f * invariant, atol=1e-12)
 
 
-def test_structured_actions_are_sparse_and_cheap_to_ask_for():
-    basis, group = S.Sphere(8, degree=3), G.Permutations(8)
+def test_structured_actions_are_sparse_and_need_few_inner_products():
+    basis = S.Sphere(8, degree=3)
+    group = G.Permutations(8)
     calls = S.OracleCalls()
     S.project(np.ones(basis.n_functions_), basis, group, calls=calls)
     dense = len(group.generators()) * int(np.sum(basis.dimensions_**2))
@@ -160,14 +167,15 @@ def test_structured_actions_are_sparse_and_cheap_to_ask_for():
     assert sparse.issparse(action) and action.nnz < 0.1 * action.shape[0] ** 2
 
 
-def test_generators_of_no_finite_group_are_refused(monkeypatch):
-    basis, one_radian = S.Sphere(3, degree=1), turn([0, 0, 1], 1.0)
+def test_generators_of_an_infinite_group_are_refused(monkeypatch):
+    basis = S.Sphere(3, degree=1)
+    one_radian = turn([0, 0, 1], 1.0)
     group = G.OrthogonalMatrices([one_radian])
     for method in ("auto", "reynolds"):
         monkeypatch.setattr(groups_base, "ENUMERATION_LIMIT", 500)
         with pytest.raises(ValueError, match="no finite group"):
             S.project(np.zeros(4), basis, group, method=method)
-    # Oracle two itself takes any orthogonal matrix.
+    # A representation alone takes any orthogonal matrix.
     action = basis.representation(1, group, one_radian[None])[0]
     assert_allclose(action.trace(), 1 + 2 * np.cos(1.0))
 
@@ -177,45 +185,48 @@ def test_torus_translations_are_a_group_on_the_torus():
     assert len(group.elements()) == group.order == 12
     x = np.random.default_rng(0).uniform(-1, 1, (5, 3))
 
-    def same(one, two):
-        gap = (one - two) / group.period
+    def same(actual, expected):
+        gap = (actual - expected) / group.period
         assert_allclose(gap, np.round(gap), atol=1e-12)
 
-    a, b = group.sample(20, 1), group.sample(20, 2)
+    a = group.sample(20, 1)
+    b = group.sample(20, 2)
     nested = np.stack([group.act(g[None], y)[0] for g, y in zip(a, group.act(b, x), strict=True)])
     same(group.act(group.compose(a, b), x), nested)
     same(group.act(group.compose(a, group.inverse(a)), x), np.broadcast_to(x, (20, 5, 3)))
     assert len(G.TorusTranslations([1, 1]).generators()) == 0
 
 
-def test_characters_of_permuted_translations():
-    """A generator that permutes and translates at once, which no case above does."""
+def test_invariants_of_translations_combined_with_permutations():
+    """The generator permutes and translates at the same time."""
 
     class Screw(G.TorusTranslations):
         def _act(self, elements, X):
             images = []
             for (power,) in elements[:, :1]:
-                moved = X
+                transformed = X
                 for _ in range(int(power)):
-                    moved = moved[:, [1, 0]] + np.array([0.5, 0.0])
-                images.append(moved)
+                    transformed = transformed[:, [1, 0]] + np.array([0.5, 0.0])
+                images.append(transformed)
             return np.stack(images)
 
         @property
         def shape(self):
             return (2,)
 
-    # The screw squared translates both coordinates by a quarter of the period: order 8.
-    basis, group = S.Torus(2, degree=20), Screw([8])
-    found = [vectors.shape[1] for vectors in S.invariant_subspace(basis, group)]
-    assert_array_equal(S.invariant_dimensions(basis, group), found)
-    assert 0 < sum(found) < basis.n_functions_ / 4
+    # The square of the screw translates both coordinates by a quarter of the period: order 8.
+    basis = S.Torus(2, degree=20)
+    group = Screw([8])
+    dimensions = [vectors.shape[1] for vectors in S.invariant_subspace(basis, group)]
+    assert_array_equal(S.invariant_dimensions(basis, group), dimensions)
+    assert 0 < sum(dimensions) < basis.n_functions_ / 4
 
 
 @pytest.mark.parametrize("axis", [[0, 0, 1], [1, 2, 3]])
-def test_the_program_decides_the_rank_where_the_constraints_are_rounding_noise(axis):
-    """2 pi / 7 leaves a seventh of each eigenspace alone, where D - I is rounding errors."""
-    basis, group = S.Sphere(3, degree=21), G.OrthogonalMatrices([turn(axis, 2 * np.pi / 7)])
+def test_projections_are_exact_if_the_constraints_are_rounding(axis):
+    """A rotation by 2 pi / 7 leaves some functions fixed, for which D - I is rounding."""
+    basis = S.Sphere(3, degree=21)
+    group = G.OrthogonalMatrices([turn(axis, 2 * np.pi / 7)])
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     expected = S.project(f, basis, group, method="reynolds")
     for method in ("auto", "null_space", "closed_form"):
@@ -229,7 +240,7 @@ def test_the_first_invariant_of_a_large_reflection_group():
     e = np.eye(8)
     roots = [(e[0] + e[7] - e[1:7].sum(axis=0)) / 2, e[0] + e[1]]
     roots += [e[i + 1] - e[i] for i in range(5)]
-    roots = np.linalg.qr(np.transpose(roots))[1].T  # in coordinates of the space that they span
+    roots = np.linalg.qr(np.transpose(roots))[1].T  # in coordinates of their span
     group = G.OrthogonalMatrices([np.eye(7) - np.outer(r, r) for r in roots])
     basis = S.Sphere(7, degree=6)
     actions = Actions(basis, 6, Symmetry.generated(basis, group), None)
@@ -239,8 +250,8 @@ def test_the_first_invariant_of_a_large_reflection_group():
     f[basis.slices()[6]] = vectors.toarray()
     x = basis.sample(20, random_state=0)
     values = basis.combine(x, f)
-    for moved in group.act(group.generators(), x):
-        assert_allclose(basis.combine(moved, f), values, atol=1e-10)
+    for transformed in group.act(group.generators(), x):
+        assert_allclose(basis.combine(transformed, f), values, atol=1e-10)
     assert np.std(values) > 0.1
 
 
@@ -250,23 +261,23 @@ def test_the_first_invariant_of_a_large_reflection_group():
 @pytest.mark.parametrize("method", ["components", "null_space", "closed_form", "reynolds", *QP])
 @pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e-12, 1e12, 1e170, 1e300])
 @pytest.mark.parametrize("group", [G.SignFlips(3), G.CyclicShifts(3)])
-def test_projections_have_the_unit_of_the_coefficients(method, unit, group):
+def test_projections_scale_with_the_unit_of_the_coefficients(method, unit, group):
     basis = S.Sphere(3, degree=3)
     f = np.random.default_rng(0).uniform(0.5, 1, (basis.n_functions_, 2))
     expected = S.project(f, basis, group)
-    found = S.project(unit * f, basis, group, method=method)
-    assert_allclose(found / unit, expected, atol=1e-8)
-    # every column, and every eigenspace, may have a unit of its own
+    projected = S.project(unit * f, basis, group, method=method)
+    assert_allclose(projected / unit, expected, atol=1e-8)
+    # Columns and eigenspaces may have different units.
     units = np.where(np.arange(len(f)) < 4, 1.0, 1e-200)[:, None] * [1.0, 1e90]
     assert_allclose(S.project(units * f, basis, group, method=method) / units, expected, atol=1e-8)
-    nothing = S.project(0 * f, basis, group, method=method)
-    assert_array_equal(nothing, np.zeros_like(f))
+    zero = S.project(0 * f, basis, group, method=method)
+    assert_array_equal(zero, np.zeros_like(f))
 
 
 @pytest.mark.skipif(not QP, reason="needs cvxpy")
 @pytest.mark.parametrize("steps", [1, 2, 4])
-def test_a_solver_that_stops_early_is_not_believed(steps, monkeypatch):
-    """Its answer is right to 1e-8, or refused with the measured departure."""
+def test_a_solver_that_stops_early_is_accurate_or_refused(steps, monkeypatch):
+    """Its solution is accurate, or the error names its distance from the invariant functions."""
     import cvxpy
 
     solve = cvxpy.Problem.solve
@@ -275,25 +286,27 @@ def test_a_solver_that_stops_early_is_not_believed(steps, monkeypatch):
         return solve(problem, *args, **options, max_iter=steps)
 
     monkeypatch.setattr(cvxpy.Problem, "solve", stopped)
-    basis, group = S.Sphere(3, degree=4), G.Permutations(3)
+    basis = S.Sphere(3, degree=4)
+    group = G.Permutations(3)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_)
     try:
-        found = S.project(f, basis, group, method="qp")
+        projected = S.project(f, basis, group, method="qp")
     except (RuntimeError, cvxpy.SolverError) as error:
         assert steps < 4 or "auto" in str(error)
     else:
-        assert_allclose(found, S.project(f, basis, group), atol=1e-7)
+        assert_allclose(projected, S.project(f, basis, group), atol=1e-7)
 
 
 @pytest.mark.skipif(not QP, reason="needs cvxpy")
-@pytest.mark.parametrize("wrong", [1e-6, 0.3])
+@pytest.mark.parametrize("size", [1e-6, 0.3])
 @pytest.mark.parametrize("invariant", [False, True])
-def test_an_inaccurate_solution_is_refused_with_its_departure(wrong, invariant, monkeypatch):
-    """Off the invariant functions, and among them but not the nearest one."""
+def test_an_inaccurate_solution_of_the_quadratic_program_is_refused(size, invariant, monkeypatch):
+    """The solution is not invariant, or it is invariant but not the nearest function."""
     import cvxpy
 
     solve = cvxpy.Problem.solve
-    basis, group = S.Sphere(3, degree=2), G.Permutations(3)
+    basis = S.Sphere(3, degree=2)
+    group = G.Permutations(3)
     vectors = S.invariant_subspace(basis, group)
 
     def inaccurate(problem, *args, **options):
@@ -302,7 +315,7 @@ def test_an_inaccurate_solution_is_refused_with_its_departure(wrong, invariant, 
         direction = np.random.default_rng(0).standard_normal(z.size)
         inside = next(v for v in vectors if v.shape[0] == z.size).toarray()
         direction -= inside @ (inside.T @ direction)
-        z.value = z.value + wrong * (inside[:, 0] if invariant else direction)
+        z.value = z.value + size * (inside[:, 0] if invariant else direction)
         return value
 
     monkeypatch.setattr(cvxpy.Problem, "solve", inaccurate)

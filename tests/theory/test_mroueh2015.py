@@ -1,4 +1,4 @@
-"""The bounds of Mroueh et al. 2015 against exact values, quadrature and simulation."""
+"""Bounds of Mroueh et al. 2015, compared with exact values, quadrature and simulations."""
 
 import numpy as np
 import pytest
@@ -27,15 +27,16 @@ def unit_points(rng, n, d):
 
 
 def sampled(group, n_templates, *, eps, seed, **sizes):
-    """Features whose templates beyond 1 + eps are zero, as in the proofs."""
-    how = {"epsilon": eps, "rejection": "zero", "s": 1 + eps, "random_state": seed}
-    return GroupCDF(group, n_templates, **sizes, **how)
+    """GroupCDF with templates beyond 1 + eps set to zero, as in the proofs."""
+    options = {"epsilon": eps, "rejection": "zero", "s": 1 + eps, "random_state": seed}
+    return GroupCDF(group, n_templates, **sizes, **options)
 
 
 def turns(order, planes):
     """Rotations of `planes` pairs of coordinates by multiples of 2 pi / order."""
     angle = 2 * np.pi / order
-    c, s = np.cos(angle), np.sin(angle)
+    c = np.cos(angle)
+    s = np.sin(angle)
     return OrthogonalMatrices([np.kron(np.eye(planes), [[c, -s], [s, c]])])
 
 
@@ -49,7 +50,7 @@ def turns(order, planes):
     st.floats(0.2, 3),
     st.integers(0, 10**6),
 )
-def test_the_kernel_is_the_exact_deviation_and_lies_in_the_sandwich(group, eps, R, seed):
+def test_the_kernel_deviates_as_stated_and_lies_in_the_sandwich(group, eps, R, seed):
     rng = np.random.default_rng(seed)
     d = group.n_features
     X = unit_points(rng, 5, d) * R * rng.uniform(0.1, 1, size=(5, 1))
@@ -62,7 +63,7 @@ def test_the_kernel_is_the_exact_deviation_and_lies_in_the_sandwich(group, eps, 
 
 
 def test_the_sandwich_holds_for_every_dimension_and_slack():
-    """Affine in the distance, so both ends of its range decide for all pairs of points."""
+    """The kernel is affine in the distance, so that both ends of its range suffice."""
     d = np.unique(np.r_[1:100, np.geomspace(100, 1e5, 60).astype(int)])[:, None]
     eps = np.linspace(1e-3, 0.999, 400)
     low, high = theory.theorem1_sandwich(d, eps)
@@ -71,9 +72,10 @@ def test_the_sandwich_holds_for_every_dimension_and_slack():
         assert np.all(low <= deviation) and np.all(deviation <= high)
 
 
-def test_deviation_against_direct_integration():
-    """E[1(|t|^2 < 1 + eps) (s - max(<x, t>, <z, t>))] in the plane, by polar quadrature."""
-    eps, angle = 0.3, 1.1
+def test_the_deviation_agrees_with_direct_integration():
+    """Polar quadrature of E[1(|t|^2 < 1 + eps) (s - max(<x, t>, <z, t>))] in the plane."""
+    eps = 0.3
+    angle = 1.1
     directions = np.linspace(0, 2 * np.pi, 4001)[:-1]
     mean_max = np.maximum(np.cos(directions), np.cos(directions - angle)).mean()
     # |t|^2 = r^2 with density d r e^{-d r^2 / 2} for d = 2, cut at 1 + eps.
@@ -85,18 +87,21 @@ def test_deviation_against_direct_integration():
 
 
 @pytest.mark.parametrize("d", [2, 3])
-def test_templates_on_the_sphere(d):
-    """The kernel by its definition, templates on a fine grid of directions, against remark 1."""
+def test_the_kernel_of_templates_on_the_sphere_agrees_with_remark_1(d):
+    """The definition uses templates on a fine grid of directions."""
     if d == 2:
         angle = (np.arange(2000) + 0.5) * 2 * np.pi / 2000
-        templates, weights = np.stack([np.cos(angle), np.sin(angle)], 1), np.full(2000, 1 / 2000)
+        templates = np.stack([np.cos(angle), np.sin(angle)], 1)
+        weights = np.full(2000, 1 / 2000)
     else:
         height, share = np.polynomial.legendre.leggauss(60)
         angle = (np.arange(120) + 0.5) * 2 * np.pi / 120
         radius = np.sqrt(1 - height**2)[:, None]
         parts = radius * np.cos(angle), radius * np.sin(angle), height[:, None] + 0 * angle
-        templates, weights = np.stack(parts, -1).reshape(-1, 3), np.repeat(share / 2 / 120, 120)
-    group, X = Permutations(d), unit_points(np.random.default_rng(d), 4, d)
+        templates = np.stack(parts, -1).reshape(-1, 3)
+        weights = np.repeat(share / 2 / 120, 120)
+    group = Permutations(d)
+    X = unit_points(np.random.default_rng(d), 4, d)
     orbits = group.act(group.elements(), templates)
     kernel = sum(
         w * theory.cdf_products(X @ orbits[:, j].T, 1 + 1e-9) for j, w in enumerate(weights)
@@ -109,14 +114,14 @@ def test_templates_on_the_sphere(d):
     assert_allclose(by_remark, kernel, atol=1e-8)
 
 
-def test_the_spheres_slack_holds_in_every_dimension():
+def test_the_slack_on_the_sphere_holds_in_every_dimension():
     d = np.geomspace(1, 1e6, 200)
     worst = -theory.sphere_gap(2 / np.sqrt(2 * np.pi * d), d)
     assert np.all(0 < worst) and np.all(worst <= theory.sphere_slack(d))
     assert worst[100] / theory.sphere_slack(d[100]) == pytest.approx(0.5, rel=1e-2)
 
 
-def test_slacks_vanish_and_scale():
+def test_slacks_vanish_for_large_dimensions_and_scale():
     for eps in (0.1, 0.5, 0.9):
         d = np.geomspace(10, 1e6, 30)
         for slack in (theory.theorem1_delta1(d, eps), theory.theorem1_delta2(d, eps)):
@@ -125,12 +130,12 @@ def test_slacks_vanish_and_scale():
         assert_allclose(theory.theorem1_delta2(50, eps, R=3), 3 * theory.theorem1_delta2(50, eps))
 
 
-def test_chi_square_tails():
+def test_chi_square_tails_are_below_their_bounds():
     k = np.arange(2, 300)[:, None]
     eps = np.linspace(1e-3, 0.999, 200)
     assert np.all(stats.chi2.sf(k * (1 + eps), k) <= theory.chi2_upper_tail_bound(k, eps))
     assert np.all(stats.chi2.cdf(k * (1 + eps), k) <= theory.chi2_lower_tail_bound(k, eps))
-    # One degree of freedom is outside the lemma, and rightly so.
+    # The lemma excludes one degree of freedom, for which it would be false.
     assert stats.chi2.cdf(1.01, 1) > theory.chi2_lower_tail_bound(1, 0.01)
 
 
@@ -138,7 +143,7 @@ def test_chi_square_tails():
 @given(
     st.floats(-2, 2), st.floats(-2, 2), st.floats(0.1, 3), st.floats(0.1, 3), st.floats(-0.95, 0.95)
 )
-def test_clark_against_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
+def test_the_moments_of_clark_agree_with_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
     def density(z):
         """P(max in dz) = P(X in dz, Y < z) + P(Y in dz, X < z)."""
         total = 0.0
@@ -156,13 +161,13 @@ def test_clark_against_quadrature(mean_x, mean_y, sd_x, sd_y, rho):
     assert_allclose(variance, weights @ (z - mean) ** 2, atol=1e-8)
 
 
-def test_clark_at_the_edges():
+def test_the_moments_of_clark_hold_in_limiting_cases():
     mean, variance = theory.clark_max_moments([1.0, 0.0], [0.0, 2.0], sd_x=1.0, sd_y=1.0, rho=1.0)
     assert_allclose(mean, [1.0, 2.0])
     assert_allclose(variance, [1.0, 1.0])
 
 
-def test_eq_11_is_clarks_mean():
+def test_equation_11_is_the_mean_of_clark():
     d = 7
     x, z = unit_points(np.random.default_rng(0), 2, d)
     mean, _ = theory.clark_max_moments(0, 0, sd_x=d**-0.5, sd_y=d**-0.5, rho=x @ z)
@@ -174,7 +179,7 @@ def test_eq_11_is_clarks_mean():
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 5), st.integers(1, 9), st.booleans(), st.integers(0, 10**6))
-def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
+def test_integrals_over_thresholds_are_s_minus_the_mean_maximum(n, r, ties, seed):
     a = np.random.default_rng(seed).uniform(-1, 1, size=(n, r))
     if ties:
         a = a.round(1)
@@ -182,8 +187,9 @@ def test_threshold_integrals_are_s_minus_the_mean_maximum(n, r, ties, seed):
     assert_allclose(theory.cdf_products(a, 1.5), plain, atol=1e-12)
 
 
-def test_bins_overshoot_by_at_most_s_over_n():
-    group, eps = CyclicShifts(6), 0.4
+def test_sums_over_bins_exceed_integrals_by_at_most_s_over_n():
+    group = CyclicShifts(6)
+    eps = 0.4
     X = unit_points(np.random.default_rng(1), 6, 6)
     for n in (1, 3, 10, 50):
         model = GroupCDF(group, 30, n_bins=n, epsilon=eps, s=1 + eps, random_state=0).fit(X)
@@ -196,9 +202,12 @@ def test_bins_overshoot_by_at_most_s_over_n():
         assert np.all(excess >= -1e-12) and np.all(excess <= (1 + eps) / n + 1e-12)
 
 
-def test_sampled_elements_bias_the_inner_product():
-    """E over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
-    group, eps, r, n = SignFlips(3), 0.9, 2, 300
+def test_sampled_elements_bias_the_inner_product_as_stated():
+    """The expectation over templates and elements is (1 - 1/|G|) K_s + K_s^{e} / |G|, not K_s."""
+    group = SignFlips(3)
+    eps = 0.9
+    r = 2
+    n = 300
     X = unit_points(np.random.default_rng(2), 4, 3)
     draws = []
     for seed in range(300):
@@ -206,18 +215,21 @@ def test_sampled_elements_bias_the_inner_product():
         draws.append(Z @ Z.T)
     mean = np.mean(draws, axis=0)
     error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
-    kernel, plain = Average(CDF(eps), group)(X), CDF(eps)(X)
+    kernel = Average(CDF(eps), group)(X)
+    plain = CDF(eps)(X)
     expected = theory.expected_inner_product(kernel, plain, n_elements=r)
     assert np.all(np.abs(mean - expected) < 5 * error + (1 + eps) / n)
     # The statement of section 2 is rejected by the same data.
     assert np.abs((mean - kernel) / error).max() > 10
 
 
-def test_expected_inner_product_takes_several_numbers_of_elements():
+def test_the_expected_inner_product_is_vectorized_over_numbers_of_elements():
     sizes = np.array([1.0, 2.0, 4.0])
-    found = theory.expected_inner_product(0.5, 0.9, n_elements=sizes)
-    assert found.tolist() == [theory.expected_inner_product(0.5, 0.9, n_elements=k) for k in sizes]
-    assert np.allclose(found, [0.9, 0.7, 0.6])
+    expected = theory.expected_inner_product(0.5, 0.9, n_elements=sizes)
+    assert expected.tolist() == [
+        theory.expected_inner_product(0.5, 0.9, n_elements=k) for k in sizes
+    ]
+    assert np.allclose(expected, [0.9, 0.7, 0.6])
 
 
 @settings(max_examples=50, deadline=None)
@@ -228,7 +240,7 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     assert m - 1 <= C1 / eps**2 * np.log(n_points / delta)
     G = theory.theorem2_elements(eps, n_points, n_templates=m, delta=delta, s=s)
     assert G - 1 <= C2 / eps**2 * np.log(n_points * m / delta)
-    # And sizes and errors are inverse to each other.
+    # Sizes and errors are inverse to each other.
     n = np.ceil(s / eps - 1e-12)
     for part in theory.theorem2_errors(n, m, n_elements=G, n_points=n_points, delta=delta, s=s):
         assert part <= eps * (1 + 1e-9)
@@ -236,8 +248,12 @@ def test_universal_constants_cover_the_exact_sizes(eps, n_points, delta, s):
     assert fewer[1] > eps
 
 
-def test_theorem_2_holds_in_simulation():
-    group, eps, part, N, delta = CyclicShifts(16), 0.2, 0.5, 12, 0.1
+def test_theorem_2_holds_in_simulations():
+    group = CyclicShifts(16)
+    eps = 0.2
+    part = 0.5
+    N = 12
+    delta = 0.1
     s = 1 + eps
     X = unit_points(np.random.default_rng(3), N, 16)
     kernel = Average(CDF(eps), group)(X)
@@ -252,7 +268,7 @@ def test_theorem_2_holds_in_simulation():
         assert np.all(low <= Z @ Z.T - (1 - distance)) and np.all(Z @ Z.T - 1 + distance <= high)
 
 
-def test_corollary_1_sizes():
+def test_corollary_1_gives_each_part_a_third_of_the_error():
     bins, templates, elements = theory.corollary1_sizes(0.6, n_points=50, delta=0.05, s=1.2)
     assert bins == 5
     assert templates == theory.theorem2_templates(0.2, 50, delta=0.05, s=1.2)
@@ -263,13 +279,20 @@ def test_corollary_1_sizes():
 
 
 def test_largest_function_of_the_class_and_its_rademacher_complexity():
-    """Over |w| <= C/m, sup |f| is (s/n) sum psi C/m <= (2 + 1/n) s C: the factor the paper drops
-    is attained at points below every threshold, and the complexity stays below its bound."""
+    """The supremum of |f| over |w| <= C/m is (s/n) sum psi C/m <= (2 + 1/n) s C.
+
+    Points below every threshold attain the factor that the paper omits; the complexity stays below
+    its bound.
+    """
     rng = np.random.default_rng(4)
-    N, m, n, C, s = 40, 5, 8, 2.0, 1.3
+    N = 40
+    m = 5
+    n = 8
+    C = 2.0
+    s = 1.3
     psi = np.sort(rng.random((N, m, 2 * n + 1)), axis=2).reshape(N, -1)
     signs = rng.choice([-1, 1], size=(4000, N))
-    # sup over the box is the one-norm of the correlations.
+    # The supremum over the box is the one-norm of the correlations.
     complexity = np.abs(signs @ psi).sum(axis=1).mean() * s / n * C / m / N
     assert complexity <= theory.rademacher_bound(N, C, s=s, n=n)
     ones = np.ones((N, m * (2 * n + 1)))
@@ -278,11 +301,18 @@ def test_largest_function_of_the_class_and_its_rademacher_complexity():
     assert theory.rademacher_bound(N, C, s=s) < attained <= theory.rademacher_bound(N, C, s=s, n=n)
 
 
-def test_lemma_4_approximant():
-    """f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|; its sampled version
-    sum alpha_i <Phi(.), Phi(x_i)> lies in F~ and is as near as lemma 4 says."""
-    group, eps, m, n, delta = CyclicShifts(5), 0.5, 50, 20, 0.05
-    s, X = 1 + eps, unit_points(np.random.default_rng(5), 60, 5)
+def test_the_approximation_error_is_below_the_bound_of_lemma_4():
+    """The function f = sum alpha_i K_s(., x_i) lies in F_p with C = sum |alpha_i|.
+
+    Its sampled version sum alpha_i <Phi(.), Phi(x_i)> lies in F~, within the distance of lemma 4.
+    """
+    group = CyclicShifts(5)
+    eps = 0.5
+    m = 50
+    n = 20
+    delta = 0.05
+    s = 1 + eps
+    X = unit_points(np.random.default_rng(5), 60, 5)
     alpha = np.array([1.0, -2.0, 1.5])
     f = Average(CDF(eps), group)(X, X[:3]) @ alpha
     bound = theory.lemma4_error(m, 30, n=n, C=np.abs(alpha).sum(), s=s, delta1=delta, delta2=delta)
@@ -293,23 +323,23 @@ def test_lemma_4_approximant():
 
 def test_theorem_3_is_the_sum_of_its_lemmas():
     sizes = dict(L=3.0, C=2.0, s=1.2)
-    how = dict(G=50, n=20, V0=1.0, delta=0.05, **sizes)
-    total = theory.theorem3_bound(500, 100, **how)
+    options = dict(G=50, n=20, V0=1.0, delta=0.05, **sizes)
+    total = theory.theorem3_bound(500, 100, **options)
     parts = 2 * theory.lemma6_deviation(500, V0=1.0, delta=0.05, **sizes)
     parts += theory.lemma5_risk(100, 50, n=20, delta1=0.05, delta2=0.05, **sizes)
     assert_allclose(total, parts)
-    assert theory.theorem3_bound(500, 100, printed=False, **how) > total
-    # Each size by itself: four times the samples halve the first term, and so on.
+    assert theory.theorem3_bound(500, 100, printed=False, **options) > total
+    # One size at a time: four times the samples halve the first term, and so on.
     inf = float("inf")
     only_N = [theory.lemma6_deviation(N, V0=1.0, delta=0.05, **sizes) for N in (100, 400)]
     assert_allclose(only_N[0] / only_N[1], 2)
-    how = dict(C=2.0, s=1.2, delta1=0.05, delta2=0.05)
-    only_n = [theory.lemma4_error(1e30, inf, n=n, **how) for n in (10, 20)]
+    options = dict(C=2.0, s=1.2, delta1=0.05, delta2=0.05)
+    only_n = [theory.lemma4_error(1e30, inf, n=n, **options) for n in (10, 20)]
     assert_allclose(only_n[0] / only_n[1], 2)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "square"])
-def test_lipschitz_constants(loss):
+def test_lipschitz_constants_of_the_losses(loss):
     from invariance.linear import margin_loss
 
     L, at_zero = theory.loss_constants(loss, 3.0)

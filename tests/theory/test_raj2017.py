@@ -1,4 +1,4 @@
-"""The bounds of Raj et al. 2017 against simulation and against each other."""
+"""Bounds of Raj et al. 2017, compared with simulations and with each other."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,15 @@ from invariance.theory import raj2017
 
 
 def both_statistics(base, group, r, seed, X):
-    """The mean over all pairs of r elements, without the pairs i = j ("U") and with them ("V")."""
+    """Means over all pairs of r elements, without the pairs i = j ("U") and with them ("V")."""
     V = Average(base, group, n_transforms=r, side="both", random_state=seed)(X)
     diagonal = np.mean([base(g) for g in group.act(group.sample(r, seed), X)], axis=0)
     return {"U": (r * V - diagonal) / (r - 1), "V": V}
 
 
-def test_statistics_gap_is_attained_from_below():
-    group, base = SignFlips(3), Gaussian(0.4)
+def test_the_gap_between_the_statistics_is_bounded_and_attained():
+    group = SignFlips(3)
+    base = Gaussian(0.4)
     X = np.random.default_rng(0).standard_normal((8, 3))
     for r in (2, 5, 20):
         for seed in range(20):
@@ -27,9 +28,11 @@ def test_statistics_gap_is_attained_from_below():
 
 
 def test_u_statistics_are_unbiased_and_v_statistics_are_not():
-    group, base = SignFlips(2), Gaussian(0.7)
+    group = SignFlips(2)
+    base = Gaussian(0.7)
     X = np.array([[1.0, 0.5], [0.8, -0.4]])
-    exact, draws_of_each = Average(base, group, side="both")(X), 800
+    exact = Average(base, group, side="both")(X)
+    draws_of_each = 800
     every = [both_statistics(base, group, 3, i, X) for i in range(draws_of_each)]
     draws = {s: np.array([each[s] for each in every]) for s in "UV"}
     error = draws["U"].mean(axis=0) - exact
@@ -43,8 +46,13 @@ def test_u_statistics_are_unbiased_and_v_statistics_are_not():
 
 
 @pytest.mark.parametrize("published", [True, False])
-def test_uniform_failure_is_the_best_cover(published):
-    s, r, eps, d, diameter, sigma = 3e6, 2e6, 0.1, 3, 2.0, 0.9
+def test_the_uniform_failure_uses_the_best_cover(published):
+    s = 3e6
+    r = 2e6
+    eps = 0.1
+    d = 3
+    diameter = 2.0
+    sigma = 0.9
     rate = 1 / 2 if published else 1 / 32
     kappa = sum(2 * (2 * diameter) ** (2 * d) * np.exp(-c * eps**2) for c in (r * rate, s / 128))
     lipschitz = 64 * (d + 1) / (eps * sigma) ** 2
@@ -57,25 +65,31 @@ def test_uniform_failure_is_the_best_cover(published):
         s, r, eps=eps, d=d, diameter=diameter, sigma=sigma, published=published
     )
     assert best <= closed * (1 + 1e-9) and closed < 1
-    # The radius that makes both terms equal is within a factor two of the best one.
+    # The radius that makes both terms equal is within a factor of two of the best radius.
     assert closed <= 2 * best
 
 
 @pytest.mark.parametrize("published", [True, False])
 @pytest.mark.parametrize("d", [1, 2, 5])
 def test_sample_sizes_give_the_stated_probability(d, published):
-    eps, diameter, sigma, one, two = 0.2, 1.5, 2.0, 1e-3, 2e-3
-    r = raj2017.group_samples(eps, d, diameter=diameter, delta=one, published=published)
-    s = raj2017.templates(eps, d, diameter=diameter, delta=two)
+    eps = 0.2
+    diameter = 1.5
+    sigma = 2.0
+    delta_elements = 1e-3
+    delta_templates = 2e-3
+    r = raj2017.group_samples(eps, d, diameter=diameter, delta=delta_elements, published=published)
+    s = raj2017.templates(eps, d, diameter=diameter, delta=delta_templates)
     failure = raj2017.uniform_failure(
         s, r, eps=eps, d=d, diameter=diameter, sigma=sigma, published=published
     )
-    stated = (64 * (d + 1) / (eps * sigma) ** 2) ** (d / (d + 1)) * (one + two) ** (2 * d / (d + 1))
+    stated = (64 * (d + 1) / (eps * sigma) ** 2) ** (d / (d + 1)) * (
+        delta_elements + delta_templates
+    ) ** (2 * d / (d + 1))
     # The statement loses the factor 2 of its own proof.
     assert failure <= 2 * stated * (1 + 1e-9)
 
 
-def test_rates_in_templates_samples_and_points():
+def test_the_excess_risk_decreases_with_the_square_root_of_each_size():
     fixed = {"C": 2.0, "delta": 0.05}
     for name in ("n", "s", "r"):
         sizes = {"n": 1e12, "s": 1e12, "r": 1e12}
@@ -88,7 +102,7 @@ def test_rates_in_templates_samples_and_points():
     assert error[0] == pytest.approx(2 * error[1])
 
 
-def test_hilbert_average_bound_holds():
+def test_the_bound_on_averages_in_a_hilbert_space_holds():
     rng = np.random.default_rng(0)
     for n in (4, 30):
         vectors = rng.choice([-1.0, 1.0], size=(3000, n, 5)) / np.sqrt(5)
@@ -97,15 +111,17 @@ def test_hilbert_average_bound_holds():
             assert np.mean(distance > raj2017.hilbert_average_bound(n, 1.0, delta=delta)) <= delta
 
 
-def test_jacobian_factor_and_bandwidth():
+def test_the_jacobian_factor_and_the_bandwidth_agree_with_their_formulas():
     A = np.array([[1.2, 0.3], [-0.1, 0.8]])
     assert_allclose(raj2017.jacobian_factor(A) ** 2, 1 / abs(np.linalg.det(A)))
     assert_allclose(Gaussian(raj2017.gamma_of_bandwidth(3.0))([[0.0]], [[2.0]]), np.exp(-4 / 18))
 
 
-def test_small_sets_need_one_sample_and_losses_count_by_size():
+def test_small_sets_need_one_sample_and_the_sign_of_a_loss_has_no_effect():
     for samples in (raj2017.templates, raj2017.group_samples):
         assert samples(0.9, 2, diameter=1e-9, delta=0.5) == 1
-    how = {"r": 9, "C": 1.0, "delta": 0.1, "lipschitz": 1.0}
-    one, other = (raj2017.excess_risk_bound(9, 9, loss_at_zero=v, **how) for v in (-1.0, 1.0))
-    assert one == other
+    options = {"r": 9, "C": 1.0, "delta": 0.1, "lipschitz": 1.0}
+    negative, positive = (
+        raj2017.excess_risk_bound(9, 9, loss_at_zero=v, **options) for v in (-1.0, 1.0)
+    )
+    assert negative == positive

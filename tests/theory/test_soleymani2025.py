@@ -1,4 +1,4 @@
-"""Bounds and rates of Soleymani et al. 2025 against the mathematics that they summarise."""
+"""Bounds and rates of Soleymani et al. 2025, compared with exact computations."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ from invariance import groups as G
 from invariance.spectral import Circle, Expansion, SpectralAveraging, Sphere, Torus, project
 from invariance.theory import soleymani2025 as theory
 
-smoothness, dimension = st.floats(0.5, 10), st.integers(1, 12)
+smoothness = st.floats(0.5, 10)
+dimension = st.integers(1, 12)
 
 
 @settings(deadline=None)
@@ -26,8 +27,9 @@ def test_the_cutoff_balances_both_terms_of_the_risk(s, d):
 
 @settings(deadline=None)
 @given(smoothness, dimension)
-def test_oracle_calls_in_terms_of_the_cutoff(s, d):
-    n, rho = 5000, 3
+def test_oracle_calls_agree_with_their_formula_in_the_cutoff(s, d):
+    n = 5000
+    rho = 3
     D = theory.cutoff(n, s, d=d)
     assert theory.oracle_calls(n, s, d=d, generators=rho) == pytest.approx(rho * D**2 + n * D)
 
@@ -40,15 +42,16 @@ def test_oracle_calls_in_terms_of_the_cutoff(s, d):
     G.SignedPermutations(9),
     G.GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]),
 ], ids=repr)  # fmt: skip
-def test_generators_bound_is_the_integer_part_of_the_logarithm(group):
+def test_the_bound_on_generators_is_the_integer_part_of_the_logarithm(group):
     bound = theory.generators_bound(group.order)
     assert 2**bound <= group.order < 2 ** (bound + 1)
     assert len(group.generators()) <= bound
 
 
-def test_sobolev_norm_of_the_truncation_bounds_the_bias():
-    """The step behind eq. (29): what lies beyond D is at most D^-alpha of the squared norm."""
-    basis, s = Torus(2, degree=20), 2.0
+def test_the_sobolev_norm_bounds_the_bias_of_the_truncation():
+    """The part beyond D is at most D^-alpha times the squared norm (equation 29)."""
+    basis = Torus(2, degree=20)
+    s = 2.0
     counts = np.repeat(basis.counts_, basis.dimensions_)
     f = np.random.default_rng(0).standard_normal(basis.n_functions_) / counts**2
     norm = theory.sobolev_norm(f, counts, s=s, d=2)
@@ -58,8 +61,11 @@ def test_sobolev_norm_of_the_truncation_bounds_the_bias():
 
 @pytest.mark.filterwarnings("ignore:the cutoff keeps 1 invariant")
 def test_the_risk_bound_holds_on_average():
-    """Expected excess risk of the published estimator, exact by Parseval, against eq. (43)."""
-    basis, group, s, noise = Torus(2, degree=8), G.SignFlips(2), 2.0, 0.3
+    """The expected excess risk of the published estimator is exact by Parseval (equation 43)."""
+    basis = Torus(2, degree=8)
+    group = G.SignFlips(2)
+    s = 2.0
+    noise = 0.3
     rng = np.random.RandomState(0)
     counts = np.repeat(basis.counts_, basis.dimensions_).astype(float)
     truth = project(rng.standard_normal(len(counts)) / counts**2, basis, group)
@@ -71,8 +77,8 @@ def test_the_risk_bound_holds_on_average():
         for _ in range(60):
             X = basis.sample(n, rng)
             y = target.predict(X) + noise * rng.standard_normal(n)
-            how = {"smoothness": s, "cutoff": "theorem", "estimator": "mean"}
-            model = SpectralAveraging(Torus(2), group, **how).fit(X, y)
+            options = {"smoothness": s, "cutoff": "theorem", "estimator": "mean"}
+            model = SpectralAveraging(Torus(2), group, **options).fit(X, y)
             D = model.basis_.n_functions_
             risks.append(np.sum((model.coef_ - truth[:D]) ** 2) + np.sum(truth[D:] ** 2))
         bound = theory.risk_bound(n, D, s=s, d=2, noise=noise, sup_norm=sup, sobolev=norm)
@@ -86,6 +92,6 @@ def test_the_risk_bound_holds_on_average():
     (Sphere(3), 1e6, 2e-3),
     (Sphere(4), 1e6, 2e-3),
 ], ids=repr)  # fmt: skip
-def test_weyl_law_on_manifolds_whose_spectrum_is_known(basis, eigenvalue, close):
+def test_weyls_law_holds_on_manifolds_with_a_known_spectrum(basis, eigenvalue, close):
     law = theory.weyl_law(eigenvalue, basis.manifold_dimension, volume=basis.volume)
     assert basis.counting(np.array([eigenvalue]))[0] == pytest.approx(law, rel=close)

@@ -1,5 +1,6 @@
 """A notebook chooses settings without test data, and then measures with other seeds."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -63,12 +64,14 @@ def chooser(project):
     return project
 
 
-def test_choose_then_run(chooser):
-    """A quick stage does not change the settings."""
+def test_a_quick_stage_of_choosing_does_not_change_the_settings(chooser):
     ended = CliRunner().invoke(main, ["choose", "demo/chooses", "--profile", "quick"])
     assert ended.exit_code == 0, ended.output
     assert not chooser.settings("demo/chooses").exists()
     assert (chooser.choosing("demo/chooses", "quick") / "settings.yml").is_file()
+
+
+def test_notebooks_that_choose_without_test_data_can_use_their_settings(chooser):
     ended = CliRunner().invoke(main, ["choose"])
     assert ended.exit_code == 1 and "1 of 3 notebooks have chosen (full)" in ended.output
     assert "WithheldError" in ended.output and "run.measure()" in ended.output
@@ -108,6 +111,11 @@ def test_a_full_run_reads_and_does_not_choose(project):
         run.select("depth", [1, 2], never, by="loo")
 
 
+def protocol_of(run, claim):
+    results = json.loads((run.folder / "results.json").read_text("utf-8"))
+    return results["claims"][claim]["protocol"]
+
+
 def test_claims_carry_the_digest_of_protocol_and_settings(project):
     digests = []
     for path in (None, project.settings("demo/a")):
@@ -117,15 +125,15 @@ def test_claims_carry_the_digest_of_protocol_and_settings(project):
         assert (run.seed, run.seeds) == (1, (1, 2))
         run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
         run.claim("demo/near", value=90, se=0.1)
-        digests.append(run._results["claims"]["demo/order"]["protocol"])
-        assert run._results["claims"]["demo/near"]["protocol"] is None  # No protocol is registered.
+        digests.append(protocol_of(run, "demo/order"))
+        assert protocol_of(run, "demo/near") is None  # No protocol is registered.
     assert digests[0] and digests[1] and digests[0] != digests[1]
     run = Run("demo/a", profile="quick")
     run.claim("demo/order", order="a > b", scores={"a": [2, 2], "b": [1, 1]})
-    assert run._results["claims"]["demo/order"]["protocol"] is None
+    assert protocol_of(run, "demo/order") is None
 
 
-def test_a_quick_run_chooses_in_one_go_and_the_door_holds(project):
+def test_a_quick_run_chooses_and_measures_without_test_data_in_the_choice(project):
     run = Run("demo/a", profile="quick", seed=0, chooses=True)
     with pytest.raises(WithheldError):
         load_digits_images().test  # noqa: B018
@@ -144,7 +152,7 @@ def test_a_quick_run_chooses_in_one_go_and_the_door_holds(project):
 
 
 @pytest.mark.parametrize(
-    ("grid", "more", "message"),
+    ("grid", "scoring", "message"),
     [
         ([], {"score": float}, "grid is empty"),
         ([object()], {"score": float}, "no number, text or list"),
@@ -153,10 +161,10 @@ def test_a_quick_run_chooses_in_one_go_and_the_door_holds(project):
         ([1], {"score": lambda _: float("nan")}, "no score is finite"),
     ],
 )
-def test_choices_that_are_none(project, grid, more, message):
+def test_invalid_choices_are_refused(project, grid, scoring, message):
     run = Run("demo/a", profile="quick", chooses=True)
     with pytest.raises(RecordError, match=message):
-        run.select("a", grid, by="loo", **more)
+        run.select("a", grid, by="loo", **scoring)
     with pytest.raises(RecordError, match="chooses=True"):
         Run("demo/a", profile="quick").select("a", [1], float, by="loo")
 

@@ -121,7 +121,8 @@ def test_of_many_methods_the_first_the_five_best_and_what_a_title_names_are_draw
 def test_show_emits_both_tables_and_the_figure(project, higher):
     project.papers.write_text('methods: {krr: ["#4d4d4d", o], cdf: ["#0072b2", "^"]}', "utf-8")
     trials = {("krr", 10): drawn([1.0, 2.0]), ("cdf", 10): drawn([3.0, 4.0])}
-    run, names = Run("compare/task", profile="full"), {"krr": "plain", "cdf": "pooling"}
+    run = Run("compare/task", profile="full")
+    names = {"krr": "plain", "cdf": "pooling"}
     printed = {"score": "success", "discrepancy": "departure", "higher_is_better": higher}
     assert show(run, trials, names, **printed).equals(scores(trials))
     assert pd.read_csv(run.folder / "answers.csv").iloc[0].best == ("cdf" if higher else "krr")

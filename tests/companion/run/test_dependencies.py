@@ -48,7 +48,8 @@ def test_an_edit_gives_the_new_value_and_the_old_text_finds_the_old_one(root, te
 
 @pytest.mark.parametrize("text", FOLLOWED.values(), ids=FOLLOWED)
 def test_an_edit_in_a_living_kernel_gives_the_new_value(root, text):
-    run, main = Run("p/b"), types.ModuleType("__main__")
+    run = Run("p/b")
+    main = types.ModuleType("__main__")
     for version in (0, 1, 0):
         source = edited(text, version)
         if "VALUE == 2:" not in text:  # Definitions of an earlier cell stay.

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[3]
 PATHS = Paths(ROOT)
 CHOOSING = [name for name in PATHS.all_notebooks() if source.chooses(PATHS.source(name))]
 
-#: Ways around the withholding: other loaders, its own functions, and files read by hand.
+#: Code that circumvents withholding: other loaders, its own functions, and files read directly.
 AROUND = re.compile(
     r"sklearn\.datasets|fetch_openml|with(?:held|hold)\b|\._dataset\b|FILTER_VARIABLE"
     r"|INVARIANCE_DATASET_FILTER|read_idx|\bopen\(|np\.load\b"
@@ -36,13 +36,13 @@ COMMAND = re.compile(r"`invariance run (\S+)((?: -p \S+ (?:\"[^\"]*\"|\S+))*)`")
 FURTHER = re.compile(r"`((?:-p \S+ (?:\"[^\"]*\"|\S+) ?)+)`")
 
 
-def test_there_are_some():
+def test_notebooks_are_found():
     assert "mroueh2015/mnist" in CHOOSING
     assert len({notebook for notebook, *_ in SUGGESTED}) >= 20
 
 
 @pytest.mark.parametrize("notebook", CHOOSING)
-def test_data_come_through_the_door_alone(notebook):
+def test_notebooks_load_data_with_the_loaders_alone(notebook):
     code = source.notebook_code(PATHS.source(notebook))
     before, ended, _ = code.partition("run.measure()")
     assert ended, "run.measure() ends the choosing"
@@ -66,7 +66,7 @@ def literals(notebook):
                     yield text.value
 
 
-def test_what_is_not_computed_is_no_finding():
+def test_texts_without_a_number_of_the_run_state_no_finding():
     texts = {notebook: list(literals(notebook)) for notebook in PATHS.all_notebooks()}
     assert sum(map(len, texts.values())) > 10  # Names of panels.
     for notebook, titles in texts.items():
@@ -76,8 +76,9 @@ def test_what_is_not_computed_is_no_finding():
 
 @pytest.mark.notebooks
 def test_a_title_says_what_this_run_found(tmp_path):
-    """Without a symmetry, results do not change under it, and no sentence claims a change."""
-    project, name = Paths(tmp_path), "soleymani2025/circle_rotations"
+    """If data have no symmetry, results do not change under it, and no sentence claims a change."""
+    project = Paths(tmp_path)
+    name = "soleymani2025/circle_rotations"
     project.notebooks.symlink_to(ROOT / "notebooks", target_is_directory=True)
     summary = run_notebooks(project, [name], parameters={"k": 1, "seed": 3}, place=Here(1))
     assert [outcome.status for outcome in summary.outcomes] == ["ok"]
@@ -101,15 +102,15 @@ def suggestions(notebook):
         yield name, dict(zip(words[1::3], words[2::3], strict=True))
 
 
-SUGGESTED = [(n, *found) for n in PATHS.all_notebooks() for found in suggestions(n)]
+SUGGESTED = [(n, *command) for n in PATHS.all_notebooks() for command in suggestions(n)]
 
 
-@pytest.mark.parametrize("notebook, named, given", SUGGESTED)
-def test_a_suggestion_is_taken(notebook, named, given):
+@pytest.mark.parametrize("notebook, named, changes", SUGGESTED)
+def test_a_suggested_command_is_valid(notebook, named, changes):
     """The command line accepts the command, and its parameters change something."""
     parameters = source.read_parameters(PATHS.source(notebook))
-    assert named == notebook and given
-    values = source.resolve(notebook, parameters, given)
+    assert named == notebook and changes
+    values = source.resolve(notebook, parameters, changes)
     assert values != {name: parameter.default for name, parameter in parameters.items()}
 
 
@@ -170,7 +171,9 @@ def test_a_lesson_runs_unanswered_and_takes_its_solutions(lesson, tmp_path, monk
     solutions = SOLUTION.findall("\n".join(c.source for c in cells if c.cell_type == "markdown"))
     assert len(solutions) == 3
     answers = zip(WRONG[lesson.partition("/")[2]], solutions, strict=True)
-    names, code, taken = {}, [c for c in cells if c.cell_type == "code"], 0
+    names = {}
+    code = [c for c in cells if c.cell_type == "code"]
+    taken = 0
     for cell, following in zip(code, [*code[1:], None], strict=True):
         exec(cell.source, names)
         if "exercise" not in cell.metadata.get("tags", []):

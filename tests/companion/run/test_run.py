@@ -96,7 +96,8 @@ def test_everything_emitted_is_on_disk_at_once(project, capsys):
 def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project, monkeypatch):
     run = Run("p/a")
     before = results(run)["volatile"]["floor_s"]
-    kernel, X = BestFit(Linear(), CyclicShifts(8)), np.eye(8)[:5]
+    kernel = BestFit(Linear(), CyclicShifts(8))
+    X = np.eye(8)[:5]
     counted = done["float64"]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
         patch.setattr("invariance.orbits.engine._tile", Mock(side_effect=KeyboardInterrupt))

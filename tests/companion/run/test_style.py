@@ -8,13 +8,15 @@ from invariance.companion.run import style
 from invariance.companion.run.style import light_picture, to_png
 
 
-def test_a_project_of_its_own_has_its_own_methods(project):
+def test_a_project_without_methods_refuses_every_name(project):
     with pytest.raises(ValueError, match="There are no methods"):
         style.look("haar")
+
+
+def test_a_project_has_the_methods_of_its_papers_file(project):
     (project.root / "notebooks/papers.yml").write_text(
         'methods: {mine: ["#ff0000", o]}\naliases: {ours: mine}\n', "utf-8"
     )
-    style._methods.cache_clear()
     assert style.look("Ours") == ("#ff0000", "o")
     with pytest.raises(ValueError, match=r"'mind'.*Did you mean 'mine'"):
         style.colour("mind")
@@ -72,7 +74,7 @@ def test_photographs_and_drawings_are_distinguished():
 
 
 def _on_a_dark_page(colour):
-    """Return a colour as the site's style sheet shows it: invert(.92) hue-rotate(180deg)."""
+    """Return a colour as dark pages of the site show it: invert(.92) hue-rotate(180deg)."""
     inverted = np.array(to_rgb(colour)) * (1 - 2 * 0.92) + 0.92
     weights = np.array([0.213, 0.715, 0.072])
     return np.clip(2 * weights @ inverted - inverted, 0, 1)
@@ -85,7 +87,7 @@ def test_every_colour_stands_out_from_white_and_from_a_dark_page():
             assert style.contrast(_on_a_dark_page(shade), _on_a_dark_page("white")) >= 3, method
 
 
-def test_labels_stand_at_the_ends_of_their_lines_and_apart():
+def test_labels_are_at_the_ends_of_their_lines_and_do_not_overlap():
     axes = Figure().subplots()
     for name, last in (("a", 1.0), ("b", 1.01), ("c", 5.0)):
         axes.errorbar([1, 10], [0, last], yerr=0.1, label=name)
@@ -113,7 +115,7 @@ def test_labels_stay_within_the_height_of_the_figure():
     )  # Below the title.
 
 
-def test_a_curve_has_bars_of_two_errors_that_stay_above_zero_on_a_logarithmic_axis():
+def test_error_bars_of_a_curve_are_two_errors_long_and_above_zero_on_a_logarithmic_axis():
     for scale, low in (("linear", [-1.0, 1.0]), ("log", [0.1, 1.0])):
         axes = Figure().subplots()
         axes.set_yscale(scale)
@@ -123,7 +125,8 @@ def test_a_curve_has_bars_of_two_errors_that_stay_above_zero_on_a_logarithmic_ax
 
 
 def test_a_panel_has_a_curve_and_words_for_each_entry():
-    axes, y = Figure().subplots(), np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
+    axes = Figure().subplots()
+    y = np.array([[1.0, 2.0, 3.0], [3.0, 4.0, 5.0]])
     curves = {"all": ("haar", y), "some": ("raw", y[:, :2]), "own": ("raw", [9.0], {"x": [3]})}
     panel(axes, [1, 2, 3], curves, log="x", title="found")
     drawn = {c.get_label(): c.lines[0].get_data() for c in axes.containers}

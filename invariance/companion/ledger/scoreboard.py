@@ -35,7 +35,7 @@ from .tally import (
     verdicts_over_time,
     waiting,
 )
-from .verdicts import FAILED, KEPT, UNREADABLE, at_fault, in_words
+from .verdicts import FAILED, KEPT, UNREADABLE, at_fault, in_words, reached
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -99,7 +99,7 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "cause": cause,
         "clipped": clipped,
         "counted": counted,
-        "counterfactual": counterfactual,
+        "counterfactual_in_brief": counterfactual_in_brief,
         "first_sentence": first_sentence,
         "in_a_cell": _in_a_cell,
         "paper_label": paper_label,
@@ -251,6 +251,21 @@ def counterfactual(row: Row) -> str:
     if row.claim.counterfactual:
         return f"Not run yet: {row.claim.counterfactual}."
     return ""
+
+
+def counterfactual_in_brief(row: Row) -> str:
+    """Return the same for a short page: of several changes, how many numbers each one reaches."""
+    counts = []
+    for entry in row.counterfactuals:
+        with suppress(*UNREADABLE):
+            results = [
+                result for result in reached(row.claim, entry["recorded"]) if result is not None
+            ]
+            counts.append(f"{entry['change']} ({sum(results)} of {len(results)})")
+    if len(counts) < 2:
+        return counterfactual(row)
+    noun = "numbers" if row.claim.kind == "value" else "statements"
+    return f"With a change ({noun} reached): {'; '.join(counts)}."
 
 
 def by_verdict(rows: Iterable[Row]) -> dict[str, list[Row]]:

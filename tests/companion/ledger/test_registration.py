@@ -451,6 +451,10 @@ def test_old_results_need_a_declaration_of_an_owners_new_words(owned):
     edit(owned, "margin: 1.0", "margin: 9.0")
     owned.publish_edition()
     refused(owned, "demo/number", "margin from 1.0 to 9.0")
+    earlier = "earlier: [{protocol: as it was, gave: '98.9', verdict: matched}]"
+    history = owned.notebooks / "history.yml"
+    history.write_text(f"demo/number: {{{earlier}}}\n", "utf-8")
+    refused(owned, "demo/number", "margin from 1.0 to 9.0")
     declare_rewording(owned, before)
     assert verdict_of(owned) == "another wording"
     assert invoke("scoreboard").exit_code == 0

@@ -419,9 +419,9 @@ def on_another_machine(value, dice: random.Random):
 def test_the_pages_of_this_project_stay_after_a_rerun_with_other_rounding(tmp_path):
     dice = random.Random(20261126)
     project = Paths(tmp_path)
-    kept = shutil.ignore_patterns("*.png", "*.svg", "*.ipynb", ".*")
+    left_out = shutil.ignore_patterns("*.png", "*.svg", "*.ipynb", ".*")
     for folder in ("figures", "notebooks"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=kept)
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=left_out)
     project.readme.write_text(f"{BEGIN}\n{END}\n", "utf-8")
     record_digests(project, project.figures)
     before = scoreboard(project)

@@ -61,7 +61,7 @@ check: $(VENV)/.test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/invariance check
+	$(BIN)/invariance check $(if $(EDITION),--edition $(EDITION))
 
 lab: $(VENV)/.lab
 	$(BIN)/jupyter lab notebooks

@@ -6,11 +6,11 @@ from typing import Any
 
 from .errors import NotebookError
 from .files import read_text
-from .ledger.claims import DATA, Claim, Ledger, load_ledger
+from .ledger.claims import DATA, Claim, Earlier, Ledger, load_ledger
 from .ledger.results import read_results
 from .ledger.rows import Row, published_results, rows_of
-from .ledger.scoreboard import clipped
-from .ledger.verdicts import UNREADABLE, at_fault, in_words
+from .ledger.scoreboard import clipped, counterfactual
+from .ledger.verdicts import at_fault
 from .paths import Paths
 
 
@@ -36,7 +36,7 @@ def fresh(paths: Paths, row: Row, profile: str) -> Row:
     return Row(row.claim, entry, row.notebook, profile, row.digest)
 
 
-def told(paths: Paths, row: Row) -> dict[str, str]:
+def description(paths: Paths, row: Row) -> dict[str, str]:
     """Return the lines that describe a claim, by their titles, without empty ones."""
     claim = row.claim
     lines = {
@@ -45,12 +45,16 @@ def told(paths: Paths, row: Row) -> dict[str, str]:
         "states": claim.says,
         "paper": _printed(claim),
         **measured(row),
-        "change": _counterfactuals(row),
+        "change": counterfactual(row),
         "note": row.words,
         "limits": claim.limits,
+        "holds": claim.erratum.holds if claim.erratum else "",
         "program": "repeats the authors' own program" if claim.program else "",
         "protocol": claim.protocol or "none is registered yet",
+        "words": _rewording(claim),
+        "before": " | ".join(_earlier(result) for result in claim.history),
         "status": row.registration.said if row.registration else "",
+        "score": "" if claim.is_scored else "not counted: no sentence of the paper states it",
         "notebook": row.notebook,
         "rerun": _cost(paths, row.notebook),
     }
@@ -65,15 +69,21 @@ def _printed(claim: Claim) -> str:
     return text
 
 
-def _counterfactuals(row: Row) -> str:
-    """Return the counterfactuals of a claim; else the change that the ledger names, if any."""
-    lines = []
-    for entry in row.counterfactuals:
-        with suppress(*UNREADABLE):  # The numbers suit an earlier statement of the claim.
-            lines.append(in_words(row.claim, entry))
-    if row.claim.counterfactual and not lines:
-        return f"{row.claim.counterfactual}: not run yet"
-    return " | ".join(lines)
+def _rewording(claim: Claim) -> str:
+    """Return the words of the claim before its latest change, and why its result stands."""
+    reworded = claim.reworded
+    if reworded is None:
+        return ""
+    text = f"before: {reworded.words}"
+    if reworded.stands:
+        text += f"; the result stands: {reworded.stands}"
+    return text
+
+
+def _earlier(result: Earlier) -> str:
+    """Return a result under an earlier protocol in one line."""
+    verdict = result.verdict or "no verdict"
+    return f"{verdict}: {clipped(result.gave, 120)} ({clipped(result.protocol, 200)})"
 
 
 def measured(row: Row) -> dict[str, str]:

@@ -9,7 +9,7 @@ import click
 from joblib import cpu_count
 
 from ..core.parameters import ParameterError
-from .claim import duration, fresh, measured, published, told
+from .claim import description, duration, fresh, measured, published
 from .errors import CompanionError, NotebookError
 from .ledger import consistency, scoreboard
 from .ledger.results import read_status
@@ -312,7 +312,7 @@ def claim(claim_id: str, rerun: bool, profile: str) -> None:
     """
     paths = Paths.find()
     row = published(paths, claim_id)
-    for name, text in told(paths, row).items():
+    for name, text in description(paths, row).items():
         click.echo(f"{click.style(f'{name:<9}', bold=True)} {text}")
     if not rerun:
         return

@@ -11,6 +11,7 @@ from invariance.companion import Run, paths
 from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.guard import record_digests
+from invariance.companion.ledger.scoreboard import BEGIN, END, write_scoreboard
 
 from .ledger.test_scoreboard import publish
 
@@ -122,7 +123,7 @@ def test_check_recomputes_stored_verdicts(project, monkeypatch):
     project.ledger.write_text(
         ledger.replace("demo/number, kind: value", "demo/number, kind: order"), "utf-8"
     )
-    assert any("of kind order" in problem for problem in consistency.problems(project))
+    assert any("demo/number: its statement" in text for text in consistency.problems(project))
     project.ledger.write_text(ledger, "utf-8")
 
     del content["claims"]["demo/number"]["recorded"]["se"]
@@ -181,10 +182,52 @@ def test_outside_a_checkout_commands_say_where_notebooks_are(tmp_path, invoke, m
 
 
 @pytest.mark.notebooks
+def test_a_claim_is_shown_with_all_files_of_the_ledger_and_its_counterfactual(project, invoke):
+    project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
+    text = project.ledger.read_text("utf-8").replace(
+        ',\n     data: full, protocol: "one draw"}', ", data: rebuilt, scored: false}", 1
+    )
+    project.ledger.write_text(text, "utf-8")
+    output = invoke("claim", "demo/number").output
+    assert "none is registered yet" in output and "rebuilt from the same source" in output
+    assert "not counted: no sentence of the paper states it" in output
+    (project.notebooks / "protocols.yml").write_text("demo/number: nine draws\n", "utf-8")
+    history = "earlier: [{protocol: two draws, gave: '98.1', verdict: short}], note: it is ours"
+    (project.notebooks / "history.yml").write_text(f"demo/number: {{{history}}}\n", "utf-8")
+    path = publish(project, "demo/a", "number")
+    content = json.loads(path.read_text("utf-8"))
+    recorded = {"value": [98.0], "se": [0.2]}
+    entry = {"change": "mirrored", "recorded": recorded, "ours": "98.0", "reaches": [False]}
+    content["counterfactuals"] = {"demo/number": [entry]}
+    path.write_text(json.dumps(content), "utf-8")
+    output = invoke("claim", "demo/number").output
+    assert "nine draws" in output and "it is ours" in output
+    assert "short: 98.1 (two draws)" in output
+    assert "With a change: mirrored: 98.00 ± 0.20 does not reach 98.90." in output
+    assert "matched" in output, "a counterfactual counts for nothing"
+
+
+def test_check_names_what_waits_for_a_run_and_succeeds(project, invoke):
+    publish(project, "demo/a", "number")
+    project.write("demo/a")
+    project.readme.write_text(f"{BEGIN}\n{END}\n", "utf-8")
+    record_digests(project, project.figures)
+    write_scoreboard(project)
+    done = invoke("check")
+    assert done.exit_code == 0, done.output
+    waits = "waiting for a first full run: 8 (demo/pair, demo/near, demo/order, demo/bound"
+    assert waits in done.output
+    assert "no protocol yet: 5 (demo/near, demo/rate" in done.output
+    assert invoke("check", "--strict").exit_code == 0, "no verdict is counted for them"
+
+
 def test_a_claim_is_shown_with_what_it_rests_on_and_measured_again(project, invoke):
     project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
     output = invoke("claim", "demo/number").output
-    assert "demo/number, value, real data" in output and "98.90, higher is better" in output
+    assert (
+        "demo/number, number, value, the paper's data" in output
+        and "98.90, higher is better" in output
+    )
     assert "open" in output and "demo/a" in output and "one draw" in output
     path = publish(project, "demo/a", "number")
     content = json.loads(path.read_text("utf-8"))

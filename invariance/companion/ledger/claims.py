@@ -9,7 +9,6 @@ about papers, pages and methods are in ``notebooks/papers.yml``.
 import hashlib
 import json
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -200,7 +199,7 @@ _FORMS = {
     "share": (r"0?\.\d*[1-9]\d*|1(\.0*)?", "above 0 and at most 1"),
 }
 #: The fields that hold a mapping, or a list of mappings, with their types.
-_RECORDS: dict[str, Callable[..., Any]] = {
+_RECORDS: dict[str, type[Erratum | Rewording | Earlier]] = {
     "erratum": Erratum,
     "reworded": Rewording,
     "history": Earlier,

@@ -6,30 +6,25 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ...evaluation.means import with_error
 from ..errors import LedgerError
 from ..files import AS_PRINTED, read_yaml
-from .claims import Ledger
+from .claims import Claim, Ledger
 from .results import Entry
-from .verdicts import UNREADABLE, judge_again
+from .rows import Row
+from .tally import outcome_of
+from .verdicts import UNREADABLE, counterfactual_numbers, reached
 
-#: The shades of cells by the verdict on their number; every other verdict leaves a cell unshaded.
-SHADES = {
-    "matched": "inside",
-    "better": "inside",
-    "near": "near",
-    "inconclusive": "off",
-    "short": "off",
-    "differs": "off",
-}
-_MOST_DECIMALS = 12
+#: The shades of cells by the outcome of their number; every other cell has none.
+SHADES = {"reproduced": "inside", "near": "near", "undecided": "off", "not reproduced": "off"}
 #: The signs of the shades where there are no colours.
 SIGNS = {"inside": "✓", "near": "≈", "off": "✗"}
+_MOST_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -117,6 +112,19 @@ class PaperTable:
         shades = [cell.shade for row in self.rows for cell in row.cells]
         return {shade: shades.count(shade) for shade in SIGNS}
 
+    def as_rows(self) -> list[dict[str, str]]:
+        """Return the lines of the table by their headings, each cell as one text with its sign."""
+        lines = []
+        head, *headings = self.headings
+        for row in self.rows:
+            line = {head: row.label}
+            for heading, cell in zip(headings, row.cells, strict=True):
+                line[heading] = f"{cell.text} {cell.sign}".strip()
+            if self.has_margin:
+                line["counterfactual"] = "; ".join(row.margin)
+            lines.append(line)
+        return lines
+
     def as_csv(self) -> str:
         """Return the table as CSV, with a column each for paper, ours and shade."""
         head, *headings = self.headings
@@ -144,13 +152,13 @@ def read_layouts(path: Path) -> dict[str, Any]:
     return layouts
 
 
-def table_of(
-    name: str,
-    layout: Mapping[str, Any],
-    ledger: Ledger,
-    results: Mapping[str, Entry],
-    counting: AbstractSet[str],
-) -> PaperTable:
+def tables_of(path: Path, rows: Iterable[Row]) -> list[PaperTable]:
+    """Return the tables that a file of layouts describes, in its order; none without the file."""
+    by_claim = {row.claim.id: row for row in rows}
+    return [table_of(name, layout, by_claim) for name, layout in read_layouts(path).items()]
+
+
+def table_of(name: str, layout: Mapping[str, Any], rows: Mapping[str, Row]) -> PaperTable:
     """Return a table of a paper, with our results in its cells.
 
     Parameters
@@ -159,26 +167,23 @@ def table_of(
         ``<paper>/<table>``.
     layout : mapping
         An entry of ``notebooks/tables.yml``.
-    ledger : Ledger
-        The claims by id.
-    results : mapping
-        The entry of ``results.json`` of each measured claim, by its id.
-    counting : set of str
-        The claims whose result counts; only their cells have a shade.
+    rows : mapping
+        The claims with their results, by the ids of the claims.
 
     Raises `LedgerError` for a missing field, a row of another length than the heading, an unknown
     claim, or a position that a claim does not have.
     """
-    sources = _Sources(name.split("/")[0], ledger, results, counting)
+    paper = name.split("/")[0]
     try:
         columns = tuple(layout["columns"])
-        rows = []
+        lines = []
         for label, specifications in layout["rows"].items():
             if len(specifications) != len(columns) - 1:
                 problem = f"{len(specifications)} cells below {len(columns) - 1} columns"
                 raise LedgerError(f"table {name}, row {label!r}: {problem}")
-            cells = tuple(sources.cell(specification) for specification in specifications)
-            rows.append(TableRow(label, cells, tuple(sources.remarks(cells))))
+            cells = tuple(_cell(entry, paper, rows) for entry in specifications)
+            remarks = tuple(dict.fromkeys(_remarks(cells, rows)))
+            lines.append(TableRow(label, cells, remarks))
         groups = tuple((heading, int(width)) for heading, width in layout.get("groups", []))
         return PaperTable(
             name=name,
@@ -186,7 +191,7 @@ def table_of(
             source=layout["source"],
             notebook=layout["notebook"],
             columns=columns,
-            rows=tuple(rows),
+            rows=tuple(lines),
             groups=groups,
             unit=layout.get("unit", ""),
             note=layout.get("note", ""),
@@ -197,55 +202,57 @@ def table_of(
         raise LedgerError(f"table {name} is malformed: {error}") from error
 
 
-@dataclass(frozen=True)
-class _Sources:
-    """The claims of a paper and their results, from which cells are made."""
+def _cell(specification: Any, paper: str, rows: Mapping[str, Row]) -> Cell:
+    """Return the cell that an entry of a layout describes."""
+    if not specification:
+        return Cell()
+    if isinstance(specification, str):
+        short, _, position = specification.partition(" ")
+        return _cell_of_number(_row(f"{paper}/{short}", rows), int(position or 0))
+    printed = specification.get("printed", "")
+    if "claim" not in specification:
+        return Cell(printed=printed)
+    row = _row(f"{paper}/{specification['claim']}", rows)
+    return Cell(printed=printed, ours=_score(specification["score"], row), claim=row.claim.id)
 
-    paper: str
-    ledger: Ledger
-    results: Mapping[str, Entry]
-    counting: AbstractSet[str]
 
-    def cell(self, specification: Any) -> Cell:
-        """Return the cell that an entry of a layout describes."""
-        if not specification:
-            return Cell()
-        if isinstance(specification, str):
-            short, _, position = specification.partition(" ")
-            return self._cell_of_number(short, int(position or 0))
-        printed = specification.get("printed", "")
-        if "claim" not in specification:
-            return Cell(printed=printed)
-        claim = self.ledger[f"{self.paper}/{specification['claim']}"]
-        ours = _score(specification["score"], self.results.get(claim.id))
-        return Cell(printed=printed, ours=ours, claim=claim.id)
+def _row(claim_id: str, rows: Mapping[str, Row]) -> Row:
+    """Return the row of a claim; a `LedgerError` names similar ones."""
+    if claim_id not in rows:
+        Ledger({name: row.claim for name, row in rows.items()})[claim_id]  # It raises the error.
+    return rows[claim_id]
 
-    def _cell_of_number(self, short: str, position: int) -> Cell:
-        """Return the cell of one printed number of a claim."""
-        claim = self.ledger[f"{self.paper}/{short}"]
-        n_numbers = len(claim.paper)
-        if position >= n_numbers:
-            fault = f"{claim.id} has {n_numbers} printed numbers"
-            raise LedgerError(f"a table names number {position} of them, counted from 0; {fault}")
-        printed = claim.paper[position]
-        recorded = _recorded_number(self.results.get(claim.id), position)
-        verdict = None
-        if recorded is not None:
-            verdict = judge_again(replace(claim, paper=(printed,)), recorded)
-        if verdict is None:
-            return Cell(printed=printed, claim=claim.id)
-        ours = number_beside(recorded["value"][0], recorded["se"][0], claim.decimals[position])
-        if claim.id not in self.counting:
-            return Cell(printed=printed, ours=ours, claim=claim.id)
-        shade = SHADES.get(verdict.verdict, "")
-        return Cell(printed, ours, shade, verdict.verdict, claim.id)
 
-    def remarks(self, cells: Iterable[Cell]) -> Iterator[str]:
-        """Yield the counterfactuals of the claims in a row, each once."""
-        for claim_id in dict.fromkeys(cell.claim for cell in cells if cell.claim):
-            entry = self.results.get(claim_id) or {}
-            for counterfactual in entry.get("counterfactuals") or ():
-                yield counterfactual["text"]
+def _cell_of_number(row: Row, position: int) -> Cell:
+    """Return the cell of one printed number of a claim."""
+    claim = row.claim
+    n_numbers = len(claim.paper)
+    if position >= n_numbers:
+        fault = f"{claim.id} has {n_numbers} printed numbers"
+        raise LedgerError(f"a table names number {position} of them, counted from 0; {fault}")
+    printed = claim.paper[position]
+    ours = _ours(row.result, claim, position)
+    if row.profile != "full" or not ours:
+        return Cell(printed=printed, claim=claim.id)
+    verdict = row.verdicts_of_numbers[position]
+    return Cell(
+        printed=printed,
+        ours=ours,
+        shade=SHADES.get(outcome_of(verdict), ""),
+        verdict=verdict,
+        claim=claim.id,
+    )
+
+
+def _ours(entry: Entry | None, claim: Claim, position: int) -> str:
+    """Return one of the recorded numbers of a claim as text; empty if it is not recorded."""
+    try:
+        recorded = (entry or {})["recorded"]
+        value = recorded["value"][position]
+        se = recorded["se"][position]
+        return number_beside(value, se, claim.decimals[position])
+    except UNREADABLE:
+        return ""
 
 
 def number_beside(value: float, se: float, decimals: int) -> str:
@@ -263,21 +270,47 @@ def number_beside(value: float, se: float, decimals: int) -> str:
     return f"{value:.{decimals}f} ± {se:.{decimals}f}"
 
 
-def _recorded_number(entry: Entry | None, position: int) -> dict[str, Any] | None:
-    """Return what an entry records for one of its numbers, or None."""
+def _score(name: str, row: Row) -> str:
+    """Return a score that a full run has recorded for a claim; empty if there is none."""
+    if row.profile != "full":
+        return ""
     try:
-        recorded = dict((entry or {})["recorded"])
-        for name in ("value", "se"):
-            recorded[name] = [recorded[name][position]]
-    except UNREADABLE:
-        return None
-    return recorded
-
-
-def _score(name: str, entry: Entry | None) -> str:
-    """Return a recorded score as text; empty if it is not recorded."""
-    try:
-        score = (entry or {})["recorded"]["scores"][name]
+        score = (row.result or {})["recorded"]["scores"][name]
         return with_error(score["mean"], score["se"])
     except UNREADABLE:
         return ""
+
+
+def _remarks(cells: Iterable[Cell], rows: Mapping[str, Row]) -> Iterator[str]:
+    """Yield the counterfactuals of the claims of some cells, in words."""
+    for claim_id in dict.fromkeys(cell.claim for cell in cells if cell.claim):
+        row = rows[claim_id]
+        remarks = []
+        for entry in row.counterfactuals:
+            with suppress(*UNREADABLE):  # The numbers suit an earlier statement of the claim.
+                remarks.append(counterfactual_in_words(row.claim, entry))
+        if not remarks and row.claim.counterfactual:
+            remarks.append(f"not run yet: {row.claim.counterfactual}")
+        yield from remarks
+
+
+def counterfactual_in_words(claim: Claim, entry: Entry) -> str:
+    """Return a counterfactual with a sign for each number that it reaches or misses.
+
+    >>> numbers = {"paper": ("61.02", "62.79"), "margin": "1", "better": "higher"}
+    >>> claim = Claim("p/c", "value", "t", "full", **numbers)
+    >>> recorded = {"value": [61.9, 60.0], "se": [0.1, 0.1]}
+    >>> counterfactual_in_words(claim, {"change": "mirrored", "recorded": recorded})
+    'mirrored: 61.90 ± 0.10 ✓, 60.00 ± 0.10 ✗'
+    """
+    recorded = entry["recorded"]
+    texts = counterfactual_numbers(claim, recorded)
+    parts = [texts]
+    if claim.kind == "value":
+        parts = texts.split(", ")
+    words = []
+    for text, reaches in zip(parts, reached(claim, recorded), strict=True):
+        if reaches is not None:
+            sign = SIGNS["inside"] if reaches else SIGNS["off"]
+            words.append(f"{text} {sign}")
+    return f"{entry['change']}: {', '.join(words)}"

@@ -62,6 +62,7 @@ NO_COMMIT = "no commit named by the run"
 UNCOMMITTED = "uncommitted changes at the run"
 NO_LEDGER = "no ledger in the commit"
 NOT_IN_COMMIT = "no such claim in the commit"
+WITHOUT_DIGEST = "statement changed since a run that recorded no digest of it"
 UNRECORDED = "results that nobody has recorded in SHA256SUMS"
 DECLARED = "statement changed since the run, as its history says"
 NEW_EDITION = "statement changed by the ledger's owner since the run"
@@ -265,26 +266,33 @@ class Registrar:
             return Registration(fault=f"{claim.id}: history: {problem}. {remedy}")
 
         another_protocol = self._has_another_protocol(claim, entry, notebook)
-        another_statement = at_run.statement not in (None, statement_digest(claim))
-        is_reworded = another_statement and _declares(claim.reworded, at_run.statement, claim)
-        has_digest = entry.get("statement") is not None
-        by_owner = another_statement and has_digest and self._edition_holds
-        statement_is_ours = another_statement and not by_owner and not is_reworded
+        fault, gap = self._change_of_statement(claim, entry, at_run)
         is_declared = len(history) > len(at_run.history)
-        if (another_protocol or statement_is_ours) and not is_declared:
-            change = _change_in_words(claim, at_run.claim, another_protocol, statement_is_ours)
+        undeclared_statement = fault == WITHOUT_DIGEST or (bool(fault) and not is_declared)
+        if undeclared_statement or (another_protocol and not is_declared):
+            change = _change_in_words(claim, at_run.claim, another_protocol, undeclared_statement)
             remedy = "Add what it was, and what it gave, at the end of its history, or restore it"
-            if statement_is_ours:
+            if undeclared_statement:
                 remedy += f"; or declare it there as reworded: {{before: {at_run.statement}, ...}}"
             sentence = f"{claim.id}: its {change} since the run of {notebook}. {remedy}"
             return Registration(fault=sentence)
-        if is_reworded:
-            return Registration(gap=DECLARED)
-        if by_owner:
-            return Registration(gap=NEW_EDITION)
-        if another_statement:
-            return Registration(gap=DECLARED)
-        return Registration()
+        return Registration(gap=gap)
+
+    def _change_of_statement(self, claim: Claim, entry: Entry, at_run: _AtRun) -> tuple[str, str]:
+        """Return why a change of the words since a run is a fault, if it is, and its gap.
+
+        Without a digest in the results, a copy without the repository's history could not know that
+        the words have changed: then only a declared rewording is no fault.
+        """
+        if at_run.statement in (None, statement_digest(claim)):
+            return "", ""
+        if _declares(claim.reworded, at_run.statement, claim):
+            return "", DECLARED
+        if entry.get("statement") is None:
+            return WITHOUT_DIGEST, DECLARED
+        if self._edition_holds:
+            return "", NEW_EDITION
+        return "changed by ourselves", DECLARED
 
     def _has_another_protocol(self, claim: Claim, entry: Entry, notebook: str) -> bool:
         digest = registered(claim, self._paths, notebook)

@@ -168,9 +168,9 @@ def rows_of(ledger: Ledger, results: Sequence[Results], paths: Paths) -> list[Ro
             profile = content["profile"]
             at_run = entry["verdict"] if profile == "full" else ""
             row = Row(ledger[name], entry, notebook, profile, digest, verdict_at_run=at_run)
-            row = _judged(row, entry)
-            if row is not None:
-                candidates[name].append(_Candidate(row, content))
+            judged = _judged(row, entry)
+            if judged is not None:
+                candidates[name].append(_Candidate(judged, content))
     registrar = Registrar(paths)
     counterfactuals = _counterfactuals(results)
     rows = []

@@ -21,7 +21,7 @@ from ..words import without_tex
 from .claims import Ledger, ledger_files, paper_label
 from .errata import corrections
 from .guard import record_digests
-from .paper_tables import PaperTable, read_layouts, table_of
+from .paper_tables import tables_of
 from .registration import registration_sentence
 from .results import Results
 from .rows import Row, all_rows, faults, published_results
@@ -35,7 +35,7 @@ from .tally import (
     verdicts_over_time,
     waiting,
 )
-from .verdicts import FAILED, KEPT, UNREADABLE, at_fault, in_words
+from .verdicts import FAILED, KEPT, UNREADABLE, at_fault, in_words, reached
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -61,7 +61,9 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
     """
     if rows is None:
         rows = all_rows(paths)
+    tables = tables_of(paths.tables, rows)
     environment = _template_environment(paths, rows)
+    environment.globals["tables"] = tables
 
     def text(name: str) -> str:
         return environment.get_template(name).render().rstrip() + "\n"
@@ -74,26 +76,11 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
         written[paths.figures / name] = text(name)
     if environment.globals["corrections"]:
         written[paths.figures / "ERRATA.md"] = text("ERRATA.md")
-    tables = environment.globals["tables"]
     if tables:
         written[paths.figures / "TABLES.md"] = text("TABLES.md")
     for table in tables:
         written[paths.figures / "tables" / table.file] = table.as_csv()
     return written
-
-
-def tables_of(paths: Paths, rows: Sequence[Row]) -> list[PaperTable]:
-    """Return the papers' tables with our results, in the order of ``tables.yml``."""
-    ledger = Ledger({row.claim.id: row.claim for row in rows})
-    results = {}
-    for row in rows:
-        if row.result is not None and row.profile == "full":
-            results[row.claim.id] = row.result
-    counting = {row.claim.id for row in rows if row.counts}
-    tables = []
-    for name, layout in read_layouts(paths.tables).items():
-        tables.append(table_of(name, layout, ledger, results, counting))
-    return tables
 
 
 def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
@@ -112,7 +99,7 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "cause": cause,
         "clipped": clipped,
         "counted": counted,
-        "counterfactual": counterfactual,
+        "counterfactual_in_brief": counterfactual_in_brief,
         "first_sentence": first_sentence,
         "in_a_cell": _in_a_cell,
         "paper_label": paper_label,
@@ -132,7 +119,6 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "outcomes": used_outcomes(counted_topics),
         "results": _papers_first(published_results(paths), rows),
         "rows": rows,
-        "tables": tables_of(paths, rows),
         "tallies": counted_topics,
         "title": partial(_title, paths),
         "topics": TOPICS,
@@ -232,24 +218,26 @@ _SENTENCE = re.compile(r".+?[.!?](?=\s+[A-Z'\"(`]|\s*$)")
 
 
 def first_sentence(text: str) -> str:
-    """Return the first sentence of a text, or its first part if a semicolon comes earlier.
+    """Return the first sentence of a text, with a capital and a stop.
 
-    >>> first_sentence("It is at n = 1.5. More follows."), first_sentence("one layer; two layers")
-    ('It is at n = 1.5.', 'one layer.')
+    >>> first_sentence("It is at n = 1.5. More follows."), first_sentence("no sentence")
+    ('It is at n = 1.5.', 'No sentence.')
     """
     line = " ".join(text.split())
     match = _SENTENCE.match(line)
     start = match[0] if match else line
-    start = start.partition(";")[0].strip()
     if start and start[-1] not in ".!?":
         start += "."
-    return start
+    return start[:1].upper() + start[1:]
 
 
 def cause(row: Row) -> str:
-    """Return the cause of a verdict in one sentence."""
-    note = (row.result or {}).get("note") or ""
-    return first_sentence(row.claim.note or note) or "No cause has been measured."
+    """Return the cause of a verdict in one sentence.
+
+    The notes of a run are lists: their first entry is the cause.
+    """
+    note = (row.result or {}).get("note") or "no cause has been measured"
+    return first_sentence(row.claim.note or note.partition(";")[0])
 
 
 def counterfactual(row: Row) -> str:
@@ -263,6 +251,21 @@ def counterfactual(row: Row) -> str:
     if row.claim.counterfactual:
         return f"Not run yet: {row.claim.counterfactual}."
     return ""
+
+
+def counterfactual_in_brief(row: Row) -> str:
+    """Return the same for a short page: of several changes, how many numbers each one reaches."""
+    counts = []
+    for entry in row.counterfactuals:
+        with suppress(*UNREADABLE):
+            results = [
+                result for result in reached(row.claim, entry["recorded"]) if result is not None
+            ]
+            counts.append(f"{entry['change']} ({sum(results)} of {len(results)})")
+    if len(counts) < 2:
+        return counterfactual(row)
+    noun = "numbers" if row.claim.kind == "value" else "statements"
+    return f"With a change ({noun} reached): {'; '.join(counts)}."
 
 
 def by_verdict(rows: Iterable[Row]) -> dict[str, list[Row]]:

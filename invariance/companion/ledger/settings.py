@@ -163,8 +163,9 @@ def answers(claim: Claim, entry: Mapping[str, Any]) -> bool:
     if before in (None, now):
         return True
     reworded = claim.reworded
-    is_declared = reworded is not None and (reworded.before, reworded.now) == (before, now)
-    return is_declared and bool(reworded.stands)
+    if reworded is None or (reworded.before, reworded.now) != (before, now):
+        return False
+    return bool(reworded.stands)
 
 
 def standing(entry: Mapping[str, Any], claim: Claim, digest: str | None) -> str:

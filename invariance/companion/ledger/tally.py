@@ -109,10 +109,10 @@ def sentence(rows: Sequence[Row]) -> str:
         verb = "repeats" if n_program == 1 else "repeat"
         text += f" Of the numbers, {n_program} {verb} the authors' own program."
     if any(tally.reproduced for tally in counted):
-        kept = [row for row in rows if row.claim.is_scored and row.verdict in KEPT]
-        n_weak = sum(bool(row.claim.limits) for row in kept)
+        reproduced = [row for row in rows if row.claim.is_scored and row.verdict in KEPT]
+        n_weak = sum(bool(row.claim.limits) for row in reproduced)
         verb = "is" if n_weak == 1 else "are"
-        text += f" Of the {len(kept)} reproduced claims, {n_weak} {verb} weakly tested."
+        text += f" Of the {len(reproduced)} reproduced claims, {n_weak} {verb} weakly tested."
     for_us, against_us = turns(rows)
     if for_us or against_us:
         noun = "verdict" if len(for_us) == 1 else "verdicts"

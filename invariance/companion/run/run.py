@@ -20,12 +20,14 @@ from matplotlib.figure import Figure
 from ...core.extras import need
 from ...core.parameters import ParameterError
 from ..clock import WorkingClock
-from ..errors import NotebookError, RecordError
+from ..errors import LedgerError, NotebookError, RecordError, hint
 from ..files import can_read_yaml, file_digest, read_json, read_text, write_bytes, write_json
 from ..ledger.claims import Claim, Ledger, ledger_digest, load_ledger, statement_digest
 from ..ledger.drawing import Drawings
+from ..ledger.paper_tables import tables_of
 from ..ledger.registration import owners_edition
 from ..ledger.results import RESULTS_SCHEMA
+from ..ledger.rows import all_rows
 from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, counterfactual_numbers, in_words, judge, reached
 from ..paths import PROFILES, Paths
@@ -224,6 +226,24 @@ class Run(Stages):
         show_markdown(caption)
         show(bundle, {"table": name})
 
+    def paper_table(self, name: str) -> None:
+        """Show a table of a paper with the published results of all notebooks in its cells.
+
+        `name` is ``<paper>/<table>`` in ``notebooks/tables.yml``. Nothing is recorded, because the
+        published results change without this run. Raises `LedgerError` for an unknown table.
+        """
+        tables = {
+            table.name: table for table in tables_of(self._paths.tables, all_rows(self._paths))
+        }
+        if name not in tables:
+            remedy = hint(name, tables, "tables")
+            raise LedgerError(f"table {name!r} is not in {self._paths.tables}. {remedy}")
+        table = tables[name]
+        show_markdown(f"{table.title}; {table.unit}. The paper's number / ours.")
+        _, bundle = written(table.as_rows())
+        show(bundle)
+        show_markdown(table.note)
+
     def claim(
         self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
     ) -> Verdict:
@@ -293,7 +313,7 @@ class Run(Stages):
         word = verdict.verdict
         if self.quick:
             word += " (a quick run: no verdict)"
-        head = f'<p class="claim claim-{verdict.verdict}"><strong>{word}</strong>'
+        head = f'<p class="claim claim-{verdict.verdict.replace(" ", "-")}"><strong>{word}</strong>'
         markup = f"{head} <code>{html.escape(claim_id)}</code>: {html.escape(explanation)}</p>"
         line = f"{claim_id}: {word}. {explanation}"
         show({"text/html": markup, "text/plain": line}, {"claim": claim_id})
@@ -503,6 +523,6 @@ def recorded(notebook: str, claim_id: str, profile: str) -> dict[str, Any] | Non
     paths = Paths.find()
     for folder in (paths.published(notebook), paths.output(notebook, profile)):
         results = read_json(folder / "results.json")
-        if results is not None and claim_id in results["claims"]:
+        if results is not None and claim_id in results.get("claims", {}):
             return results["claims"][claim_id]["recorded"]
     return None

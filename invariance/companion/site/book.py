@@ -16,9 +16,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedErro
 from markupsafe import Markup
 
 from ..files import read_text
-from ..ledger.claims import paper_label
+from ..ledger.claims import DATA, paper_label
 from ..ledger.rows import Row
-from ..ledger.scoreboard import as_word, clipped, registration
+from ..ledger.scoreboard import as_word, clipped, counterfactual, registration
 from ..ledger.tally import sentence
 from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..numbers import without_rounding
@@ -108,6 +108,7 @@ class Book:
             "as_word": as_word,
             "at_fault": at_fault,
             "clipped": clipped,
+            "counterfactual": counterfactual,
             "counts": counts,
             "dot_plot": dot_plot,
             "figure_beside": self.figure_beside,
@@ -127,6 +128,7 @@ class Book:
             "about": self.about,
             "evidence": self.evidence,
             "evidence_pages": self._evidence_pages,
+            "data_in_words": DATA,
             "existing_pages": self._existing_pages(),
             "failed": FAILED,
             "findings": self.findings,

@@ -9,8 +9,7 @@ from ..errors import LedgerError
 from ..files import read_yaml
 from ..ledger.claims import Ledger
 from ..ledger.errata import TABLE, Correction, corrections
-from ..ledger.paper_tables import PaperTable
-from ..ledger.scoreboard import tables_of
+from ..ledger.paper_tables import PaperTable, tables_of
 from ..paths import Paths
 from .material import Figure, Material
 
@@ -50,7 +49,7 @@ class Evidence:
     @cached_property
     def tables(self) -> list[PaperTable]:
         """The papers' tables with our results in their cells."""
-        return tables_of(self._paths, self._material.rows)
+        return tables_of(self._paths.tables, self._material.rows)
 
     @cached_property
     def pairs(self) -> list[Pair]:

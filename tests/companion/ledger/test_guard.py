@@ -104,6 +104,20 @@ def test_a_file_that_nobody_recorded_is_found(guarded):
     assert "is not what was recorded" in alterations(guarded)[0]
 
 
+def test_the_whole_ledger_is_guarded(guarded):
+    for name in ("protocols.yml", "history.yml"):
+        path = guarded.notebooks / name
+        path.write_text("{}\n", "utf-8")
+        (problem,) = alterations(guarded)
+        assert problem.startswith(f"notebooks/{name}: nobody has recorded it")
+        board(guarded)
+        assert alterations(guarded) == []
+        path.write_text("# changed\n", "utf-8")
+        (problem,) = alterations(guarded)
+        assert problem.startswith(f"notebooks/{name}: is not what was recorded")
+        board(guarded)
+
+
 DAMAGED = ["[" * 100_000, "- " * 100_000, "{a: " * 100_000, "a: &a [*a]", "claims: {id: [", "\0"]
 
 

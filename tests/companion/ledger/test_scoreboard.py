@@ -127,8 +127,8 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     assert "5 claims wait for a run: `invariance check` names them." in text
     failures = (project.figures / "FAILURES.md").read_text("utf-8")
     assert "**Demo, f1: violated**, [`demo/order`](../notebooks/demo/a.py)." in failures
-    assert "b is ours." in failures and "a &gt; b is reversed" in failures
-    assert "a &lt; note." in failures, "the cause of the bound, which the ledger does not explain"
+    assert "B is ours." in failures and "a &gt; b is reversed" in failures
+    assert "A &lt; note." in failures, "the cause of the bound, which the ledger does not explain"
 
 
 def test_a_failure_is_a_cause_a_counterfactual_and_one_line_of_numbers(project):
@@ -138,11 +138,19 @@ def test_a_failure_is_a_cause_a_counterfactual_and_one_line_of_numbers(project):
     path = publish(project, "demo/a", "number", number={"value": 70.0})
     board(project)
     page = (project.figures / "FAILURES.md").read_text("utf-8")
-    assert "1 printed number is missed. A stated change reaches 0 of them" in page
+    assert "1 printed number is missed: 0 are reached by a stated change, 0 by no change" in page
     assert "Not run yet: mirrored." in page
     for value, words, reached in [
-        (98.6, "With a change: mirrored: 98.60 reaches 98.90.", "reaches 1 of them; 0 are"),
-        (60.0, "With a change: mirrored: 60.00 does not reach 98.90.", "reaches 0 of them; 1 is"),
+        (
+            98.6,
+            "With a change: mirrored: 98.60 reaches 98.90.",
+            "1 is reached by a stated change, 0 by",
+        ),
+        (
+            60.0,
+            "With a change: mirrored: 60.00 does not reach 98.90.",
+            "0 are reached by a stated change, 1 by",
+        ),
     ]:
         content = json.loads(path.read_text("utf-8"))
         recorded = {"value": [value], "se": [0.0]}
@@ -153,6 +161,22 @@ def test_a_failure_is_a_cause_a_counterfactual_and_one_line_of_numbers(project):
         page = (project.figures / "FAILURES.md").read_text("utf-8")
         assert words in page and reached in page
         assert table(before)["printed numbers"]["not reproduced"] == 1, "it counts for nothing"
+
+
+def test_many_changes_are_counted_on_the_short_page_and_spelled_out_with_the_claim(project):
+    path = publish(project, "demo/a", "pair", pair={"value": [30.0, 30.0]})
+    content = json.loads(path.read_text("utf-8"))
+    entries = []
+    for change, values in {"smoothed": [14.0, 20.0], "mirrored": [14.1, 13.5]}.items():
+        recorded = {"value": values, "se": [0.0, 0.0]}
+        entries.append({"change": change, "recorded": recorded, "ours": "", "reaches": [None]})
+    content["counterfactuals"] = {"demo/pair": entries}
+    path.write_text(json.dumps(content), "utf-8")
+    board(project)
+    page = (project.figures / "FAILURES.md").read_text("utf-8")
+    assert "With a change (numbers reached): smoothed (1 of 2); mirrored (2 of 2)." in page
+    assert "2 are reached by a stated change" in page
+    assert "mirrored: 14.10 reaches 14.01, 13.5 reaches 13.7" in invoke("claim demo/pair").output
 
 
 def rows_with(project, verdicts: dict[str, str], **fields) -> list[Row]:
@@ -202,6 +226,15 @@ def test_numbers_of_the_authors_own_program_are_named_apart(project):
     project.ledger.write_text(text, "utf-8")
     publish(project, "demo/a", "number", "pair")
     assert "Of the numbers, 1 repeats the authors' own program." in board(project)
+
+
+def test_a_claim_that_is_not_testable_is_counted_apart(project):
+    failing = {"precondition": False, "because": "the network has not learnt"}
+    publish(project, "demo/a", "number", "order", order=failing)
+    text = board(project)
+    counts = table(text)["theorems"]
+    assert (counts["not testable"], counts["not reproduced"], counts["reproduced"]) == (1, 0, 0)
+    assert "demo/order" not in (project.figures / "FAILURES.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +337,7 @@ def test_settings_are_part_of_the_protocol(project):
 
 
 def invoke(command: str):
-    return CliRunner().invoke(main, [command])
+    return CliRunner().invoke(main, command.split())
 
 
 def test_command_writes_it_and_check_misses_it(project):
@@ -386,9 +419,9 @@ def on_another_machine(value, dice: random.Random):
 def test_the_pages_of_this_project_stay_after_a_rerun_with_other_rounding(tmp_path):
     dice = random.Random(20261126)
     project = Paths(tmp_path)
-    kept = shutil.ignore_patterns("*.png", "*.svg", "*.ipynb", ".*")
+    left_out = shutil.ignore_patterns("*.png", "*.svg", "*.ipynb", ".*")
     for folder in ("figures", "notebooks"):
-        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=kept)
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=left_out)
     project.readme.write_text(f"{BEGIN}\n{END}\n", "utf-8")
     record_digests(project, project.figures)
     before = scoreboard(project)

@@ -16,7 +16,7 @@ import pytest
 
 matplotlib.use("Agg")
 
-from invariance.companion import Run, saved
+from invariance.companion import Run, recorded, saved
 from invariance.companion.paths import Paths
 from invariance.evaluation.trials import LEVEL, Trial
 
@@ -140,6 +140,17 @@ def test_saved_tables_are_those_of_the_full_run_where_there_is_one(project):
         (place / "scores.csv").write_text(f"method,level\n{profile},\n", "utf-8")
         table, results = saved("compare/torus", "scores", "quick")
         assert (table.method[0], table.level[0], results["profile"]) == (profile, "", profile)
+
+
+def test_recorded_numbers_are_those_of_the_full_run_where_there_is_one(project):
+    assert recorded("compare/torus", "demo/number", "quick") is None
+    for folder, value in ((project.build / "quick", 1.0), (project.figures, 2.0)):
+        place = folder / "compare/torus"
+        place.mkdir(parents=True)
+        claims = {"demo/number": {"recorded": {"value": [value]}}}
+        (place / "results.json").write_text(json.dumps({"claims": claims}), "utf-8")
+        assert recorded("compare/torus", "demo/number", "quick") == {"value": [value]}
+        assert recorded("compare/torus", "demo/pair", "quick") is None
 
 
 # Methods that are invariant up to rounding.

@@ -495,3 +495,35 @@ def test_a_change_is_described_and_recorded_once_in_a_batch(batch, project, monk
         run.counterfactual("demo/number", "mirrored", value=99.0)
     (entry,) = results(run)["counterfactuals"]["demo/number"]
     assert entry["recorded"]["value"] == [99.0]
+
+
+TABLE = """\
+demo/table1:
+  title: Accuracies
+  source: table 1
+  notebook: demo/a
+  unit: "%"
+  columns: [method, accuracy]
+  rows: {ours: [number]}
+"""
+
+
+def test_a_table_of_the_paper_shows_what_is_published(project, capsys):
+    project.tables.write_text(TABLE, "utf-8")
+    run = Run("demo/b", profile="quick")
+    run.paper_table("demo/table1")
+    assert "ours    98.90" in capsys.readouterr().out
+    Run("demo/a", profile="full").claim("demo/number", value=98.8, se=0.1, repetitions=5)
+    published = project.published("demo/a")
+    shutil.copytree(project.interactive("demo/a", "full"), published)
+    capsys.readouterr()
+    run.paper_table("demo/table1")
+    assert "ours 98.90 / 98.80 \u00b1 0.10 \u2713" in capsys.readouterr().out
+    assert run.folder.joinpath("results.json").read_text("utf-8").count("table1") == 0
+    with pytest.raises(LedgerError, match="Did you mean 'demo/table1'"):
+        run.paper_table("demo/tabel1")
+
+
+def test_without_tables_the_remedy_names_their_file(project):
+    with pytest.raises(LedgerError, match=r"tables\.yml"):
+        Run("demo/b").paper_table("demo/table1")

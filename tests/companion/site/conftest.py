@@ -175,6 +175,8 @@ def make_project(root: Path) -> Paths:
         entry.setdefault("protocol", "ten draws")  # some have no registered protocol yet
     paths.ledger.write_text(yaml.dump(claims, Dumper=yaml.CSafeDumper), "utf-8")
     shutil.copytree(ROOT / "notebooks/pages", paths.notebooks / "pages")
+    for name in ("errata.yml", "figures.yml", "tables.yml"):
+        shutil.copy(ROOT / "notebooks" / name, paths.notebooks)
     about = read_yaml(ROOT / "notebooks/papers.yml")
     about["reference"] = ["invariance.features"]  # the rest is alike
     about["repository"] = "https://github.com/some/one"

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
+from invariance.companion.ledger.errata import NOT_MEASURED
 from invariance.companion.ledger.rows import OPEN
 from invariance.companion.ledger.verdicts import FAILED, VERDICTS
 from invariance.companion.paths import Paths
@@ -92,7 +93,8 @@ def test_front_page(small, pages):
     text = (small.site / "index.html").read_text("utf-8")
     assert "<svg" in text and 'class="widget" data-plays' in text
     words = pages["index.html"].text
-    assert "2 of the 172 claims are reproduced" in words and " 2 are not" in words
+    assert "0 of 12 costs, 1 of 45 findings" in words
+    assert " 2 claims are not reproduced" in words
     assert "Your data" in words and "Check a claim" in words
     assert json.loads((small.site / MARKER).read_text("utf-8"))["made by"] == "invariance"
 
@@ -238,6 +240,22 @@ def test_prose_is_its_few_kinds_of_markup_alone():
         'a <strong>b</strong> <code>c&lt;d</code> <span class="math inline">\\(x&lt;y|z\\)</span> '
         '<a href="https://f.g">e</a> [h](javascript:i) &lt;script&gt; 3 | 4'
     )
+
+
+def test_a_table_of_a_paper_has_both_numbers_in_a_cell_with_the_shade_of_its_verdict(small):
+    text = (small.site / "claims/tables.html").read_text("utf-8")
+    cell = re.search(r'<td class="cell-off">(.*?)</td>', text, re.S)
+    assert cell and re.sub(r"<[^>]+>", "", cell[1]).split() == "90 / 76.1 ± 0.4 ✗".split()
+    assert 'href="../claims/mroueh2015/fig2-10-per-class.html"' in cell[1]
+    # A number that no run has recorded stands alone.
+    assert "<td>98.97</td>" in text
+
+
+def test_errata_have_formulas_and_lead_to_the_claim(small, pages):
+    page = pages["claims/errata.html"]
+    assert page.text.count(NOT_MEASURED) == 10  # Two sentences of each of the five errata.
+    assert r"\(\mathbb{E}\," in (small.site / "claims/errata.html").read_text("utf-8")
+    assert "../claims/liu2022/appendixB-mgf.html" in page.links
 
 
 def test_the_report_has_every_paper_its_claims_and_its_failures(project, tmp_path):

@@ -1,5 +1,7 @@
 # ---
 # jupyter:
+#   invariance:
+#     reads: [soleymani2025/torus_sign_flips]
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python
@@ -7,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# # Figures 1 and 2 in the paper's layout
+# # The numbers, and figures 1 and 2 in the paper's layout
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), appendix D.*
 #
@@ -37,7 +39,9 @@ from _torus import (
 
 from invariance.companion import Run, colour, mean_se, panel
 
-run = Run("soleymani2025/paper_figures", profile=profile, seed=seed, eta=eta, n_samples=n_samples)
+run = Run(
+    "soleymani2025/tables_and_figures", profile=profile, seed=seed, eta=eta, n_samples=n_samples
+)
 
 # %% tags=["settings"]
 if run.quick:
@@ -169,7 +173,13 @@ run.figure(
 )
 
 # %% [markdown]
+# The same pair in the recorded results of `soleymani2025/torus_sign_flips`, over more draws:
+
+# %%
+run.paper_table("soleymani2025/numbers")
+
+# %% [markdown]
 # ## Try it
 #
-# `invariance run soleymani2025/paper_figures -p eta 0.03`: at another bandwidth.
+# `invariance run soleymani2025/tables_and_figures -p eta 0.03`: at another bandwidth.
 # `soleymani2025/torus_sign_flips` compares more primary estimates and judges the claims.

@@ -9,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# # Figures 2 and 4 in the paper's layout
+# # Printed numbers, and figures 2 and 4 in the paper's layout
 #
 # *Mroueh, Voinea and Poggio (2015).*
 #
@@ -28,7 +28,7 @@ import matplotlib.pyplot as plt
 
 from invariance.companion import Run, family, panel, recorded, ticks
 
-run = Run("mroueh2015/paper_figures", profile=profile, seed=seed)
+run = Run("mroueh2015/tables_and_figures", profile=profile, seed=seed)
 
 # %% [markdown]
 # The scores of a claim are named by their settings, such as "25 bins x 100 templates".
@@ -145,6 +145,12 @@ run.figure(
     caption="Means and two standard errors. The paper prints the two numbers drawn as stars; for the curves the "
     "comparison rests on its caption.",
 )
+
+# %% [markdown]
+# The two printed numbers beside ours, with the standard error of ours:
+
+# %%
+run.paper_table("mroueh2015/numbers")
 
 # %% [markdown]
 # ## Figure 4: sequences in any order

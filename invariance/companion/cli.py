@@ -1,5 +1,6 @@
 """The command ``invariance``; ``invariance --help`` lists its commands."""
 
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ from joblib import cpu_count
 from ..core.parameters import ParameterError
 from .claim import description, duration, fresh, measured, published
 from .errors import CompanionError, NotebookError
+from .files import write_bytes
 from .ledger import consistency, scoreboard
 from .ledger.results import read_status
 from .paths import PROFILES, Paths
@@ -78,6 +80,32 @@ def new(name: str, out: Path | None) -> None:
     for path in start_companion(name, folder):
         click.echo(path)
     click.echo(f"Next: cd {folder} && make report")
+
+
+@main.command("help")
+@click.argument("topic", type=click.Choice(["ledger"]))
+def explain(topic: str) -> None:
+    """Explain a TOPIC: the language of the ledger, with an example of each kind of claim."""
+    text = (Path(__file__).parent / f"{topic}.md").read_text(encoding="utf-8")
+    click.echo(text.rstrip())
+
+
+@main.command()
+@click.argument("form", type=click.Choice(["paper-json"]))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="A file. [default: -]")
+def export(form: str, out: Path | None) -> None:
+    """Write claims, limits and commands in a FORM that other programs read.
+
+    paper-json is the companion file of a paper that Canedo (2026) describes.
+    """
+    from .export import paper_json
+
+    text = json.dumps(paper_json(Paths.find()), indent=1, ensure_ascii=False) + "\n"
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    write_bytes(out, text.encode())
+    click.echo(out)
 
 
 @main.command("list")

@@ -50,9 +50,9 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
 
     The interval of the slope ``a^T log y`` (`a` the least-squares weights) rests
 
-    - for `y` of shape (points, repetitions), on the repetitions: their means are fitted with
+    - for `y` of shape (repetitions, points), on the repetitions: their means are fitted with
       weights ``(mean / se)**2``. By the delta method repetition `r` contributes
-      ``z_r = sum_i a_i y_ir / mean_i``, also if a column is one draw, and the slope has standard
+      ``z_r = sum_i a_i y_ri / mean_i``, also if a row is one draw, and the slope has standard
       error ``std(z) / sqrt(repetitions)``, with a t quantile of ``repetitions - 1`` degrees of
       freedom. When residuals exceed what the errors explain (a chi-square test at 5 %), the
       interval is widened to the one that residuals give;
@@ -63,8 +63,8 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     ----------
     x : array-like, shape (points,)
         Positive; at least three distinct values.
-    y : array-like, shape (points,) or (points, repetitions)
-        Positive (for repetitions: positive means).
+    y : array-like, shape (points,) or (repetitions, points)
+        Positive (for repetitions: positive means). Repetitions come first, as in `mean_se`.
 
     >>> m = np.array([10, 100, 1000])
     >>> print(fit_rate(m, 3 / np.sqrt(m)))
@@ -72,11 +72,11 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     """
     x, y = _checked(x, y)
     is_repeated = y.ndim == 2
-    mean = y.reshape(len(x), -1).mean(axis=1)
+    mean = y.reshape(-1, len(x)).mean(axis=0)
     relative_errors = np.zeros_like(mean)
     if is_repeated:
-        repetitions = y.shape[1]
-        relative_errors = y.std(axis=1, ddof=1) / np.sqrt(repetitions) / mean
+        repetitions = len(y)
+        relative_errors = y.std(axis=0, ddof=1) / np.sqrt(repetitions) / mean
     # A point without error would take all the weight: then every point counts the same.
     is_exact = bool((relative_errors == 0).any())
     weights = np.ones_like(mean) if is_exact else relative_errors**-2.0
@@ -96,7 +96,7 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     width = float(stats.t.ppf(0.975, freedom)) * se
     method = "residuals"
     if is_repeated:
-        slopes = a @ (y / mean[:, None])
+        slopes = (y / mean) @ a
         repeated_se = float(np.std(slopes, ddof=1) / np.sqrt(repetitions))
         repeated_width = float(stats.t.ppf(0.975, repetitions - 1)) * repeated_se
         is_poor_fit = is_exact or stats.chi2.sf(squares, freedom) < 0.05
@@ -113,16 +113,16 @@ def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
     """Return x and y as floats; y has shape (points,) if there is one repetition."""
     x = as_floats("x", x)
     y = as_floats("y", y)
-    if x.ndim != 1 or y.ndim not in (1, 2) or len(y) != len(x):
-        due = "(points,) and (points,) or (points, repetitions)"
+    if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[-1] != len(x):
+        due = "(points,) and (points,) or (repetitions, points)"
         raise ParameterError(f"x has shape {x.shape} and y {y.shape}: expected {due}")
     if len(np.unique(x)) < 3 or not (np.isfinite(x).all() and (x > 0).all()):
         due = "three distinct x, positive and finite"
         raise ParameterError(f"a rate needs {due}, got {x.tolist()}")
     check_finite("y", y)
-    if y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    mean = y.reshape(len(x), -1).mean(axis=1)
+    if y.ndim == 2 and len(y) == 1:
+        y = y[0]
+    mean = y.reshape(-1, len(x)).mean(axis=0)
     if not (mean > 0).all():
         i = int(np.argmin(mean))
         raise ParameterError(f"y at x={x[i]:g} is {mean[i]:g}: a power law needs positive values")

@@ -167,7 +167,7 @@ for recipe in RECIPES:
             gains[recipe].append(plain / needed_samples(d, recipe))
         else:
             gains[recipe].append(np.mean(plain) / needed_samples(d, recipe))
-rates = {recipe: fit_rate(DIMENSIONS, np.array(values)) for recipe, values in gains.items()}
+rates = {recipe: fit_rate(DIMENSIONS, np.array(values).T) for recipe, values in gains.items()}
 
 # %%
 figure, axis = plt.subplots(figsize=(7, 4))

@@ -590,7 +590,7 @@ for name in ("torus", "sphere"):
     energies = draws[0][1]
     prediction = expected(name, [1, 64], WIDE_SIZES, energies)
     for i, group_name, d in ((0, "none", 2), (1, "circle", 1)):
-        fit_of_risk = fit_rate(WIDE_SIZES, risk[:, i].T)
+        fit_of_risk = fit_rate(WIDE_SIZES, risk[:, i])
         fit_of_prediction = fit_rate(WIDE_SIZES, prediction[i])
         half_width = (fit_of_risk.high - fit_of_risk.low) / 2
         limit = f"{s / (s + d / 2):.3f}"

@@ -173,7 +173,7 @@ for draw in range(n_draws):
         errors[draw, i] = np.sqrt(np.mean((Phi @ Phi.T - limit) ** 2))
 
 # %%
-rate = fit_rate(counts, errors.T)
+rate = fit_rate(counts, errors)
 theory = errors[:, 0].mean() * (counts[0] / np.array(counts)) ** 0.5
 fig, axes = plt.subplots()
 axes.set(xscale="log", yscale="log", xlabel="templates, m", ylabel="error of inner products")

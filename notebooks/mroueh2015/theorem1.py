@@ -343,7 +343,7 @@ for eps in (0.3, 0.6, 0.9):
         "d": d,
         "values": np.array(values),
         "rejected": rejected,
-        "fit": fit_rate(rejected, np.array(values)),
+        "fit": fit_rate(rejected, np.array(values).T),
         "bound": np.exp(-d * eps**2 / 8),
     }
 

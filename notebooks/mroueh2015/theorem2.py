@@ -132,7 +132,7 @@ for name in GROUPS:
     never_negative = (least >= -1e-12).all()
     never_above = (largest <= s / bins + 1e-12).all()
     within_bounds = within_bounds and never_negative and never_above
-bin_rates = {name: fit_rate(bins, errors) for name, errors in binning_errors.items()}
+bin_rates = {name: fit_rate(bins, errors.T) for name, errors in binning_errors.items()}
 
 # %% [markdown]
 # Every figure of rates has one curve per group, with the fitted slope in its label.
@@ -204,7 +204,7 @@ def template_error(name, template_counts, n_draws, seed):
 template_errors = {}
 for name in GROUPS:
     template_errors[name] = template_error(name, template_counts, n_template_draws, run.seed)
-template_rates = {name: fit_rate(template_counts, y) for name, y in template_errors.items()}
+template_rates = {name: fit_rate(template_counts, y.T) for name, y in template_errors.items()}
 
 # %% [markdown]
 # The theorem's own error at these sizes:
@@ -253,7 +253,7 @@ element_errors = {}
 for name in GROUPS:
     calibration_errors[name] = group_error(name, element_counts, n_fixed, n_element_draws, run.seed)
     element_errors[name] = group_error(name, element_counts, n_fixed, n_element_draws, run.seed + 1)
-element_rates = {name: fit_rate(element_counts, y) for name, y in element_errors.items()}
+element_rates = {name: fit_rate(element_counts, y.T) for name, y in element_errors.items()}
 element_bound = [promised(np.inf, n_fixed, n)[2] for n in element_counts]
 
 # %% [markdown]
@@ -348,7 +348,7 @@ def joint_error(name, scales, n_draws, seed):
 
 # %%
 joint_errors = {name: joint_error(name, scales, n_joint_draws, run.seed) for name in GROUPS}
-joint_rates = {name: fit_rate(scales, values) for name, values in joint_errors.items()}
+joint_rates = {name: fit_rate(scales, values.T) for name, values in joint_errors.items()}
 joint_bound = np.array([sum(promised(k, k * k, k * k)) for k in scales.tolist()])
 
 # %%

@@ -459,7 +459,7 @@ excess_parts = {
     "group": {"x": gs, "values": by_elements, "stated": -0.5, "label": "sampled elements |G|"},
     "bins": {"x": ns, "values": by_bins, "stated": -1.0, "label": "bins n"},
 }
-rates = {name: fit_rate(part["x"], part["values"]) for name, part in excess_parts.items()}
+rates = {name: fit_rate(part["x"], part["values"].T) for name, part in excess_parts.items()}
 
 # %%
 fig, axes = plt.subplots(2, 2, figsize=(8.4, 6.4))

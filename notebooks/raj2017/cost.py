@@ -121,7 +121,7 @@ def relative_errors(n_nodes, n_transforms):
 counts = np.array([8, 12, 16, 24, 32, 48, 64, r])
 quadrature = np.array([relative_errors(int(count), None) for count in counts])
 random = np.array([relative_errors(None, int(count)) for count in counts])
-fit = fit_rate(counts, random)
+fit = fit_rate(counts, random.T)
 as_good = quadrature.mean(axis=1) <= random[-1].mean()
 enough = int(counts[as_good][0])
 

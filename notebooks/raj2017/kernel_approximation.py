@@ -128,7 +128,7 @@ fig, axes = plt.subplots(1, len(numberings), figsize=(9, 3.8), sharey=True, sque
 for axis, r in zip(axes[0], numberings, strict=True):
     curves = {}
     for norm, look in LOOKS.items():
-        slope = fit_rate(SIZES, errors[r, norm]).slope
+        slope = fit_rate(SIZES, errors[r, norm].T).slope
         curves[f"{norm}: slope {slope:.2f}"] = (look, errors[r, norm].T)
     panel(
         axis,

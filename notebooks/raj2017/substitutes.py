@@ -236,7 +236,7 @@ def layer_error(s, draw):
 layer_errors = np.array(
     [[layer_error(s, draw) for draw in range(LAYER_DRAWS)] for s in LAYER_SIZES]
 )
-fit = fit_rate(LAYER_SIZES, layer_errors)
+fit = fit_rate(LAYER_SIZES, layer_errors.T)
 
 # %% [markdown]
 # The error falls as that of any random features:

@@ -160,10 +160,10 @@ errors["U"] = both[..., 1]
 
 # %%
 fits = {
-    "phase": fit_rate(TEMPLATE_COUNTS, errors["phase"]),
-    "cos_sin": fit_rate(TEMPLATE_COUNTS, errors["cos_sin"]),
-    "V": fit_rate(ELEMENT_COUNTS, errors["V"]),
-    "U": fit_rate(ELEMENT_COUNTS, errors["U"]),
+    "phase": fit_rate(TEMPLATE_COUNTS, errors["phase"].T),
+    "cos_sin": fit_rate(TEMPLATE_COUNTS, errors["cos_sin"].T),
+    "V": fit_rate(ELEMENT_COUNTS, errors["V"].T),
+    "U": fit_rate(ELEMENT_COUNTS, errors["U"].T),
 }
 WORDS = {
     "phase": "cosine with phase",

@@ -180,7 +180,7 @@ LABELS = {
     "templates": "templates s",
     "group": "group samples r",
 }
-fits = {name: fit_rate(SIZES[name], values) for name, values in measured.items()}
+fits = {name: fit_rate(SIZES[name], values.T) for name, values in measured.items()}
 
 # %% [markdown]
 # Dotted lines have the stated power and start at the first fitted value.

@@ -119,7 +119,7 @@ expected = {}
 for case, (sizes, risk) in zip(CASES, results, strict=True):
     for estimator in ("mean", "least_squares"):
         label = f"{case.name}, s={case.s:g}, {estimator}"
-        rates[label] = fit_rate(sizes, risk[estimator].T)
+        rates[label] = fit_rate(sizes, risk[estimator])
         expected[label] = theory.risk_exponent(case.s, case.d)
 
 

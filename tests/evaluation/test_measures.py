@@ -39,10 +39,10 @@ def noisy(kind, rng):
         case "residuals":
             return TRUTH * np.exp(0.1 * rng.normal(size=5))
         case "repetitions":
-            return TRUTH[:, None] * (1 + 0.2 * rng.normal(size=(5, 20)))
+            return TRUTH * (1 + 0.2 * rng.normal(size=(20, 5)))
         case "shared repetitions":
-            shared = 0.2 * rng.normal(size=(1, 20))
-            return TRUTH[:, None] * (1 + shared + 0.1 * rng.normal(size=(5, 20)))
+            shared = 0.2 * rng.normal(size=(20, 1))
+            return TRUTH * (1 + shared + 0.1 * rng.normal(size=(20, 5)))
 
 
 @pytest.mark.parametrize("kind", ["residuals", "repetitions", "shared repetitions"])
@@ -58,13 +58,13 @@ def test_intervals_cover_the_true_exponent_with_the_stated_frequency(kind):
 
 def test_a_bent_curve_widens_the_interval():
     y = X**-0.5 + 4 / X
-    fit = fit_rate(X, y[:, None] * (1 + 1e-4 * np.random.default_rng(0).normal(size=(5, 20))))
+    fit = fit_rate(X, y * (1 + 1e-4 * np.random.default_rng(0).normal(size=(20, 5))))
     assert fit.method == "repetitions, widened by residuals"
     assert fit.high - fit.low > 0.05
 
 
 def test_exact_points_give_the_exact_exponent():
-    for y in (X**2, np.repeat(X[:, None] ** 2, 4, axis=1)):
+    for y in (X**2, np.repeat(X[None] ** 2, 4, axis=0)):
         fit = fit_rate(X, y)
         assert fit.low == pytest.approx(2) == fit.high
 

@@ -1,0 +1,90 @@
+"""The notebooks that a reader's browser can run, as notebook files for JupyterLite."""
+
+import ast
+import re
+from pathlib import Path
+
+from ..ledger.claims import read_papers
+from ..paths import Paths
+from ..source import notebook_code, read_notebook
+
+_KERNEL = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
+# The first cell of a notebook that imports modules beside it.
+_SETUP = """\
+# In a browser, the modules beside this notebook come with the installed package.
+import sys
+from invariance.companion.paths import Paths
+sys.path.append(str(Paths.find().notebooks / {folder!r}))"""
+_SAVED = re.compile(r"\bsaved\(")
+
+
+def names_for_browsers(paths: Paths) -> list[str]:
+    """Return the notebooks with a button: all except those that ``papers.yml`` excludes."""
+    excluded = read_papers(paths)["not_in_browser"]
+    return [name for name in paths.all_notebooks() if name not in excluded]
+
+
+def names_in(folder: Path) -> set[str]:
+    """Return the names of the notebooks in a folder for browsers; none if there is no folder."""
+    files = folder / "files"
+    return {
+        path.relative_to(files).with_suffix("").as_posix() for path in files.glob("*/*.ipynb")
+    }
+
+
+def notebook_for_browsers(paths: Paths, name: str) -> str:
+    """Return the text of the notebook file of a text notebook.
+
+    Code that the page of the site folds is folded, too. If the notebook imports modules beside it,
+    a first cell makes them importable. Pyodide loads a package that a cell imports, so this cell
+    also imports what those modules need.
+    """
+    import nbformat
+
+    source = paths.source(name)
+    setup = _setup(source)
+    cells = []
+    if setup:
+        cells.append(nbformat.v4.new_code_cell(setup, metadata=_folded({})))
+    for cell in read_notebook(source).cells:
+        metadata = dict(cell.metadata)
+        if cell.cell_type == "code":
+            if "hide-input" in metadata.get("tags", []):
+                metadata = _folded(metadata)
+            cells.append(nbformat.v4.new_code_cell(cell.source, metadata=metadata))
+        else:
+            cells.append(nbformat.v4.new_markdown_cell(cell.source, metadata=metadata))
+    for index, cell in enumerate(cells):
+        cell["id"] = f"cell-{index}"
+    notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": _KERNEL})
+    return nbformat.writes(notebook)
+
+
+def _folded(metadata: dict) -> dict:
+    return {**metadata, "jupyter": {"source_hidden": True}}
+
+
+def _setup(source: Path) -> str:
+    """Return the code that a notebook needs before its own, or an empty text."""
+    code = notebook_code(source)
+    modules = _imported(code)
+    helpers = [path for path in source.parent.glob("_*.py") if path.stem in modules]
+    lines = []
+    if helpers:
+        lines.append(_SETUP.format(folder=source.parent.name))
+        for path in source.parent.glob("_*.py"):
+            modules |= _imported(path.read_text(encoding="utf-8"))
+    if "pandas" in modules or _SAVED.search(code):
+        lines.append("import pandas")
+    return "\n".join(lines)
+
+
+def _imported(code: str) -> set[str]:
+    """Return the top-level names of the modules that code imports."""
+    names = set()
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.partition(".")[0])
+    return names

@@ -27,9 +27,7 @@ def names_for_browsers(paths: Paths) -> list[str]:
 def names_in(folder: Path) -> set[str]:
     """Return the names of the notebooks in a folder for browsers; none if there is no folder."""
     files = folder / "files"
-    return {
-        path.relative_to(files).with_suffix("").as_posix() for path in files.glob("*/*.ipynb")
-    }
+    return {path.relative_to(files).with_suffix("").as_posix() for path in files.glob("*/*.ipynb")}
 
 
 def notebook_for_browsers(paths: Paths, name: str) -> str:

@@ -2,7 +2,7 @@
 
     python tests/companion/lite/drive.py course/orbit mroueh2015/theorem1
 
-Without names, all notebooks of ``build/lite`` (``invariance lite``) run one after the other, each in
+Without names, all notebooks of ``build/lite`` (``invariance lite``) run one after another, each in
 a new browser. A line names the notebook, how it ended, the seconds to its first figure and to its
 end, its figures and the claims that it has judged. The status is 1 if one did not run to its end.
 """

@@ -44,13 +44,13 @@ def release() -> Release:
 
 def faults(folder: Path) -> list[str]:
     """Return the names of the files that are missing in a folder, or that have another content."""
-    wrong = []
+    damaged = []
     for name, digest in release().files.items():
         if file_digest(folder / name) != digest:
-            wrong.append(name)
+            damaged.append(name)
     if read_json(folder / LOCK) is None:
-        wrong.append(LOCK)
-    return wrong
+        damaged.append(LOCK)
+    return damaged
 
 
 def pyodide_folder() -> Path:
@@ -135,7 +135,7 @@ def locked_packages(folder: Path) -> dict[str, Any]:
 
     Raises a `LiteError` if the lock file describes another release, or other files.
     """
-    lock = read_json(folder / LOCK)
+    lock: Any = read_json(folder / LOCK)
     if lock["info"]["version"] != release().version:
         raise LiteError(f"{folder / LOCK} is of Pyodide {lock['info']['version']}")
     packages: dict[str, Any] = {}

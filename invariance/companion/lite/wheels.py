@@ -14,10 +14,8 @@ from ..paths import Paths
 
 _PACKAGE = Path(__file__).parents[2]
 #: The packages of this machine that a notebook needs in a browser, with what they import.
-INSTALLED = {"comm": [], "ipywidgets": ["comm", "ipython"], "tqdm": []}
+INSTALLED: dict[str, list[str]] = {"comm": [], "ipywidgets": ["comm", "ipython"], "tqdm": []}
 _WHEEL = "Wheel-Version: 1.0\nGenerator: invariance\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-# A file of metadata that a browser does not need: it lists the others.
-_RECORD = "RECORD"
 
 
 def package_wheel(paths: Paths, folder: Path) -> Path:
@@ -66,7 +64,7 @@ def _write(source: Distribution, files: Mapping[str, bytes], folder: Path) -> Pa
     content = dict(files)
     content[f"{label}.dist-info/METADATA"] = metadata.encode()
     content[f"{label}.dist-info/WHEEL"] = _WHEEL.encode()
-    content[f"{label}.dist-info/{_RECORD}"] = b""
+    content[f"{label}.dist-info/RECORD"] = b""
     path = folder / f"{label}-py3-none-any.whl"
     with ZipFile(path, "w", ZIP_DEFLATED) as archive:
         for file_name, data in content.items():

@@ -94,7 +94,7 @@ $(VENV)/.test: $(VENV)/.core
 	@touch $@
 
 $(VENV)/.lite: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[companion,lite]"
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[lite]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core

@@ -15,7 +15,11 @@ _SETUP = """\
 import sys
 from invariance.companion.paths import Paths
 sys.path.append(str(Paths.find().notebooks / {folder!r}))"""
-_SAVED = re.compile(r"\bsaved\(")
+# Names of this package that need a package which a notebook does not import itself.
+_NEEDED_BY = {
+    "pandas": re.compile(r"\bsaved\b"),
+    "sympy": re.compile(r"\b(OrthogonalMatrices|GeneratedPermutations)\b"),
+}
 
 
 def names_for_browsers(paths: Paths) -> list[str]:
@@ -34,8 +38,8 @@ def notebook_for_browsers(paths: Paths, name: str) -> str:
     """Return the text of the notebook file of a text notebook.
 
     Code that the page of the site folds is folded, too. If the notebook imports modules beside it,
-    a first cell makes them importable. Pyodide loads a package that a cell imports, so this cell
-    also imports what those modules need.
+    a first cell makes them importable. Pyodide loads the packages that a cell imports, so this cell
+    also imports packages that modules need.
     """
     import nbformat
 
@@ -65,15 +69,22 @@ def _folded(metadata: dict) -> dict:
 def _setup(source: Path) -> str:
     """Return the code that a notebook needs before its own, or an empty text."""
     code = notebook_code(source)
-    modules = _imported(code)
-    helpers = [path for path in source.parent.glob("_*.py") if path.stem in modules]
+    imported = _imported(code)
+    beside = {}
+    for path in sorted(source.parent.glob("_*.py")):
+        beside[path.stem] = path.read_text(encoding="utf-8")
     lines = []
-    if helpers:
+    texts = [code]
+    if not imported.isdisjoint(beside):
         lines.append(_SETUP.format(folder=source.parent.name))
-        for path in source.parent.glob("_*.py"):
-            modules |= _imported(path.read_text(encoding="utf-8"))
-    if "pandas" in modules or _SAVED.search(code):
-        lines.append("import pandas")
+        texts += beside.values()
+    packages = []
+    for package, names in _NEEDED_BY.items():
+        needed = any(package in _imported(text) or names.search(text) for text in texts)
+        if needed and package not in imported:
+            packages.append(package)
+    if packages:
+        lines.append(f"import {', '.join(packages)}  # needed below, and loaded by this line")
     return "\n".join(lines)
 
 

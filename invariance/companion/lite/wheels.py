@@ -4,17 +4,25 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from importlib.metadata import Distribution, distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
+from ...core.extras import how_to_install
 from ..files import AS_PRINTED, AS_VALUES, read_yaml
 from ..paths import Paths
+from .pyodide import LiteError
 
 _PACKAGE = Path(__file__).parents[2]
 #: The packages of this machine that a notebook needs in a browser, with what they import.
-INSTALLED: dict[str, list[str]] = {"comm": [], "ipywidgets": ["comm", "ipython"], "tqdm": []}
+INSTALLED: dict[str, list[str]] = {
+    "comm": [],
+    "ipywidgets": ["comm", "ipython"],
+    "mpmath": [],
+    "sympy": ["mpmath"],
+    "tqdm": [],
+}
 _WHEEL = "Wheel-Version: 1.0\nGenerator: invariance\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
@@ -46,7 +54,10 @@ def _as_json(path: Path, scalars: str) -> bytes:
 
 def installed_wheel(name: str, folder: Path) -> Path:
     """Write the wheel of an installed package of pure Python."""
-    source = distribution(name)
+    try:
+        source = distribution(name)
+    except PackageNotFoundError as error:
+        raise LiteError(f"{name} is not installed: {how_to_install('lite')}") from error
     files = {}
     for path in source.files or []:
         outside = path.parts[0] == ".."

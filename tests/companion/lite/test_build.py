@@ -62,6 +62,12 @@ def test_modules_beside_a_notebook_are_made_importable_first():
     assert "sys.path" not in code_of(notebook_for_browsers(HERE, "course/orbit"))[0]
 
 
+def test_packages_that_the_library_imports_late_are_loaded_first():
+    first = code_of(notebook_for_browsers(HERE, "course/averaging"))[0]
+    assert first.startswith("import sympy") and "OrthogonalMatrices" not in first
+    assert "sympy" not in "".join(code_of(notebook_for_browsers(HERE, "course/orbit")))
+
+
 def test_papers_yml_excludes_notebooks_with_a_reason():
     excluded = yaml.safe_load(HERE.papers.read_text("utf-8"))["not_in_browser"]
     assert set(excluded) <= set(HERE.all_notebooks()) and all(excluded.values())

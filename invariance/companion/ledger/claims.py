@@ -224,6 +224,7 @@ _DEFAULTS: dict[str, Any] = {
     "repository": "", "doors": [], "papers": {}, "sections": {}, "pages": {}, "reference": [],
     "tasks": {}, "costs": {}, "findings": [], "glossary": {}, "statements": {}, "ideas": {},
     "pictures": {}, "methods": {}, "aliases": {}, "not_in_browser": {},
+    "late_packages": {},
 }  # fmt: skip
 
 

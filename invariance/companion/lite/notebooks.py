@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ..ledger.claims import read_papers
@@ -15,11 +16,6 @@ _SETUP = """\
 import sys
 from invariance.companion.paths import Paths
 sys.path.append(str(Paths.find().notebooks / {folder!r}))"""
-# Names of this package that need a package which a notebook does not import itself.
-_NEEDED_BY = {
-    "pandas": re.compile(r"\bsaved\b"),
-    "sympy": re.compile(r"\b(OrthogonalMatrices|GeneratedPermutations)\b"),
-}
 
 
 def names_for_browsers(paths: Paths) -> list[str]:
@@ -44,7 +40,9 @@ def notebook_for_browsers(paths: Paths, name: str) -> str:
     import nbformat
 
     source = paths.source(name)
-    setup = _setup(source)
+    # A function of the companion reads tables with pandas; other names are the project's.
+    late_packages = {"pandas": ["saved"], **read_papers(paths)["late_packages"]}
+    setup = _setup(source, late_packages)
     cells = []
     if setup:
         cells.append(nbformat.v4.new_code_cell(setup, metadata=_folded({})))
@@ -66,8 +64,11 @@ def _folded(metadata: dict) -> dict:
     return {**metadata, "jupyter": {"source_hidden": True}}
 
 
-def _setup(source: Path) -> str:
-    """Return the code that a notebook needs before its own, or an empty text."""
+def _setup(source: Path, late_packages: Mapping[str, Sequence[str]]) -> str:
+    """Return the code that a notebook needs before its own, or an empty text.
+
+    `late_packages` maps packages to the names that import them when they are used.
+    """
     code = notebook_code(source)
     imported = _imported(code)
     beside = {}
@@ -79,8 +80,9 @@ def _setup(source: Path) -> str:
         lines.append(_SETUP.format(folder=source.parent.name))
         texts += beside.values()
     packages = []
-    for package, names in _NEEDED_BY.items():
-        needed = any(package in _imported(text) or names.search(text) for text in texts)
+    for package, names in late_packages.items():
+        pattern = re.compile(rf"\b({'|'.join(names)})\b")
+        needed = any(package in _imported(text) or pattern.search(text) for text in texts)
         if needed and package not in imported:
             packages.append(package)
     if packages:

@@ -15,11 +15,12 @@ TEST_EXTRAS ?= all,guides,test
 # Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
 LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
-.PHONY: report site pdf choose full test chaos lab check clean help
+.PHONY: report site lite pdf choose full test chaos lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
 	@echo "make site     the same pages from published results alone; runs no notebook, half a minute"
+	@echo "make lite     the same as site, with notebooks that run in the reader's browser"
 	@echo "make pdf      the same, printed as a paper: build/report.pdf (needs Chromium)"
 	@echo "make test     run the tests"
 	@echo "make chaos    kill the runner and its processes at random moments (KILLS=10)"
@@ -33,6 +34,11 @@ report: $(VENV)/.core
 	$(BIN)/invariance report --profile quick || status=$$?; exit $$status
 
 site: $(VENV)/.core
+	$(BIN)/invariance site
+
+# Pyodide's files come from INVARIANCE_PYODIDE, from the cache, or are downloaded and checked.
+lite: $(VENV)/.lite
+	$(BIN)/invariance lite
 	$(BIN)/invariance site
 
 pdf: $(VENV)/.core
@@ -85,6 +91,10 @@ $(VENV)/.full: $(VENV)/.core
 
 $(VENV)/.test: $(VENV)/.core
 	$(PIP) install --quiet --constraint constraints.txt --editable ".[$(TEST_EXTRAS)]"
+	@touch $@
+
+$(VENV)/.lite: $(VENV)/.core
+	$(PIP) install --quiet --constraint constraints.txt --editable ".[lite]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core

@@ -286,6 +286,22 @@ def _refuse(problems: Sequence[str], remark: str = "") -> None:
 
 
 @main.command()
+def lite() -> None:
+    """Build build/lite, in which notebooks run in a reader's browser, from any static server.
+
+    The next 'invariance report' or 'invariance site' puts a copy into the site, and buttons on the
+    pages of the notebooks. The files of Pyodide come from the folder INVARIANCE_PYODIDE, from the
+    cache or from its official distribution, and each is checked by its SHA-256.
+    """
+    from .lite.build import build_lite
+
+    built = build_lite(Paths.find())
+    size = f"{built.n_bytes / 1e6:.0f} MB"
+    click.echo(f"{len(built.notebooks)} notebooks in {built.folder}, {size}")
+    click.echo("The next 'invariance site' or 'invariance report' shows the buttons.")
+
+
+@main.command()
 @_out("build/report.pdf")
 def pdf(out: Path | None) -> None:
     """Print the published results as a paper of some pages; needs Chromium."""

@@ -14,6 +14,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 
 #: A longer gap in seconds between two readings is a pause, unless processor time was used in it.
 PATIENCE = 10.0
@@ -73,7 +74,10 @@ class WorkingClock:
         self._counts = True
 
     def keep_looking(self, every: float = _TICK) -> "WorkingClock":
-        """Read the clock regularly in a thread, as long as the clock is referenced elsewhere."""
+        """Read the clock regularly in a thread, as long as the clock is referenced elsewhere.
+
+        In a browser, where Python has no threads, the clock is read only when it is called.
+        """
         reference = weakref.ref(self)
 
         def read_regularly() -> None:
@@ -82,7 +86,9 @@ class WorkingClock:
                 del clock
                 time.sleep(every)
 
-        threading.Thread(target=read_regularly, name="working clock", daemon=True).start()
+        reader = threading.Thread(target=read_regularly, name="working clock", daemon=True)
+        with suppress(RuntimeError):
+            reader.start()
         return self
 
     def follow_cells(self, shell: object) -> None:

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from .errors import CompanionError, LedgerError, OutputError
 
-# Notebooks run without these two modules, but without locks and without a readable ledger.
+# Notebooks run without these two modules, but without locks; only a ledger in JSON can be read.
 try:
     import fcntl
 except ImportError:  # Windows, or Python in a browser
@@ -114,9 +114,9 @@ def file_digest(path: Path) -> str | None:
         return None
 
 
-def can_read_yaml() -> bool:
-    """Return whether PyYAML is installed. In a browser, for example, it may be missing."""
-    return yaml is not None
+def can_read_yaml(path: Path) -> bool:
+    """Return whether a YAML file can be read: without PyYAML, as in a browser, only JSON can."""
+    return yaml is not None or read_json(path) is not None
 
 
 def read_yaml(path: Path, scalars: str = AS_VALUES) -> Any:
@@ -125,9 +125,12 @@ def read_yaml(path: Path, scalars: str = AS_VALUES) -> Any:
 
 
 def parse_yaml(text: str, title: str, scalars: str = AS_VALUES) -> Any:
-    """Return the content of a YAML text, which messages call `title`."""
+    """Return the content of a YAML text, which messages call `title`.
+
+    Without PyYAML, only JSON is read, which is YAML too.
+    """
     if yaml is None:
-        raise LedgerError(f"{title} cannot be read without PyYAML: pip install pyyaml")
+        return _parse_json(text, title, scalars)
     kind = "BaseLoader" if scalars == AS_PRINTED else "SafeLoader"
     loader = getattr(yaml, kind)
     fast_loader = getattr(yaml, f"C{kind}", loader)  # Missing if PyYAML was built without libyaml.
@@ -136,6 +139,16 @@ def parse_yaml(text: str, title: str, scalars: str = AS_VALUES) -> Any:
         return yaml.load(text, Loader=fast_loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise LedgerError(f"{title} is not YAML: {error}") from error
+
+
+def _parse_json(text: str, title: str, scalars: str) -> Any:
+    try:
+        if scalars == AS_PRINTED:
+            return json.loads(text, parse_float=str, parse_int=str)
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        remedy = "pip install pyyaml"
+        raise LedgerError(f"{title} cannot be read without PyYAML: {remedy}") from error
 
 
 def _check_depth(text: str, loader: Any) -> None:
@@ -155,7 +168,7 @@ def locked(stream: IO[str] | int, *, shared: bool = False, wait: bool = True) ->
     The answer is False if another process holds the lock and `wait` is False, and on a system or a
     file system without locks.
     """
-    if fcntl is None:
+    if not hasattr(fcntl, "flock"):  # JupyterLite puts an empty module in its place.
         return False
     operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     if not wait:

@@ -117,6 +117,11 @@ class Paths:
         return self.root / "build"
 
     @property
+    def lite(self) -> Path:
+        """The folder in which notebooks run in a browser, if ``invariance lite`` has built it."""
+        return self.build / "lite"
+
+    @property
     def figures(self) -> Path:
         """The folder of the published results."""
         return self.root / "figures"

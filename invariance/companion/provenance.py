@@ -122,7 +122,7 @@ def peak_memory_mb() -> dict[str, float]:
 
     The result is empty on a system that does not record it.
     """
-    if resource is None:
+    if not hasattr(resource, "getrusage"):  # JupyterLite puts an empty module in its place.
         return {}
     unit = 2**20 if sys.platform == "darwin" else 2**10
     own_usage = resource.getrusage(resource.RUSAGE_SELF)

@@ -228,7 +228,7 @@ def approximation(n_templates, n_elements, n_bins, rng):
     if n_elements == 0:
         elements = np.arange(d)
     else:
-        elements = rng.integers(d, size=n_elements)
+        elements = rng.integers(d, size=n_elements, dtype=np.intp)
     shares = np.bincount(elements, minlength=d) / len(elements)
     total = np.zeros(len(X))
     for shift, share in zip(shifts, shares, strict=True):

@@ -144,7 +144,8 @@ def templates_of(kind, s, d, draw):
     rng = np.random.default_rng([seed + 1, d, int(s), draw])
     if kind == "random":
         return rng.standard_normal((s, d))
-    return norm.ppf(qmc.Sobol(d, rng=rng).random(s))
+    # SciPy before 1.15 calls the generator `seed`; later versions accept both names.
+    return norm.ppf(qmc.Sobol(d, seed=rng).random(s))
 
 
 # %% [markdown]

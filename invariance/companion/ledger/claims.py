@@ -383,7 +383,8 @@ _DEFAULTS: dict[str, Any] = {
     "name": "companion", "title": "Results", "text": "", "idea": "", "after": "",
     "repository": "", "doors": [], "papers": {}, "sections": {}, "pages": {}, "reference": [],
     "tasks": {}, "costs": {}, "findings": [], "glossary": {}, "statements": {}, "ideas": {},
-    "pictures": {}, "methods": {}, "aliases": {},
+    "pictures": {}, "methods": {}, "aliases": {}, "not_in_browser": {},
+    "late_packages": {},
 }  # fmt: skip
 
 
@@ -391,7 +392,7 @@ def read_papers(paths: Paths) -> dict[str, Any]:
     """Return the content of ``papers.yml``, with defaults; `LedgerError` if it is malformed."""
     content: Any = None
     if paths.papers.exists():
-        if can_read_yaml():
+        if can_read_yaml(paths.papers):
             content = read_yaml(paths.papers)
         else:
             content = _looks(read_text(paths.papers))

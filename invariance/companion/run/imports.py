@@ -168,14 +168,14 @@ def _differs(name: str, path: Path) -> bool:
     file = getattr(module, "__file__", None)
     if module is None or file is None or Path(file).resolve() != path.resolve():
         return False
+    if name not in _imported_before and name not in _texts:
+        return False
     try:
         text_now = path.read_bytes()
     except OSError:
         return True
     if name in _imported_before:
         return not _has_functions_of(module, text_now)
-    if name not in _texts:
-        return False
     recorded_file, text = _texts[name]
     return recorded_file == file and text != text_now and not _is_same_code(text, text_now)
 

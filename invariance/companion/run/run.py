@@ -102,7 +102,8 @@ class Run(Stages):
         self.rng = np.random.default_rng(self.seed)
         # Without a project there is no ledger, and claims are not judged.
         self._ledger: Ledger | None = None
-        if self._paths.notebooks.is_dir() and can_read_yaml():
+        self._can_read_ledger = can_read_yaml(self._paths.ledger)
+        if self._paths.notebooks.is_dir() and self._can_read_ledger:
             self._ledger = load_ledger(self._paths.ledger)
         batch_folder = os.environ.get("INVARIANCE_RUN_DIR")
         self.batch = batch_folder is not None
@@ -275,7 +276,9 @@ class Run(Stages):
         not suit the kind or are not finite and, in a batch run, for a claim recorded before.
         """
         if self._ledger is None:
-            missing = "notebooks/claims.yml around here" if can_read_yaml() else "PyYAML to read it"
+            missing = "notebooks/claims.yml around here"
+            if not self._can_read_ledger:
+                missing = "PyYAML to read it"
             print(f"{claim_id}: not judged, there is no {missing}")
             return Verdict("open", "no ledger", "")
         claim = self._ledger[claim_id]

@@ -21,6 +21,7 @@ from ..ledger.rows import Row
 from ..ledger.scoreboard import as_word, clipped, counterfactual, registration
 from ..ledger.tally import sentence
 from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
+from ..lite.notebooks import names_in
 from ..numbers import without_rounding
 from ..paths import Paths
 from ..run.style import light_picture
@@ -85,6 +86,7 @@ class Book:
         self.examples: dict[str, int] = {}  # part with the notebooks that use a documented name
         self.class_pages: set[str] = set()  # pages of the reference for one class
         self.without_sphinx: dict[str, PlainPage] = {}
+        self.in_browser = names_in(paths.lite)  # notebooks with a button that runs them
         self._paths = paths
         self._project_pages = paths.notebooks / "pages"
         self._fills_frame: dict[str, bool] = {}  # by file name of a picture
@@ -132,6 +134,7 @@ class Book:
             "existing_pages": self._existing_pages(),
             "failed": FAILED,
             "findings": self.findings,
+            "in_browser": self.in_browser,
             "kept": KEPT,
             "material": self.material,
             "notebooks": self.material.notebooks,

@@ -68,6 +68,8 @@ def build_site(
             source = Path(folder) / "source"
             book = _write_source(material, paths, source)
             warnings = _run_sphinx(book, source, draft)
+            if book.in_browser:
+                shutil.copytree(paths.lite, draft / "lite", copy_function=_link)
             marker = {"made by": "invariance", "files": sorted(_files(draft))}
             (draft / MARKER).write_text(json.dumps(marker), "utf-8")
             refuse_foreign(out)  # something may have been put there during the build
@@ -77,6 +79,14 @@ def build_site(
         reason = f"{error.strerror or error}. An earlier one is untouched; {remedy}"
         raise OutputError(f"cannot write the site to {out}: {reason}") from error
     return out / "index.html", material.all_problems() + warnings
+
+
+def _link(source: str, target: str) -> None:
+    """Make a second name for a file or, on a file system without them, a copy."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy(source, target)
 
 
 # --------------------------------------------------------------------------- the output folder

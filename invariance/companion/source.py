@@ -508,8 +508,7 @@ def resolve(
     A str is parsed by the parameter's type. A `ParameterError` for unknown names and wrong types.
     """
     for name in requested:
-        if name not in parameters:
-            raise ParameterError(_unknown_parameter(notebook, name, parameters))
+        declared_parameter(notebook, parameters, name)
     values = {}
     for name, parameter in parameters.items():
         if name not in requested:
@@ -519,6 +518,13 @@ def resolve(
         else:
             values[name] = parameter.check(requested[name])
     return values
+
+
+def declared_parameter(notebook: str, parameters: Mapping[str, Parameter], name: str) -> Parameter:
+    """Return the parameter of that name; a `ParameterError` lists those that the notebook has."""
+    if name not in parameters:
+        raise ParameterError(_unknown_parameter(notebook, name, parameters))
+    return parameters[name]
 
 
 def _unknown_parameter(notebook: str, name: str, parameters: Mapping[str, Parameter]) -> str:

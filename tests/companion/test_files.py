@@ -212,7 +212,9 @@ def test_unknown_names_are_refused(project):
     assert values == {"profile": "quick", "seed": 7, "sizes": [1, 2], "ridge": 1.0}
 
 
-LIMITED = CELL + """\
+LIMITED = (
+    CELL
+    + """\
 noise: float = 0.1  # standard deviation; of the samples; from 0 to 1e0
 draws: int | None = 5  # at least 2
 widths: list[float] = [0.5]  # at most 1
@@ -220,6 +222,7 @@ group: str = "turns"  # of the places; one of turns, cyclic shifts
 order: int = 8  # one of 8, 12
 prose: str = "x"  # from a to b; at least in prose
 """
+)
 
 
 def test_ranges_and_choices_of_the_parameters_cell_hold(project):
@@ -233,7 +236,10 @@ def test_ranges_and_choices_of_the_parameters_cell_hold(project):
         "noise": ("1.5", "noise: 1.5 is not from 0 to 1e0 .default: 0.1."),
         "draws": ("1", "draws: 1 is not at least 2"),
         "widths": ("[0.5, 1.5]", "widths: 1.5 is not at most 1"),
-        "group": ("cyclic shift", "group: 'cyclic shift' is no choice. Did you mean 'cyclic shifts"),
+        "group": (
+            "cyclic shift",
+            "group: 'cyclic shift' is no choice. Did you mean 'cyclic shifts",
+        ),
         "order": ("9", "order: 9 is no choice. The choices are: 12, 8"),
     }
     for name, (text, message) in refused.items():

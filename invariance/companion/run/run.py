@@ -304,7 +304,7 @@ class Run(Stages):
         unused = [name for name in numbers if f"{{{name}" not in text]
         if unused:
             raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
-        entry = {"text": text, "said": sentence}
+        entry = {"text": text, "said": sentence, "numbers": _finite_numbers(numbers)}
         if entry not in self._results["says"]:
             self._results["says"].append(entry)
             self._write()
@@ -384,6 +384,17 @@ class Run(Stages):
         if work.is_dir():
             # The runner compares these with the files that it started the notebook with.
             write_json(work / "read.json", {"modules": imported(), **self._digests_read})
+
+
+def _finite_numbers(values: Mapping[str, Any]) -> dict[str, int | float]:
+    """Return the values that are numbers, as JSON has them."""
+    numbers: dict[str, int | float] = {}
+    for name, value in values.items():
+        if isinstance(value, np.integer | int) and not isinstance(value, bool):
+            numbers[name] = int(value)
+        elif isinstance(value, np.floating | float) and np.isfinite(value):
+            numbers[name] = float(value)
+    return numbers
 
 
 def _check_seeds(seeds: Sequence[Any]) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.paths import Paths
+from invariance.companion.provenance import architecture
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
 from invariance.companion.runner.worker import work
@@ -129,6 +130,7 @@ class Writer:
 
     memory_mb = inf
     glance_s = 0.0005  # no test waits for the runner
+    architecture = architecture()
 
     def __init__(self, write, slots: int = 2, failing: tuple[str, ...] = (), glances: int = 1):
         self.write, self.slots, self.failing, self.glances = write, slots, failing, glances

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib
@@ -36,6 +35,7 @@ from .cache import cached
 from .choosing import Stages, plain
 from .code import Code
 from .display import shell, show, show_markdown
+from .folder import VARIABLE, take_folder
 from .imports import imported
 from .plots import described
 from .recording import record
@@ -52,8 +52,11 @@ T = TypeVar("T")
 class Run(Stages):
     """One execution of a notebook, which records everything that the notebook emits.
 
-    The results are in `folder` after every call. In a batch run the runner chooses this folder; in
-    Jupyter, plain papermill or a script it is ``build/interactive/<profile>/<paper>/<name>/``.
+    The results are in `folder` after every call. In a batch run the runner chooses this folder.
+    With plain papermill it is ``out.results`` beside the output file ``out.ipynb``, and in Jupyter
+    or a script ``build/interactive/<profile>/<paper>/<name>``. The environment variable
+    ``INVARIANCE_RUN_DIR`` sets another folder. Two runs at the same time never share a folder: the
+    name of the second one ends in ``-2``.
 
     Parameters
     ----------
@@ -102,12 +105,10 @@ class Run(Stages):
         self._ledger: Ledger | None = None
         if self._paths.notebooks.is_dir() and can_read_yaml():
             self._ledger = load_ledger(self._paths.ledger)
-        batch_folder = os.environ.get("INVARIANCE_RUN_DIR")
-        self.batch = batch_folder is not None
-        self.folder = self._paths.interactive(notebook, profile)
-        if batch_folder:
-            self.folder = Path(batch_folder)
-
+        self.batch = VARIABLE in os.environ
+        named = {"profile": profile, "seed": self.seed, **parameters}
+        self._hold = take_folder(self._paths.interactive(notebook, profile), named)
+        self.folder = self._hold.folder
         self._claims: dict[str, dict] = {}
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}

@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from joblib import cpu_count
 
+from ..core.extras import need
 from ..core.parameters import ParameterError
 from .claim import duration, fresh, measured, published, told
 from .errors import CompanionError, NotebookError
@@ -15,6 +17,7 @@ from .ledger import consistency, scoreboard
 from .ledger.results import read_status
 from .paths import PROFILES, Paths
 from .runner import batch
+from .runner.attempt import Place
 from .runner.places import Here
 from .source import may_choose, read_parameters
 
@@ -43,6 +46,11 @@ _PARAMETERS = click.option(
 _JOBS = click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
 _DEADLINE = click.option(
     "--deadline", type=float, help="Seconds for each. [default: 900; full: 86400]"
+)
+
+
+_CLUSTER = click.option(
+    "--cluster", metavar="ADDRESS", help="Run on the workers of this Dask scheduler."
 )
 
 
@@ -131,6 +139,7 @@ def _last_runs(paths: Paths, notebook: str) -> str:
 @_JOBS
 @_THREADS
 @_DEADLINE
+@_CLUSTER
 @click.option("--resume", is_flag=True, help="Skip what ran with the same text, code, versions.")
 def run(
     notebooks: tuple[str, ...],
@@ -139,6 +148,7 @@ def run(
     jobs: int | None,
     threads: int,
     deadline: float | None,
+    cluster: str | None,
     resume: bool,
 ) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
@@ -150,17 +160,18 @@ def run(
     values = _single_values(parameters)
     profile = values.pop("profile", profile)
     selected = paths.select(notebooks)
-    summary = batch.run_notebooks(
-        paths,
-        selected,
-        profile=profile,
-        parameters=values,
-        place=_here(jobs, threads),
-        resume=resume,
-        threads=threads,
-        deadline=deadline,
-        tell=_print_outcome,
-    )
+    with _place(paths, jobs, threads, cluster) as place:
+        summary = batch.run_notebooks(
+            paths,
+            selected,
+            profile=profile,
+            parameters=values,
+            place=place,
+            resume=resume,
+            threads=threads,
+            deadline=deadline,
+            tell=_print_outcome,
+        )
     _print_failures(summary)
     finished = _count_ok(summary)
     results = paths.build / profile
@@ -181,11 +192,23 @@ def _single_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
     return values
 
 
-def _here(jobs: int | None, threads: int) -> Here:
-    """Return processes of this machine, by default together with as many threads as cores."""
-    if jobs is None:
-        jobs = max(1, cpu_count() // max(1, threads))
-    return Here(jobs)
+def _place(
+    paths: Paths, jobs: int | None, threads: int, cluster: str | None
+) -> AbstractContextManager[Place]:
+    """Return a context manager of a cluster, or of processes of this machine.
+
+    By default the processes have together as many threads as there are cores.
+    """
+    if cluster is None:
+        if jobs is None:
+            jobs = max(1, cpu_count() // max(1, threads))
+        return nullcontext(Here(jobs))
+    if jobs is not None:
+        raise _UsageError("--jobs is for this machine: each thread of a cluster runs one notebook")
+    need("distributed", "guides")
+    from .runner.cluster import Cluster
+
+    return Cluster(cluster, paths)
 
 
 @main.command()
@@ -202,6 +225,7 @@ def _here(jobs: int | None, threads: int) -> Here:
 @_JOBS
 @_THREADS
 @_DEADLINE
+@_CLUSTER
 @click.option("--dry-run", is_flag=True, help="Print which combinations would run, and why.")
 @click.option(
     "--plot", "columns", multiple=True, metavar="COLUMN", help="Draw this column; repeatable."
@@ -213,6 +237,7 @@ def sweep(
     jobs: int | None,
     threads: int,
     deadline: float | None,
+    cluster: str | None,
     dry_run: bool,
     columns: tuple[str, ...],
 ) -> None:
@@ -230,11 +255,13 @@ def sweep(
     if len(selected) > 1:
         raise _UsageError(f"a sweep runs one notebook, and {notebook!r} has {len(selected)}")
     combinations = Sweep.read(paths, selected[0], profile, parameters)
-    place = _here(jobs, threads)
-    if dry_run:
-        _print_reasons(combinations.reasons_to_run(place=place, threads=threads))
-        return
-    summary = combinations.run(place=place, threads=threads, deadline=deadline, tell=_print_outcome)
+    with _place(paths, jobs, threads, cluster) as place:
+        if dry_run:
+            _print_reasons(combinations.reasons_to_run(place=place, threads=threads))
+            return
+        summary = combinations.run(
+            place=place, threads=threads, deadline=deadline, tell=_print_outcome
+        )
     _print_failures(summary)
     finished = _count_ok(summary)
     total = len(combinations.tasks())

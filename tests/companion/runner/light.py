@@ -1,6 +1,7 @@
 """A runner and a worker without Jupyter: all of the companion's processes, at a tenth of the time.
 
-``python light.py ROOT`` runs every notebook of a project with ``--resume``. Its worker is the real
+``python light.py ROOT`` runs every notebook of a project with ``--resume``, and ``python light.py
+ROOT VALUES`` sweeps the notebook p/a over these seeds. Its worker is the real
 one, but that its "kernel" writes results step by step and starts two processes that would sleep for
 ever. Its outputs are determined by the notebook's text, so that every other file is recognized.
 """
@@ -22,6 +23,7 @@ from invariance.companion.paths import Paths
 from invariance.companion.provenance import architecture
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
+from invariance.companion.runner.sweep import Sweep
 from invariance.companion.runner.worker import work
 
 STEP = 0.03
@@ -232,5 +234,16 @@ def run(root: str) -> None:
     sys.exit(summary.exit_code)
 
 
+def run_sweep(root: str, values: str) -> None:
+    paths = Paths(Path(root))
+    sweep = Sweep.read(paths, "p/a", "quick", [("seed", values)])
+    summary = sweep.run(place=Here(2, work=work_light))
+    for outcome in summary.outcomes:
+        print("kept" if outcome.resumed else outcome.status, outcome.notebook)
+    sys.exit(summary.exit_code)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        run_sweep(*sys.argv[1:])
     run(sys.argv[1])

@@ -27,7 +27,7 @@ from invariance.companion.ledger.results import read_status
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.worker import MARK
 
-from .light import NAMES, Writer
+from .light import NAMES, Writer, truth
 
 LIGHT = Path(__file__).with_name("light.py")
 KILLS = int(os.environ.get("INVARIANCE_KILLS", 10))
@@ -289,3 +289,56 @@ def test_random_kills_lose_nothing(chaos, project):
             assert runner.returncode == -number, context
         complete()
     print(f"{KILLS} kills, {dict(kills)}")
+
+
+@pytest.mark.chaos
+def test_a_sweep_that_is_killed_goes_on_with_what_it_had_not_finished(chaos, project):
+    sleep = f"{random.SystemRandom().randrange(10**8, 10**9)}.5"
+    environment = os.environ | {"LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
+    text = project.source("p/a").read_text("utf-8")
+
+    def folder_of(seed: int) -> Path:
+        return project.sweep("p/a", "quick", ["seed"]) / f"seed={seed}"
+
+    def finished(seeds: range) -> set[int]:
+        """The seeds whose results are there, whole."""
+        present = set()
+        for seed in seeds:
+            status, problems = read_status(folder_of(seed), "p/a")
+            assert problems == []
+            if status is not None and status["status"] == "ok":
+                outputs = truth(text, "p/a", {"profile": "quick", "seed": seed})
+                assert chaos.holds(folder_of(seed), outputs)
+                present.add(seed)
+        return present
+
+    kept, repeated = 0, 0
+    for kill in range(KILLS):
+        seeds = range(6 * kill, 6 * kill + 6)
+        line = [sys.executable, str(LIGHT), str(project.root), f"{seeds[0]}..{seeds[-1]}"]
+        runner = subprocess.Popen(line, env=environment, **_APART)
+        before = chaos.random.randrange(6)  # this many combinations, and some time more
+        while len(finished(seeds)) < before and runner.poll() is None:
+            time.sleep(0.01)
+        time.sleep(chaos.random.uniform(0, 1))
+        number = chaos.random.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+        with suppress(ProcessLookupError):
+            runner.send_signal(number)
+        runner.communicate(timeout=300)
+        present = finished(seeds)
+        assert len(present) >= before
+        times = {seed: (folder_of(seed) / "status.json").stat().st_mtime_ns for seed in present}
+        done = subprocess.run(line, env=environment, capture_output=True, encoding="utf-8")
+        assert done.returncode == 0, done.stdout + done.stderr
+        for seed in seeds:
+            state = "kept" if seed in present else "ok"
+            assert f"{state} p/a/seed={seed}\n" in done.stdout
+        assert finished(seeds) == {*seeds} and project.hidden() == []
+        for seed, time_ns in times.items():
+            assert (folder_of(seed) / "status.json").stat().st_mtime_ns == time_ns
+        kept += len(present)
+        repeated += done.stdout.count("ok p/a") - (len(seeds) - len(present))
+    assert repeated == 0
+    for process in _processes(project, sleep):  # orphans of workers that were killed
+        process.kill()
+    print(f"{KILLS} kills, {kept} of {6 * KILLS} combinations were finished then and ran once")

@@ -329,14 +329,19 @@ def _print_outcome(outcome: batch.Outcome) -> None:
 
 
 def _print_failures(summary: batch.Summary) -> None:
+    """Print each failure once, with the names of the notebooks that failed in this way."""
+    names: dict[tuple[Any, ...], list[str]] = {}
     for outcome in summary.outcomes:
         failure = outcome.failure
         if failure is None or outcome.status == "interrupted":
             continue
-        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
-        source = str(failure["cell_source"] or "").splitlines()
+        key = (failure["message"], failure["cell_index"], failure["cell_source"])
+        names.setdefault(key, []).append(outcome.notebook)
+    for (message, cell_index, cell_source), failed in names.items():
+        click.secho(f"\n{', '.join(failed)}: {message}", fg="red", err=True)
+        source = str(cell_source or "").splitlines()
         if source:
-            lines = [f"  in cell {failure['cell_index']}:", *source[:_MAX_SOURCE_LINES]]
+            lines = [f"  in cell {cell_index}:", *source[:_MAX_SOURCE_LINES]]
             n_more = len(source) - _MAX_SOURCE_LINES
             if n_more > 0:
                 lines.append(f"... {n_more} more lines")

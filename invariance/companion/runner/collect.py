@@ -18,6 +18,7 @@ from .sweep import Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Parameters that only repeat an experiment: a plot shows means over them.
 _REPETITIONS = ("seed", "seeds")
@@ -118,8 +119,8 @@ def _is_number(value: Any) -> bool:
 # ---------------------------------------------------------------------------------------- plot
 
 
-def write_plot(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> Path | None:
-    """Draw numbers of a sweep against its parameters, and return the path of the picture.
+def plot_of(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> "Figure | None":
+    """Draw numbers of a sweep against its parameters.
 
     Without `columns`, these are the first six recorded numbers that differ between combinations.
     The result is None if there are none, and unless one or two parameters vary. If one of two is
@@ -128,9 +129,8 @@ def write_plot(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -
     for name in columns:
         if name not in table.columns:
             raise ParameterError(f"no column {name!r}. {hint(name, table.columns, 'columns')}")
-    varying = sweep.varying
     drawn = list(columns) or _differing_columns(sweep, table)
-    if not drawn or len(varying) not in (1, 2):
+    if not drawn or len(sweep.varying) not in (1, 2):
         return None
     style.use()
     n_columns = min(len(drawn), _PANELS_IN_A_ROW)
@@ -139,9 +139,17 @@ def write_plot(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -
     figure, grid = plt.subplots(n_rows, n_columns, figsize=size, squeeze=False)
     panels = list(grid.flat)
     for axes, column in zip(panels, drawn, strict=False):
-        _draw(axes, table.dropna(subset=[column]), varying, column)
+        _draw(axes, table.dropna(subset=[column]), sweep.varying, column)
     for axes in panels[len(drawn) :]:
         axes.set_visible(False)
+    return figure
+
+
+def write_plot(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> Path | None:
+    """Write ``sweep.png`` into the folder of the sweep, if there is a `plot_of` it."""
+    figure = plot_of(sweep, table, columns)
+    if figure is None:
+        return None
     write_bytes(sweep.plot, style.to_png(figure))
     plt.close(figure)
     return sweep.plot

@@ -55,15 +55,18 @@ class RemoteProcess:
         if self._future.status == "finished":
             try:
                 code, archive = self._future.result()
-            except Exception as error:  # the worker died, or the scheduler
-                return self._note("killed", f"its result was lost ({type(error).__name__})")
+            except Exception as fault:  # the worker died, or the scheduler
+                return self._note("killed", f"its result was lost ({type(fault).__name__})")
             with zipfile.ZipFile(io.BytesIO(archive)) as opened:
                 opened.extractall(self._folder)
             return int(code)
         if self._future.status == "error":
             error = self._future.exception()
-            status = "killed" if type(error).__name__ == "KilledWorker" else "failed"
-            return self._note(status, f"{type(error).__name__}: {error}")
+            kind = type(error).__name__
+            status = "failed"
+            if kind == "KilledWorker":  # several workers died while they ran this notebook
+                status = "killed"
+            return self._note(status, f"{kind}: {error}")
         return self._note("failed", "the Dask scheduler is gone: start it again, and run again")
 
     def _note(self, status: str, message: str) -> int:
@@ -72,7 +75,7 @@ class RemoteProcess:
         return 1
 
     def terminate(self) -> None:
-        with suppress(Exception):  # nothing is there to be ended
+        with suppress(Exception):  # without a scheduler, no worker runs it
             self._future.cancel()
 
     kill = terminate
@@ -208,12 +211,7 @@ class Cluster:
         machines = self._client.gather(futures)
         ours = package_versions()
         for address, machine in zip(addresses, machines, strict=True):
-            if machine["packages"] != ours:
-                names = [name for name in ours if machine["packages"].get(name) != ours[name]]
-                listed = ", ".join(f"{name} {machine['packages'].get(name)}" for name in names)
-                here = ", ".join(f"{name} {ours[name]}" for name in names)
-                fault = f"the worker {address} has {listed}, and this machine has {here}"
-                raise NotebookError(f"{fault}: install the same versions")
+            _refuse_other_packages(address, machine["packages"], ours)
         architectures = sorted({machine["architecture"] for machine in machines})
         return {"packages": ours, "architecture": " + ".join(architectures)}
 
@@ -228,6 +226,17 @@ class Cluster:
                         relative = path.relative_to(self._paths.root).as_posix()
                         contents[relative] = path.read_bytes()
         return _zipped(contents)
+
+
+def _refuse_other_packages(
+    address: str, packages: dict[str, str], expected: dict[str, str]
+) -> None:
+    """Raise a `NotebookError` if a worker has other versions of packages."""
+    for name, version in expected.items():
+        present = packages.get(name, "absent")
+        if present != version:
+            fault = f"{name} is {present} on the worker {address}, and {version} here"
+            raise NotebookError(f"{fault}: install the same version")
 
 
 def _files(paths: Paths) -> dict[str, Path]:

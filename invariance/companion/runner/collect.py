@@ -1,7 +1,8 @@
 """The results of a sweep in one table, `write_table`, and in one plot, `write_plot`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +91,14 @@ def _cells(name: str, path: Path) -> Iterator[tuple[str, float]]:
     if len(table) > _MOST_ROWS:
         return
     for _, row in table.iterrows():
-        prefix = name if len(table) == 1 else f"{name}.{row.iloc[0]}"
-        labels = table.columns if len(table) == 1 else table.columns[1:]
-        for column in labels:
-            if _is_number(row[column]):
-                yield f"{prefix}.{column}", row[column]
+        prefix = name
+        cells = row
+        if len(table) > 1:
+            prefix = f"{name}.{row.iloc[0]}"
+            cells = row.iloc[1:]
+        for column, cell in cells.items():
+            if _is_number(cell):
+                yield f"{prefix}.{column}", cell
 
 
 def _leaves(prefix: str, content: Any) -> Iterator[tuple[str, float]]:
@@ -113,7 +117,7 @@ def _leaves(prefix: str, content: Any) -> Iterator[tuple[str, float]]:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
 
 
 # ---------------------------------------------------------------------------------------- plot
@@ -167,32 +171,32 @@ def _differing_columns(sweep: Sweep, table: pd.DataFrame) -> list[str]:
 def _draw(axes: "Axes", table: pd.DataFrame, varying: Sequence[str], column: str) -> None:
     """Draw one number: a curve for each value of the second parameter, or means over seeds."""
     repeated = [name for name in varying if name in _REPETITIONS]
-    others = [name for name in varying if name not in repeated]
     if len(varying) == 2 and repeated:
-        x = others[0]
+        (x,) = set(varying) - set(repeated[:1])
         groups = table.groupby(x, sort=False)[column]
-        axes.errorbar(_positions(axes, groups.mean().index), groups.mean(), 2 * groups.sem())
+        means = groups.mean()
+        axes.errorbar(_positions(means.index), means, 2 * groups.sem(), marker="o")
         axes.set_ylabel(f"{column}, mean over {repeated[0]}", wrap=True)
     else:
-        x, *others = varying
-        _draw_curves(axes, table, x, others, column)
+        x = varying[0]
+        for label, part in _curves(table, varying[1:]):
+            axes.plot(_positions(part[x]), part[column], marker="o", label=label)
+        if len(varying) == 2:
+            axes.legend(title=varying[1])
         axes.set_ylabel(column, wrap=True)
     axes.set_xlabel(x)
 
 
-def _draw_curves(
-    axes: "Axes", table: pd.DataFrame, x: str, others: Sequence[str], column: str
-) -> None:
-    """Draw a number against `x`, in one curve or in one for each value of the other parameter."""
-    if not others:
-        axes.plot(_positions(axes, table[x]), table[column], marker="o")
+def _curves(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each value of the named parameter; all rows if there is no name."""
+    if not names:
+        yield "", table
         return
-    for value, part in table.groupby(others[0], sort=False):
-        axes.plot(_positions(axes, part[x]), part[column], marker="o", label=str(value))
-    axes.legend(title=others[0])
+    for value, part in table.groupby(names[0], sort=False):
+        yield str(value), part
 
 
-def _positions(axes: "Axes", values: Any) -> list[Any]:
+def _positions(values: Iterable[Any]) -> list[Any]:
     """Return where values lie on the horizontal axis: numbers as they are, texts by their names."""
     listed = list(values)
     if all(_is_number(value) for value in listed):

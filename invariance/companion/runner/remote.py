@@ -112,7 +112,7 @@ class Host:
 
 def describe(name: str) -> dict[str, Any]:
     """Return versions and architecture of this machine, and keep the process that knows them."""
-    copy = get_worker().plugins[name]
+    copy: Any = get_worker().plugins[name]
     host = copy.host()
     copy.give_back(host)
     return host.machine
@@ -127,7 +127,7 @@ def run_job(
     ``job["root"]`` and ``job["code"]``. `inputs` is a zip file of results that the notebook reads.
     The versions of packages must be those of `machine`.
     """
-    copy = get_worker().plugins[name]
+    copy: Any = get_worker().plugins[name]
     _unpack(inputs, copy.folder / "project")
     host = copy.host()
     _refuse_other_machine(machine, host.machine)

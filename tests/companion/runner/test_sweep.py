@@ -28,6 +28,7 @@ MEASURE = """
 accuracy = 1 - noise + 0.01 * seed
 run.say("{accuracy:.2f} are right", accuracy=accuracy)
 run.table([{"method": "a", "error": noise, "name": "x"}, {"method": "b", "error": 0.5}], "errors")
+run.table([{"folds": 5, "draws": 7}], "counts")
 run.claim("demo/number", value=99 + noise, exact="made up")
 run.timing("fit", 0.5)
 if noise == 1:
@@ -174,7 +175,8 @@ def test_table_and_plot_hold_parameters_numbers_status_and_seconds(project, invo
     line = ["sweep", "p/a", "-p", "seed", "1..2", "-p", "noise", "0.25,1,0.5", "--jobs", "2"]
     result = invoke(*line)
     assert result.exit_code == 1 and "4 of 6 combinations succeeded" in result.output
-    assert result.output.count("ValueError: too much noise") == 2
+    failed = "p/a/seed=1,noise=1.0, p/a/seed=2,noise=1.0: ValueError: too much noise"
+    assert result.output.count("too much noise") == 2 and failed in result.output
     folder = project.sweep("p/a", "quick", ["seed", "noise"])
     table = pd.read_csv(folder / "sweep.csv")
     assert table.columns[:2].tolist() == ["seed", "noise"]
@@ -182,6 +184,7 @@ def test_table_and_plot_hold_parameters_numbers_status_and_seconds(project, invo
     good = table[table.noise < 1]
     assert good.accuracy.round(6).tolist() == [0.76, 0.51, 0.77, 0.52]
     assert good["errors.a.error"].tolist() == [0.25, 0.5, 0.25, 0.5]
+    assert set(good["counts.folds"]) == {5} and set(good["counts.draws"]) == {7}
     assert set(good["errors.b.error"]) == {0.5} and "errors.a.name" not in table
     assert good["demo/number.value"].tolist() == [99.25, 99.5, 99.25, 99.5]
     assert set(good["timings.fit"]) == {0.5} and set(good.status) == {"ok"}

@@ -2,7 +2,6 @@
 
 import json
 from functools import partial
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -15,7 +14,7 @@ from invariance.companion.runner.collect import write_plot, write_table
 from invariance.companion.runner.places import Here, runner_folder, take_outputs
 from invariance.companion.runner.sweep import Sweep
 
-from .light import Writer, statuses, truth
+from .light import Writer, statuses, write_truth
 
 PARAMETERS = """\
 # %% tags=["parameters"]
@@ -36,20 +35,11 @@ if noise == 1:
 """
 
 
-def write(project, folder: Path, description: dict) -> None:
-    """Write the outputs of a notebook without running it."""
-    text = project.source(description["notebook"]).read_text("utf-8")
-    outputs = truth(text, description["notebook"], description["parameters"])
-    for name, content in outputs.items():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-
-
 @pytest.fixture
 def swept(project):
     """A project with one notebook, and a function that sweeps it without processes."""
     project.write("p/a", "x = 1", parameters=PARAMETERS)
-    place = Writer(partial(write, project))
+    place = Writer(partial(write_truth, project))
 
     def run(*requested: tuple[str, str], place=place):
         sweep = Sweep.read(project, "p/a", "quick", requested)
@@ -101,7 +91,7 @@ def test_a_sweep_continues_grows_and_runs_again_what_has_changed(project, swept)
 
 
 def test_one_failure_hides_no_other(project, swept):
-    failing = Writer(partial(write, project), failing=("p/a",))
+    failing = Writer(partial(write_truth, project), failing=("p/a",))
     assert set(swept(("seed", "1..3"), place=failing)[1].values()) == {"failed"}
     sweep, ended = swept(("seed", "1..3"))
     assert set(ended.values()) == {"ok"} and len(write_table(sweep)) == 3
@@ -110,7 +100,7 @@ def test_one_failure_hides_no_other(project, swept):
 def test_full_results_of_a_sweep_are_not_published(project):
     project.write("p/a", "x = 1", parameters=PARAMETERS)
     sweep = Sweep.read(project, "p/a", "full", [("seed", "0,1")])
-    assert sweep.run(place=Writer(partial(write, project))).exit_code == 0
+    assert sweep.run(place=Writer(partial(write_truth, project))).exit_code == 0
     assert not project.figures.exists()
 
 

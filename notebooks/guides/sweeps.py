@@ -32,6 +32,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from pathlib import Path
 
@@ -59,45 +60,47 @@ run = Run("guides/sweeps", profile=profile, seed=seed, repetitions=repetitions, 
 
 # %%
 NOTEBOOK = """\
-# %% tags=["parameters"]
-profile: str = "quick"
-seed: int = 0  # at least 0
-noise: float = 1.0  # standard deviation of the samples; from 0 to 100
-boundary: str = "cyclic"  # what is beyond the last sample; one of cyclic, zero
+    # %% tags=["parameters"]
+    profile: str = "quick"
+    seed: int = 0  # at least 0
+    noise: float = 1.0  # standard deviation of the samples; from 0 to 100
+    boundary: str = "cyclic"  # what is beyond the last sample; one of cyclic, zero
 
-# %%
-import numpy as np
+    # %%
+    import numpy as np
 
-from invariance.companion import Run
-from invariance.groups import Translations
-from invariance.kernels import Average, Gaussian
-from invariance.linear import RLSClassifier
+    from invariance.companion import Run
+    from invariance.groups import Translations
+    from invariance.kernels import Average, Gaussian
+    from invariance.linear import RLSClassifier
 
-run = Run("demo/pulses", profile=profile, seed=seed, noise=noise, boundary=boundary)
-n, d = 440, 23
-y = run.rng.integers(2, size=n)
-pulses = np.zeros((2, d))
-pulses[0, :6] = 1.0
-pulses[1, [0, 1, 2, 9, 10, 11]] = 1.0
-shifts = run.rng.integers(d, size=n)
-X = np.stack([np.roll(pulses[label], shift) for label, shift in zip(y, shifts)])
-X += noise * run.rng.normal(size=X.shape)
+    run = Run("demo/pulses", profile=profile, seed=seed, noise=noise, boundary=boundary)
+    n, d = 440, 23
+    y = run.rng.integers(2, size=n)
+    pulses = np.zeros((2, d))
+    pulses[0, :6] = 1.0
+    pulses[1, [0, 1, 2, 9, 10, 11]] = 1.0
+    shifts = run.rng.integers(d, size=n)
+    X = np.stack([np.roll(pulses[label], shift) for label, shift in zip(y, shifts)])
+    X += noise * run.rng.normal(size=X.shape)
 
-# %%
-kernels = {"plain": Gaussian(gamma=0.05)}
-group = Translations(d, max_shift=d // 2, boundary=boundary)
-kernels["invariant"] = Average(Gaussian(gamma=0.05), group)
-right = {}
-for name, kernel in kernels.items():
-    model = RLSClassifier(kernel=kernel).fit(X[:40], y[:40])
-    right[name] = 100 * model.score(X[40:], y[40:])
-run.say("{invariant:.0f} % with shifts, {plain:.0f} % without", **right)
+    # %%
+    kernels = {"plain": Gaussian(gamma=0.05)}
+    group = Translations(d, max_shift=d // 2, boundary=boundary)
+    kernels["invariant"] = Average(Gaussian(gamma=0.05), group)
+    right = {}
+    for name, kernel in kernels.items():
+        model = RLSClassifier(kernel=kernel).fit(X[:40], y[:40])
+        right[name] = 100 * model.score(X[40:], y[40:])
+    run.say("{invariant:.0f} % with shifts, {plain:.0f} % without", **right)
 """
+
+# %%
 scratch = run.folder / ".work" if run.batch else None  # emptied by the runner, whatever happens
 folder = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
 project = Paths(Path(folder.name))
 project.source("demo/pulses").parent.mkdir(parents=True)
-project.source("demo/pulses").write_text(NOTEBOOK, encoding="utf-8")
+project.source("demo/pulses").write_text(textwrap.dedent(NOTEBOOK), encoding="utf-8")
 project.ledger.write_text("claims: []\n", encoding="utf-8")
 
 

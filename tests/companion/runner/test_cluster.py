@@ -20,6 +20,7 @@ from click.testing import CliRunner
 
 from invariance.companion.cli import main
 from invariance.companion.errors import NotebookError
+from invariance.companion.provenance import code_version, package_versions
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.collect import write_table
 from invariance.companion.runner.places import Here
@@ -109,7 +110,7 @@ def waiting(project):
 
 @pytest.mark.notebooks
 def test_a_sweep_survives_the_death_of_a_worker_and_comes_back_whole(
-    project, waiting, address, tmp_path
+    project, waiting, address, tmp_path, monkeypatch
 ):
     base = "import numpy as np\nrun.table([{'x': 0.25}], 'numbers')"
     project.write("p/base", base)
@@ -138,6 +139,14 @@ def test_a_sweep_survives_the_death_of_a_worker_and_comes_back_whole(
         assert sorted(waiting().values()) == [1, 1, 1, 2]
         others = run_notebooks(project, ["p/reader", "p/base"], place=place)
         assert statuses(others) == {"p/base": "ok", "p/reader": "ok"}
+        versions = package_versions() | {"numpy": "0.1"}
+        monkeypatch.setattr(
+            "invariance.companion.runner.cluster.package_versions", lambda: versions
+        )
+        with pytest.raises(
+            NotebookError, match=r"numpy is [\d.]+ on the worker tcp.*, and 0.1 here"
+        ):
+            Cluster(address, project)
     # Here they count as what a run on this machine gives, with every file.
     assert set(statuses(sweep.run(place=Here(1))).values()) == {"kept"}
     kept = run_notebooks(project, ["p/reader", "p/base"], place=Here(1), resume=True)
@@ -146,7 +155,9 @@ def test_a_sweep_survives_the_death_of_a_worker_and_comes_back_whole(
     names = {path.name for path in sweep.tasks()[0].folder.iterdir()}
     assert names == {"executed.ipynb", "results.json", "status.json", "numbers.csv"}
     text = (project.output("p/reader", "quick") / "results.json").read_text("utf-8")
-    assert json.loads(text)["says"][0]["numbers"] == {"x": 0.25}
+    stored = json.loads(text)
+    assert stored["says"][0]["numbers"] == {"x": 0.25}
+    assert stored["provenance"]["code"] == code_version(project.root)
     assert project.hidden() == [] and not [*tmp_path.glob("two/*/*/invariance-*")]
 
 

@@ -2,13 +2,15 @@
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from joblib import cpu_count
 
+from ..core.extras import need
 from ..core.parameters import ParameterError
 from .claim import description, duration, fresh, measured, published
 from .errors import CompanionError, NotebookError
@@ -17,8 +19,12 @@ from .ledger import consistency, scoreboard
 from .ledger.results import read_status
 from .paths import PROFILES, Paths
 from .runner import batch
+from .runner.attempt import Place
 from .runner.places import Here
 from .source import may_choose, read_parameters
+
+if TYPE_CHECKING:
+    from .runner.sweep import Sweep
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 _MAX_SOURCE_LINES = 12  # of a failed cell
@@ -28,6 +34,25 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 _NOTEBOOKS = click.argument("notebooks", nargs=-1)
 _THREADS = click.option(
     "--threads", default=1, show_default=True, help="BLAS threads of each notebook."
+)
+
+
+_PARAMETERS = click.option(
+    "-p",
+    "parameters",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUE",
+    help="A parameter of the notebooks, written as in Python; repeatable.",
+)
+_JOBS = click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
+_DEADLINE = click.option(
+    "--deadline", type=float, help="Seconds for each. [default: 900; full: 86400]"
+)
+
+
+_CLUSTER = click.option(
+    "--cluster", metavar="ADDRESS", help="Run on the workers of this Dask scheduler."
 )
 
 
@@ -138,17 +163,11 @@ def _last_runs(paths: Paths, notebook: str) -> str:
 @main.command()
 @_NOTEBOOKS
 @_profile("quick")
-@click.option(
-    "-p",
-    "parameters",
-    nargs=2,
-    multiple=True,
-    metavar="NAME VALUE",
-    help="A parameter of the notebooks, written as in Python; repeatable.",
-)
-@click.option("--jobs", type=int, help="Notebooks at a time. [default: cores / threads]")
+@_PARAMETERS
+@_JOBS
 @_THREADS
-@click.option("--deadline", type=float, help="Seconds for each. [default: 900; full: 86400]")
+@_DEADLINE
+@_CLUSTER
 @click.option("--resume", is_flag=True, help="Skip what ran with the same text, code, versions.")
 def run(
     notebooks: tuple[str, ...],
@@ -157,6 +176,7 @@ def run(
     jobs: int | None,
     threads: int,
     deadline: float | None,
+    cluster: str | None,
     resume: bool,
 ) -> None:
     """Run papers (PAPER), notebooks (PAPER/NAME) or, without a name, everything.
@@ -165,22 +185,21 @@ def run(
     130 if interrupted.
     """
     paths = Paths.find()
-    values = dict(parameters)
+    values = _single_values(parameters)
     profile = values.pop("profile", profile)
-    if jobs is None:  # together no more threads than cores
-        jobs = max(1, cpu_count() // max(1, threads))
     selected = paths.select(notebooks)
-    summary = batch.run_notebooks(
-        paths,
-        selected,
-        profile=profile,
-        parameters=values,
-        place=Here(jobs),
-        resume=resume,
-        threads=threads,
-        deadline=deadline,
-        tell=_print_outcome,
-    )
+    with _place(paths, jobs, threads, cluster) as place:
+        summary = batch.run_notebooks(
+            paths,
+            selected,
+            profile=profile,
+            parameters=values,
+            place=place,
+            resume=resume,
+            threads=threads,
+            deadline=deadline,
+            tell=_print_outcome,
+        )
     _print_failures(summary)
     finished = _count_ok(summary)
     results = paths.build / profile
@@ -188,6 +207,114 @@ def run(
         f"{finished} of {len(selected)} notebooks succeeded ({profile}); results in {results}"
     )
     _exit(summary)
+
+
+def _single_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the values by name; refuse a second value for the same name."""
+    values: dict[str, str] = {}
+    for name, value in parameters:
+        if name in values:
+            remedy = f"for several, take 'invariance sweep ... -p {name} {values[name]},{value}'"
+            raise _UsageError(f"-p {name} is passed twice, and a run has one value: {remedy}")
+        values[name] = value
+    return values
+
+
+def _place(
+    paths: Paths, jobs: int | None, threads: int, cluster: str | None
+) -> AbstractContextManager[Place]:
+    """Return a context manager of a cluster, or of processes of this machine.
+
+    By default the processes have together as many threads as there are cores.
+    """
+    if cluster is None:
+        if jobs is None:
+            jobs = max(1, cpu_count() // max(1, threads))
+        return nullcontext(Here(jobs))
+    if jobs is not None:
+        raise _UsageError("--jobs is for this machine: each thread of a cluster runs one notebook")
+    need("distributed", "guides")
+    from .runner.cluster import Cluster
+
+    return Cluster(cluster, paths)
+
+
+@main.command()
+@click.argument("notebook")
+@_profile("quick")
+@click.option(
+    "-p",
+    "parameters",
+    nargs=2,
+    multiple=True,
+    metavar="NAME VALUES",
+    help="Values of a parameter, such as 0.1,0.3 or 1..20; repeatable.",
+)
+@_JOBS
+@_THREADS
+@_DEADLINE
+@_CLUSTER
+@click.option("--dry-run", is_flag=True, help="Print which combinations would run, and why.")
+@click.option(
+    "--plot", "columns", multiple=True, metavar="COLUMN", help="Draw this column; repeatable."
+)
+def sweep(
+    notebook: str,
+    profile: str,
+    parameters: tuple[tuple[str, str], ...],
+    jobs: int | None,
+    threads: int,
+    deadline: float | None,
+    cluster: str | None,
+    dry_run: bool,
+    columns: tuple[str, ...],
+) -> None:
+    """Run one notebook with every combination of the given values of its parameters.
+
+    Results that a run would give again are kept. Each combination has a folder of its own, beside
+    sweep.csv, a table of all parameters and recorded numbers, and sweep.png.
+
+    The exit status is that of 'invariance run'.
+    """
+    from .runner.sweep import Sweep
+
+    paths = Paths.find()
+    selected = paths.select([notebook])
+    if len(selected) > 1:
+        raise _UsageError(f"a sweep runs one notebook, and {notebook!r} has {len(selected)}")
+    combinations = Sweep.read(paths, selected[0], profile, parameters)
+    with _place(paths, jobs, threads, cluster) as place:
+        if dry_run:
+            _print_reasons(combinations.reasons_to_run(place=place, threads=threads))
+            return
+        summary = combinations.run(
+            place=place, threads=threads, deadline=deadline, tell=_print_outcome
+        )
+    _print_failures(summary)
+    finished = _count_ok(summary)
+    total = len(combinations.tasks())
+    click.echo(f"{finished} of {total} combinations succeeded ({profile})")
+    _write_collected(combinations, columns)
+    _exit(summary)
+
+
+def _print_reasons(reasons: Mapping[str, str | None]) -> None:
+    for name, reason in reasons.items():
+        state = "keep" if reason is None else "run"
+        click.echo(f"{state:<5} {name:<50}  {reason or ''}".rstrip())
+    count = sum(reason is not None for reason in reasons.values())
+    click.echo(f"{count} of {len(reasons)} combinations would run")
+
+
+def _write_collected(combinations: "Sweep", columns: Sequence[str]) -> None:
+    """Write and name the table of a sweep and its plot, if it has one."""
+    from .runner.collect import write_plot, write_table
+
+    table = write_table(combinations)
+    click.echo(f"Table: {combinations.table}")
+    plot = write_plot(combinations, table, columns)
+    if plot is not None:
+        click.echo(f"Plot:  {plot}")
 
 
 @main.command()
@@ -230,14 +357,19 @@ def _print_outcome(outcome: batch.Outcome) -> None:
 
 
 def _print_failures(summary: batch.Summary) -> None:
+    """Print each failure once, with the names of the notebooks that failed in this way."""
+    names: dict[tuple[Any, ...], list[str]] = {}
     for outcome in summary.outcomes:
         failure = outcome.failure
         if failure is None or outcome.status == "interrupted":
             continue
-        click.secho(f"\n{outcome.notebook}: {failure['message']}", fg="red", err=True)
-        source = str(failure["cell_source"] or "").splitlines()
+        key = (failure["message"], failure["cell_index"], failure["cell_source"])
+        names.setdefault(key, []).append(outcome.notebook)
+    for (message, cell_index, cell_source), failed in names.items():
+        click.secho(f"\n{', '.join(failed)}: {message}", fg="red", err=True)
+        source = str(cell_source or "").splitlines()
         if source:
-            lines = [f"  in cell {failure['cell_index']}:", *source[:_MAX_SOURCE_LINES]]
+            lines = [f"  in cell {cell_index}:", *source[:_MAX_SOURCE_LINES]]
             n_more = len(source) - _MAX_SOURCE_LINES
             if n_more > 0:
                 lines.append(f"... {n_more} more lines")

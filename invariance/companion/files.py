@@ -180,6 +180,22 @@ def locked(stream: IO[str] | int, *, shared: bool = False, wait: bool = True) ->
     return True
 
 
+def held_elsewhere(descriptor: int) -> bool:
+    """Lock a file without waiting, and return whether another process holds the lock.
+
+    On a system or a file system without locks, the answer is False.
+    """
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
 def ensure_writable(folder: Path) -> None:
     """Make a folder and write a file into it as a test; raises `OutputError` if this fails."""
     probe = folder / f".probe.{uuid.uuid4().hex}"

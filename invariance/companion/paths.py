@@ -147,6 +147,10 @@ class Paths:
         """The output folder of batch runs of a notebook."""
         return self.build / profile / notebook
 
+    def sweep(self, notebook: str, profile: str, names: Sequence[str]) -> Path:
+        """The folder of the sweeps of a notebook over the parameters with these names."""
+        return self.build / "sweeps" / profile / notebook / ",".join(names)
+
     def interactive(self, notebook: str, profile: str) -> Path:
         """The output folder of runs outside the runner. The report does not read it."""
         return self.build / "interactive" / profile / notebook

@@ -15,14 +15,15 @@ notebook with ``alone: true`` starts after all others, when nothing else is runn
 """
 
 import ast
+import csv
 import re
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,17 @@ _PLAIN_TYPES = {"int": int, "float": float, "str": str, "bool": bool}
 _TYPE = re.compile(rf"({'|'.join(_PLAIN_TYPES)}|list\[({'|'.join(_PLAIN_TYPES)})\])( \| None)?")
 # A name, a type, a value, a comment. Papermill drops a parameter with a second equals sign.
 _LINE = re.compile(r"""(\w+): *([^=#]+?) *= *((?:"[^"=]*"|'[^'=]*'|[^='"#])+?) *(?:# *([^=]*))?""")
+# The end of a comment that limits a parameter: "# of the samples; from 0 to 1".
+_NUMBER = r"(-?\d[\d_]*(?:\.\d+)?(?:e-?\d+)?)"
+_BETWEEN = re.compile(rf"from {_NUMBER} to {_NUMBER}")
+_AT_LEAST = re.compile(rf"at least {_NUMBER}")
+_AT_MOST = re.compile(rf"at most {_NUMBER}")
+_CHOICES = re.compile(r"one of (.+)")
+#: Largest number of values of a parameter, and of combinations, in a sweep.
+MOST_VALUES = 10_000
+_WHOLE_RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)")
+# A comma that no closing bracket follows before the next opening one.
+_OUTER_COMMA = re.compile(r",(?![^\[]*\])")
 _LITERAL_ERRORS = (ValueError, TypeError, SyntaxError, RecursionError, MemoryError)
 _CODE_ERRORS = (SyntaxError, ValueError, RecursionError, MemoryError)
 # Jupytext ends a line at these characters, as `str.splitlines` does. Python does not, so private
@@ -294,6 +306,13 @@ class Parameter:
     """One annotated name of a parameters cell.
 
     ``type`` is the annotation as written, such as ``int | None``; ``help`` is the line's comment.
+    The comment, or what follows its last semicolon, may limit the values::
+
+        noise: float = 0.1  # standard deviation of the samples; from 0 to 1
+        draws: int = 5  # at least 2
+        group: str = "permutations"  # of the five places; one of permutations, cyclic shifts
+
+    Both ends of a range are allowed. In a list, the limits hold for each entry.
     """
 
     name: str
@@ -302,16 +321,87 @@ class Parameter:
     help: str = ""
 
     def check(self, value: Any) -> Any:
-        """Return the value as the annotated type; `ParameterError` if it is of another.
+        """Return the value as the annotated type, within the declared limits, or raise an error.
 
-        An int is converted to a float if a float is expected; nothing else is converted.
+        An int is converted to a float if a float is expected; nothing else is converted. The
+        `ParameterError` names the type or the limits.
         """
         try:
-            return _as(self.type, value)
+            checked = _as(self.type, value)
         except (TypeError, OverflowError):
             expected = f"of type {self.type} and finite (default: {self.default!r})"
             message = f"parameter {self.name}: {short(value)} is not {expected}"
             raise ParameterError(message) from None
+        entries = checked if isinstance(checked, list) else [checked]
+        for entry in entries:
+            self._check_limits(entry)
+        return checked
+
+    def parse_values(self, text: str) -> list[Any]:
+        """Return the values of a sweep: separated by commas, with ranges of whole numbers.
+
+        >>> Parameter("seed", "int", 0).parse_values("1..3,10")
+        [1, 2, 3, 10]
+        >>> Parameter("group", "str", "turns").parse_values("turns,cyclic shifts")
+        ['turns', 'cyclic shifts']
+
+        Text that contains a comma is put in double quotes, and lists in brackets as in Python.
+        """
+        values: list[Any] = []
+        for part in self._parts(text):
+            limits = _WHOLE_RANGE.fullmatch(part)
+            if limits and self.type.startswith(("int", "float")):
+                values += self._whole_numbers(int(limits[1]), int(limits[2]))
+            else:
+                values.append(self.parse(part))
+        for i, value in enumerate(values):
+            if value in values[:i]:
+                raise ParameterError(f"parameter {self.name}: {short(value)} is listed twice")
+        return values
+
+    def _parts(self, text: str) -> list[str]:
+        """Split a text at its commas, except those within quotes or brackets."""
+        if self.type.startswith("str"):
+            return next(csv.reader([text], skipinitialspace=True), [""])
+        return [part.strip() for part in _OUTER_COMMA.split(text)]
+
+    def _whole_numbers(self, first: int, last: int) -> list[Any]:
+        """Return the numbers of a range, both ends included, as the annotated type."""
+        count = last - first + 1
+        text = f"parameter {self.name}: {first}..{last}"
+        if count < 1:
+            raise ParameterError(f"{text} is empty: the smaller number comes first")
+        if count > MOST_VALUES:
+            raise ParameterError(f"{text} has {count:,} values, at most {MOST_VALUES:,}")
+        return [self.check(number) for number in range(first, last + 1)]
+
+    @property
+    def _limits(self) -> str:
+        """The part of the comment that may limit the values."""
+        return self.help.rpartition(";")[2].strip()
+
+    @property
+    def choices(self) -> list[Any]:
+        """The values that the comment lists after "one of"; an empty list if it lists none."""
+        listed = _CHOICES.fullmatch(self._limits)
+        if listed is None:
+            return []
+        kind = self.type.partition(" | ")[0].removeprefix("list[").removesuffix("]")
+        entry = Parameter(self.name, kind, None)
+        return [entry.parse(text.strip()) for text in listed[1].split(",")]
+
+    def _check_limits(self, value: Any) -> None:
+        """Raise a `ParameterError` if a value lies outside the declared limits."""
+        if value is None:
+            return
+        choices = self.choices
+        if choices and value not in choices:
+            advice = hint(str(value), map(str, choices), "choices")
+            raise ParameterError(f"parameter {self.name}: {short(value)} is no choice. {advice}")
+        low, high = _range_in(self._limits)
+        if not isinstance(value, str) and not low <= value <= high:
+            limits = f"{self._limits} (default: {self.default!r})"
+            raise ParameterError(f"parameter {self.name}: {short(value)} is not {limits}")
 
     def parse(self, text: str) -> Any:
         """Return a value of a command line, written as in Python; text needs no quotes.
@@ -341,6 +431,24 @@ def _as(annotation: str, value: Any) -> Any:
     if kind != "float" and type(value) is _PLAIN_TYPES.get(kind):
         return value
     raise TypeError
+
+
+def _range_in(limits: str) -> tuple[float, float]:
+    """Return the lowest and the highest value that a text such as "from 0 to 1" allows.
+
+    >>> _range_in("at least 2"), _range_in("of the samples")
+    ((2.0, inf), (-inf, inf))
+    """
+    between = _BETWEEN.fullmatch(limits)
+    if between:
+        return float(between[1]), float(between[2])
+    at_least = _AT_LEAST.fullmatch(limits)
+    if at_least:
+        return float(at_least[1]), inf
+    at_most = _AT_MOST.fullmatch(limits)
+    if at_most:
+        return -inf, float(at_most[1])
+    return -inf, inf
 
 
 def read_parameters(path: Path) -> dict[str, Parameter]:
@@ -388,8 +496,8 @@ def _parameter(line: str) -> Parameter:
         default = ast.literal_eval(value)
     except _LITERAL_ERRORS:
         raise NotebookError("the default is not a literal") from None
-    checked = Parameter(name, annotation, default).check(default)
-    return Parameter(name, annotation, checked, comment)
+    parameter = Parameter(name, annotation, default, comment)
+    return replace(parameter, default=parameter.check(default))
 
 
 def resolve(
@@ -400,8 +508,7 @@ def resolve(
     A str is parsed by the parameter's type. A `ParameterError` for unknown names and wrong types.
     """
     for name in requested:
-        if name not in parameters:
-            raise ParameterError(_unknown_parameter(notebook, name, parameters))
+        declared_parameter(notebook, parameters, name)
     values = {}
     for name, parameter in parameters.items():
         if name not in requested:
@@ -411,6 +518,13 @@ def resolve(
         else:
             values[name] = parameter.check(requested[name])
     return values
+
+
+def declared_parameter(notebook: str, parameters: Mapping[str, Parameter], name: str) -> Parameter:
+    """Return the parameter of that name; a `ParameterError` lists those that the notebook has."""
+    if name not in parameters:
+        raise ParameterError(_unknown_parameter(notebook, name, parameters))
+    return parameters[name]
 
 
 def _unknown_parameter(notebook: str, name: str, parameters: Mapping[str, Parameter]) -> str:

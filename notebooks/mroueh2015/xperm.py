@@ -24,7 +24,7 @@
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
 seed: int = 1
-group: str = "permutations"  # of the five places; or "cyclic shifts"
+group: str = "permutations"  # of the five places; one of permutations, cyclic shifts
 
 # %%
 import matplotlib.pyplot as plt

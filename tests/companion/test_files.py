@@ -212,6 +212,68 @@ def test_unknown_names_are_refused(project):
     assert values == {"profile": "quick", "seed": 7, "sizes": [1, 2], "ridge": 1.0}
 
 
+LIMITED = (
+    CELL
+    + """\
+noise: float = 0.1  # standard deviation; of the samples; from 0 to 1e0
+draws: int | None = 5  # at least 2
+widths: list[float] = [0.5]  # at most 1
+group: str = "turns"  # of the places; one of turns, cyclic shifts
+order: int = 8  # one of 8, 12
+prose: str = "x"  # from a to b; at least in prose
+"""
+)
+
+
+def test_ranges_and_choices_of_the_parameters_cell_hold(project):
+    parameters = read_parameters(project.source(project.write("p/a", parameters=LIMITED)))
+    allowed = {"noise": ["0", "1"], "draws": ["2", "None"], "widths": ["[]", "[1, -2]"]}
+    allowed |= {"group": ["cyclic shifts"], "order": ["12"], "prose": ["y"]}
+    for name, texts in allowed.items():
+        for text in texts:
+            parameters[name].parse(text)
+    refused = {
+        "noise": ("1.5", "noise: 1.5 is not from 0 to 1e0 .default: 0.1."),
+        "draws": ("1", "draws: 1 is not at least 2"),
+        "widths": ("[0.5, 1.5]", "widths: 1.5 is not at most 1"),
+        "group": (
+            "cyclic shift",
+            "group: 'cyclic shift' is no choice. Did you mean 'cyclic shifts",
+        ),
+        "order": ("9", "order: 9 is no choice. The choices are: 12, 8"),
+    }
+    for name, (text, message) in refused.items():
+        with pytest.raises(ParameterError, match=message):
+            parameters[name].parse(text)
+
+
+def test_values_of_a_sweep(project):
+    parameters = read_parameters(project.source(project.write("p/a", parameters=LIMITED)))
+    for name, text, values in (
+        ("seed", "1..3", [1, 2, 3]),
+        ("seed", "-1..1, 5,7..8", [-1, 0, 1, 5, 7, 8]),
+        ("noise", "0,0.5, 1", [0.0, 0.5, 1.0]),
+        ("group", "turns,cyclic shifts", ["turns", "cyclic shifts"]),
+        ("prose", '"a,b",c, 1..3', ["a,b", "c", "1..3"]),
+        ("sizes", "[1, 2],[3]", [[1, 2], [3]]),
+        ("draws", "None,2", [None, 2]),
+    ):
+        assert parameters[name].parse_values(text) == values
+    for name, text, message in (
+        ("seed", "1,2,1", "seed: 1 is listed twice"),
+        ("noise", "1,1.0", "noise: 1.0 is listed twice"),
+        ("seed", "3..1", "seed: 3..1 is empty"),
+        ("seed", "1..10000000", "seed: 1..10000000 has 10,000,000 values, at most 10,000"),
+        ("seed", "1..2.5", "'1..2.5' is not of type int"),
+        ("seed", "1,,2", "'' is not of type int"),
+        ("noise", "0..2", "noise: 2.0 is not from 0 to 1e0"),
+        ("sizes", "1,2", "sizes: 1 is not of type list"),
+        ("sizes", "[1,[2]", "is not of type list"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            parameters[name].parse_values(text)
+
+
 TAGGED = '# %% tags=["parameters"]\n'
 QUICK = TAGGED + 'profile: str = "quick"\n'
 
@@ -230,6 +292,8 @@ QUICK = TAGGED + 'profile: str = "quick"\n'
         (TAGGED + "seed: int = 0", "first parameter must be 'profile"),
         (TAGGED + 'profile: str = "full"', "first parameter must be 'profile"),
         (TAGGED + "profile: str = ", "expected 'name: type = value'"),
+        (QUICK + "noise: float = 2  # from 0 to 1", "noise: 2.0 is not from 0 to 1"),
+        (QUICK + "order: int = 8  # one of 8, twelve", "order: 'twelve' is not of type int"),
     ],
 )
 def test_malformed_parameters_cells_are_named(project, cell, message):

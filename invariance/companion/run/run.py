@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
 from math import isnan
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib
@@ -38,6 +37,7 @@ from .cache import cached
 from .choosing import Stages, plain
 from .code import Code
 from .display import shell, show, show_markdown
+from .folder import VARIABLE, take_folder
 from .imports import imported
 from .plots import described
 from .recording import record, record_counterfactual
@@ -54,8 +54,11 @@ T = TypeVar("T")
 class Run(Stages):
     """One execution of a notebook, which records everything that the notebook emits.
 
-    The results are in `folder` after every call. In a batch run the runner chooses this folder; in
-    Jupyter, plain papermill or a script it is ``build/interactive/<profile>/<paper>/<name>/``.
+    The results are in `folder` after every call. In a batch run the runner chooses this folder.
+    With plain papermill it is ``out.results`` beside the output file ``out.ipynb``, and in Jupyter
+    or a script ``build/interactive/<profile>/<paper>/<name>``. The environment variable
+    ``INVARIANCE_RUN_DIR`` sets another folder. Two runs at the same time never share a folder: the
+    name of the second one ends in ``-2``.
 
     Parameters
     ----------
@@ -105,12 +108,10 @@ class Run(Stages):
         self._can_read_ledger = can_read_yaml(self._paths.ledger)
         if self._paths.notebooks.is_dir() and self._can_read_ledger:
             self._ledger = load_ledger(self._paths.ledger)
-        batch_folder = os.environ.get("INVARIANCE_RUN_DIR")
-        self.batch = batch_folder is not None
-        self.folder = self._paths.interactive(notebook, profile)
-        if batch_folder:
-            self.folder = Path(batch_folder)
-
+        self.batch = VARIABLE in os.environ
+        named = {"profile": profile, "seed": self.seed, **parameters}
+        self._hold = take_folder(self._paths.interactive(notebook, profile), named)
+        self.folder = self._hold.folder
         self._claims: dict[str, dict] = {}
         self._counterfactuals: dict[str, list[dict]] = {}
         self._figures: dict[str, dict] = {}
@@ -393,7 +394,7 @@ class Run(Stages):
         unused = [name for name in numbers if f"{{{name}" not in text]
         if unused:
             raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
-        entry = {"text": text, "said": sentence}
+        entry = {"text": text, "said": sentence, "numbers": _finite_numbers(numbers)}
         if entry not in self._results["says"]:
             self._results["says"].append(entry)
             self._write()
@@ -473,6 +474,17 @@ class Run(Stages):
         if work.is_dir():
             # The runner compares these with the files that it started the notebook with.
             write_json(work / "read.json", {"modules": imported(), **self._digests_read})
+
+
+def _finite_numbers(values: Mapping[str, Any]) -> dict[str, int | float]:
+    """Return the values that are numbers, as JSON has them."""
+    numbers: dict[str, int | float] = {}
+    for name, value in values.items():
+        if isinstance(value, np.integer | int) and not isinstance(value, bool):
+            numbers[name] = int(value)
+        elif isinstance(value, np.floating | float) and np.isfinite(value):
+            numbers[name] = float(value)
+    return numbers
 
 
 def _check_seeds(seeds: Sequence[Any]) -> None:

@@ -8,6 +8,7 @@ needs to know about the latest success.
 
 import shutil
 import signal
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -54,12 +55,17 @@ class Place(Protocol):
     """Runs the processes of notebooks.
 
     At most `slots` run at a time, together in `memory_mb` MiB. A batch looks at them every
-    `glance_s` seconds.
+    `glance_s` seconds. `architecture` names the processors, since digits depend on them.
     """
 
-    slots: int
     memory_mb: float
     glance_s: float
+
+    @property
+    def slots(self) -> int: ...
+
+    @property
+    def architecture(self) -> str: ...
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> Process: ...
 
@@ -68,7 +74,10 @@ class Place(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted."""
+    """How one notebook ended: ``status`` is ok, failed, timeout, killed or interrupted.
+
+    ``notebook`` is its name, in a sweep followed by the name of the combination.
+    """
 
     notebook: str
     status: str
@@ -77,11 +86,29 @@ class Outcome:
     resumed: bool = False
 
 
+@dataclass(frozen=True)
+class Task:
+    """A request to run a notebook: the values of some of its parameters, str as on a command line.
+
+    A combination of a sweep has its own name and output folder. Its results are never published.
+    """
+
+    notebook: str
+    values: Mapping[str, Any]
+    combination: str = ""
+    folder: Path | None = None  # of the outputs; None for the folder of the notebook
+
+    @property
+    def name(self) -> str:
+        """The name of the notebook, and of the combination if there is one."""
+        return f"{self.notebook}/{self.combination}" if self.combination else self.notebook
+
+
 @dataclass(eq=False)
 class Job:
     """A notebook to run: its source, parameters and folders, and its process once started."""
 
-    notebook: str
+    task: Task
     source: Path
     final: Path  # the output folder
     parameters: dict[str, Any]
@@ -98,6 +125,14 @@ class Job:
     process: Process | None = None
     started: datetime | None = None
     clock: WorkingClock | None = None
+
+    @property
+    def notebook(self) -> str:
+        return self.task.notebook
+
+    @property
+    def name(self) -> str:
+        return self.task.name
 
     @property
     def chosen(self) -> Path:
@@ -127,6 +162,7 @@ def start(job: Job, paths: Paths, place: Place, threads: int) -> None:
         "parameters": job.parameters,
         "source": str(job.source),
         "folder": str(job.folder),
+        "reads": job.reads,
     }
     environment = dict.fromkeys(_THREAD_VARIABLES, str(threads))
     environment["INVARIANCE_ROOT"] = str(paths.root)
@@ -207,7 +243,7 @@ def finish(
             status = "failed"
             reason = failure(str(error))
     shutil.rmtree(job.folder, ignore_errors=True)
-    return Outcome(job.notebook, status, duration, reason)
+    return Outcome(job.name, status, duration, reason)
 
 
 def _fault(job: Job) -> str | None:

@@ -1,4 +1,8 @@
-"""Run a batch of notebooks: each in its own process, several at a time (see `attempt`)."""
+"""Run a batch of notebooks: each in its own process, several at a time (see `attempt`).
+
+A batch consists of tasks: notebooks with values of parameters. `run_notebooks` runs each notebook
+once, and `sweep` runs one notebook with many combinations of values.
+"""
 
 import signal
 import threading
@@ -21,7 +25,7 @@ from ..ledger.results import read_results
 from ..ledger.settings import CHOOSING_SEED
 from ..paths import PROFILES, Paths
 from ..source import Parameter, may_choose, read_parameters, reads, resolve, runs_alone
-from .attempt import Job, Outcome, Place, ending, finish, publish_again, start
+from .attempt import Job, Outcome, Place, Task, ending, finish, publish_again, start
 from .places import Here, runner_folder, take_outputs
 from .resume import NEW, fingerprint, reason_to_run
 from .worker import failure
@@ -57,16 +61,13 @@ class Summary:
 
 @dataclass(frozen=True)
 class _Request:
-    """The arguments of a run that are the same for all its notebooks."""
+    """The arguments of a run that are the same for all its tasks."""
 
     paths: Paths
-    parameters: Mapping[str, Any]
+    profile: str
     threads: int
-    choosing: bool
-
-    @property
-    def profile(self) -> str:
-        return self.parameters["profile"]
+    choosing: bool = False
+    architecture: str = ""  # of the processors that compute; see `resume.fingerprint`
 
 
 def run_notebooks(
@@ -117,6 +118,42 @@ def run_notebooks(
     ParameterError, NotebookError, LedgerError, OutputError
         If an argument is invalid. No notebook has run then.
     """
+    if choosing:
+        _refuse_without_choice(paths, notebooks)
+    values = parameters or {}
+    tasks = [Task(notebook, values) for notebook in notebooks]
+    return run_tasks(
+        paths,
+        tasks,
+        profile=profile,
+        place=place,
+        resume=resume,
+        choosing=choosing,
+        threads=threads,
+        deadline=deadline,
+        tell=tell,
+    )
+
+
+def run_tasks(
+    paths: Paths,
+    tasks: Sequence[Task],
+    *,
+    profile: str = "quick",
+    place: Place | None = None,
+    resume: bool = False,
+    choosing: bool = False,
+    threads: int = 1,
+    deadline: float | None = None,
+    tell: Callable[[Outcome], None] | None = None,
+    shared_outputs: Mapping[str, Any] | None = None,
+) -> Summary:
+    """Run tasks, each with an output folder of its own; see `run_notebooks`.
+
+    `shared_outputs` maps each further file that is written from the results of all tasks to the
+    values that determine it. If another run is about to write one of them from other values, a
+    `NotebookError` is raised, and nothing runs.
+    """
     place = place or Here()
     if profile not in PROFILES:
         raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
@@ -125,12 +162,9 @@ def run_notebooks(
     for name, number in {"jobs": place.slots, "threads": threads, "deadline": deadline}.items():
         if not 1 <= number < inf:
             raise ParameterError(f"{name}={number}: at least 1, and finite")
-    if choosing:
-        _refuse_without_choice(paths, notebooks)
     ledger = load_ledger(paths.ledger)
-    values = {**(parameters or {}), "profile": profile}
-    request = _Request(paths, values, threads, choosing)
-    jobs = [_job(request, notebook) for notebook in notebooks]
+    request = _Request(paths, profile, threads, choosing, place.architecture)
+    jobs = [_job(request, task) for task in tasks]
     ensure_writable(paths.build / profile)
     with (
         _signals_noted() as signals,
@@ -139,16 +173,29 @@ def run_notebooks(
     ):
         batch = _Batch(request, place, deadline, signals, bar, tell)
         for job in jobs:
-            job.folder = folder / job.notebook
+            job.folder = folder / job.name
             if job.fault:
                 batch.end(job, "failed", failure(job.fault))
         waiting = [job for job in jobs if not job.fault]
-        waiting = batch.without_conflicts(waiting, folder)
+        waiting = batch.without_conflicts(waiting, folder, shared_outputs or {})
         if resume:
             waiting = batch.without_valid(waiting, ledger)
         waiting = batch.without_undeclared(waiting, ledger)
         batch.run(sorted(waiting, key=_longest_first))
     return Summary(batch.outcomes, interrupted=bool(signals))
+
+
+def reasons_to_run(
+    paths: Paths, tasks: Sequence[Task], *, profile: str, threads: int, architecture: str
+) -> dict[str, str | None]:
+    """Return, for the name of each task, why it would run; None if its results are valid."""
+    request = _Request(paths, profile, threads, architecture=architecture)
+    jobs = [_job(request, task) for task in tasks]
+    ledger = load_ledger(paths.ledger)
+    reasons = {}
+    for job in jobs:
+        reasons[job.name] = job.fault or _reason_to_run(paths, job, ledger)
+    return reasons
 
 
 def _refuse_without_choice(paths: Paths, notebooks: Sequence[str]) -> None:
@@ -163,23 +210,26 @@ def _longest_first(job: Job) -> tuple[float, int]:
     return -job.expected_s, -job.source.stat().st_size
 
 
-def _job(request: _Request, notebook: str) -> Job:
-    """Return the job of a notebook as its text is now, or with the fault of that text."""
+def _job(request: _Request, task: Task) -> Job:
+    """Return the job of a task as the text of its notebook is now, or with that text's fault."""
     paths = request.paths
     profile = request.profile
+    notebook = task.notebook
     folder_of = paths.choosing if request.choosing else paths.output
-    final = folder_of(notebook, profile)
+    final = task.folder or folder_of(notebook, profile)
     repair_folder(final)
     repair_folder(paths.published(notebook))
     source = paths.source(notebook)
-    job = Job(notebook, source, final, {"profile": profile}, request.choosing)
+    job = Job(task, source, final, {"profile": profile}, request.choosing)
     try:
         declared = read_parameters(source)
-        job.parameters = resolve(notebook, declared, _requested_values(request, declared))
+        job.parameters = resolve(notebook, declared, _requested_values(request, task, declared))
         defaults = {name: parameter.default for name, parameter in declared.items()}
         defaults["profile"] = profile
-        job.default_parameters = job.parameters == defaults
-        job.fingerprint = fingerprint(paths, notebook, job.parameters, request.threads)
+        job.default_parameters = job.parameters == defaults and not task.combination
+        job.fingerprint = fingerprint(
+            paths, notebook, job.parameters, request.threads, request.architecture
+        )
         job.expected_s, job.expected_mb = _expected(paths, job)
         job.reads = reads(paths, notebook)
         # Timings of a quick run are shown but not relied upon.
@@ -189,9 +239,11 @@ def _job(request: _Request, notebook: str) -> Job:
     return job
 
 
-def _requested_values(request: _Request, declared: Mapping[str, Parameter]) -> dict[str, Any]:
-    """Parameter values of the run; the choosing stage fixes the seeds."""
-    values = dict(request.parameters)
+def _requested_values(
+    request: _Request, task: Task, declared: Mapping[str, Parameter]
+) -> dict[str, Any]:
+    """Return the values of parameters for a task; the choosing stage fixes the seeds."""
+    values = {**task.values, "profile": request.profile}
     if request.choosing:
         if "seed" in declared:
             values["seed"] = CHOOSING_SEED
@@ -207,6 +259,8 @@ def _expected(paths: Paths, job: Job) -> tuple[float, float]:
     A notebook without a record has infinite expected time, so that it starts first.
     """
     folders = [job.final]
+    if job.task.combination:
+        folders.append(paths.output(job.notebook, job.parameters["profile"]))
     if job.published:
         folders.append(paths.published(job.notebook))
     seconds = []
@@ -286,36 +340,38 @@ class _Batch:
     def end(self, job: Job, status: str, reason: dict[str, Any] | None) -> None:
         self.done(finish(job, self.paths, self.place, status, reason))
 
-    def without_conflicts(self, jobs: Sequence[Job], folder: Path) -> list[Job]:
+    def without_conflicts(
+        self, jobs: Sequence[Job], folder: Path, shared_outputs: Mapping[str, Any]
+    ) -> list[Job]:
         """Return the jobs whose output folder is free, or written with the same parameters.
 
-        The others fail, and nothing on disk changes: the other runner owns their folder.
+        The others fail, and nothing on disk changes: the other runner owns their folder. Raise a
+        `NotebookError` if another runner writes one of the shared outputs.
         """
-        taken = take_outputs(folder, {str(job.final): job.parameters for job in jobs})
+        outputs = {str(job.final): job.parameters for job in jobs}
+        taken = take_outputs(folder, {**outputs, **shared_outputs})
+        for output in shared_outputs:
+            if output in taken:
+                fault = f"another run that writes {output} is under way, with other values"
+                raise NotebookError(f"{fault}: wait until it has ended")
         for job in jobs:
             parameters = taken.get(str(job.final))
             if parameters is not None:
                 reason = failure(_conflict(job, parameters))
-                self.done(Outcome(job.notebook, "failed", 0.0, reason))
+                self.done(Outcome(job.name, "failed", 0.0, reason))
         return [job for job in jobs if str(job.final) not in taken]
 
     def without_valid(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
         """Keep valid results; return the other jobs, and print why each runs again."""
-        reasons = {job.notebook: self._reason_to_run(job, ledger) for job in jobs}
+        reasons = {job.name: _reason_to_run(self.paths, job, ledger) for job in jobs}
         _spread_to_readers(jobs, reasons)
         for job in jobs:
-            if reasons[job.notebook] is None:
-                reasons[job.notebook] = self._keep(job)
-            reason = reasons[job.notebook]
+            if reasons[job.name] is None:
+                reasons[job.name] = self._keep(job)
+            reason = reasons[job.name]
             if reason not in (None, NEW):
-                self.bar.write(f"{'again':<11}  {job.notebook:<40}  {reason}")
-        return [job for job in jobs if reasons[job.notebook] is not None]
-
-    def _reason_to_run(self, job: Job, ledger: Ledger) -> str | None:
-        try:
-            return reason_to_run(self.paths, job, ledger)
-        except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
-            return f"its results cannot be checked ({type(error).__name__}: {error})"
+                self.bar.write(f"{'again':<11}  {job.name:<40}  {reason}")
+        return [job for job in jobs if reasons[job.name] is not None]
 
     def _keep(self, job: Job) -> str | None:
         """Count a valid result as done; return an error that prevents it from being published."""
@@ -324,7 +380,7 @@ class _Batch:
         except OSError as error:
             return str(error)
         seconds = 0.0 if isinf(job.expected_s) else job.expected_s
-        self.done(Outcome(job.notebook, "ok", seconds, resumed=True))
+        self.done(Outcome(job.name, "ok", seconds, resumed=True))
         return None
 
     def without_undeclared(self, jobs: Sequence[Job], ledger: Ledger) -> list[Job]:
@@ -380,12 +436,12 @@ class _Batch:
                 self.end(job, "failed", failure(str(error)))
                 continue
             running.append(job)
-            self.bar.set_postfix_str(", ".join(other.notebook for other in running))
+            self.bar.set_postfix_str(", ".join(other.name for other in running))
 
     def _renew(self, job: Job) -> str:
         """Update a job to the present text of its notebook; return the fault of that text."""
         try:
-            now = _job(self.request, job.notebook)
+            now = _job(self.request, job.task)
         except (ParameterError, OSError) as error:
             return str(error)
         if not now.fault and now.reads != job.reads:
@@ -419,8 +475,8 @@ class _Batch:
         self.place.end(job.process, job.folder)
         job.alone = True
         job.process = None
-        names = ", ".join(other.notebook for other in running)
-        self.bar.write(f"{job.notebook} was killed beside {names}: once more, alone")
+        names = ", ".join(other.name for other in running)
+        self.bar.write(f"{job.name} was killed beside {names}: once more, alone")
 
 
 def _conflict(job: Job, parameters: Mapping[str, Any]) -> str:
@@ -435,17 +491,24 @@ def _conflict(job: Job, parameters: Mapping[str, Any]) -> str:
     return f"{fault}, and both would write to {job.final}: {remedy}"
 
 
+def _reason_to_run(paths: Paths, job: Job, ledger: Ledger) -> str | None:
+    try:
+        return reason_to_run(paths, job, ledger)
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, MemoryError) as error:
+        return f"its results cannot be checked ({type(error).__name__}: {error})"
+
+
 def _spread_to_readers(jobs: Sequence[Job], reasons: dict[str, str | None]) -> None:
     """Add a reason for each notebook that reads, directly or not, one that runs again."""
     changed = True
     while changed:
         changed = False
         for job in jobs:
-            if reasons[job.notebook] is not None:
+            if reasons[job.name] is not None:
                 continue
             for name in job.reads:
                 if reasons.get(name):
-                    reasons[job.notebook] = f"it reads {name}, which runs again"
+                    reasons[job.name] = f"it reads {name}, which runs again"
                     changed = True
 
 

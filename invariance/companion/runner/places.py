@@ -23,7 +23,7 @@ import psutil
 
 from ..files import locked, read_json, write_json, writing
 from ..paths import Paths
-from ..provenance import digest
+from ..provenance import architecture, digest
 from .attempt import Process
 from .worker import MARK, begin, end_all, holders_of, processes_of, work
 
@@ -52,6 +52,11 @@ class Here:
         total_mb = psutil.virtual_memory().total / 2**20
         self.memory_mb = min(_MAX_MEMORY_MB, _MEMORY_SHARE * total_mb)
         self._work = work
+
+    @property
+    def architecture(self) -> str:
+        """The processor architecture that determines the last digits of results."""
+        return architecture()
 
     def start(self, description: dict[str, Any], environment: dict[str, str]) -> BaseProcess:
         """Start the process of the described notebook, in a folder of its own."""

@@ -18,7 +18,7 @@ from ..ledger.claims import Ledger, ledger_digest, load_ledger
 from ..ledger.results import altered, read_results, read_status
 from ..ledger.settings import answers, registered
 from ..paths import Paths
-from ..provenance import architecture, modules_of, package_versions
+from ..provenance import modules_of, package_versions
 
 if TYPE_CHECKING:
     from .attempt import Job
@@ -27,9 +27,12 @@ NEW = "it has not run yet"
 
 
 def fingerprint(
-    paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int
+    paths: Paths, notebook: str, parameters: Mapping[str, Any], threads: int, architecture: str
 ) -> dict[str, Any]:
-    """Return all that determines a run's results, except data and other notebooks' results."""
+    """Return all that determines a run's results, except data and other notebooks' results.
+
+    `architecture` is that of the processors that compute: see `provenance.architecture`.
+    """
     source = paths.source(notebook)
     text = read_text(source, NotebookError)
     code = {name: str(file_digest(path))[:16] for name, path in modules_of(source).items()}
@@ -41,7 +44,7 @@ def fingerprint(
         "packages": package_versions(),
         # The last digits depend on these two.
         "threads": threads,
-        "architecture": architecture(),
+        "architecture": architecture,
     }
 
 
@@ -71,7 +74,13 @@ def changed_meanwhile(paths: Paths, job: "Job") -> str | None:
     The files that the notebook's process has read count too: an edit may have been undone since.
     """
     try:
-        now = fingerprint(paths, job.notebook, job.parameters, job.fingerprint["threads"])
+        now = fingerprint(
+            paths,
+            job.notebook,
+            job.parameters,
+            job.fingerprint["threads"],
+            job.fingerprint["architecture"],
+        )
     except NotebookError as error:
         return f"the text ({error})"
     for name, value in now.items():

@@ -28,13 +28,14 @@ from ..errors import NotebookError
 from ..files import locked, read_json, read_text, without_escapes, write_bytes, write_json
 from ..ledger.results import read_executed
 from ..ledger.settings import STAGE
+from ..run.folder import VARIABLE
 from ..source import read_notebook
 
 if TYPE_CHECKING:
     from jupyter_client.asynchronous.client import AsyncKernelClient
 
 #: Environment variable with the folder of a run; every program that the run starts inherits it.
-MARK = "INVARIANCE_RUN_DIR"
+MARK = VARIABLE
 
 _PR_SET_CHILD_SUBREAPER = 36
 _START_S = 120.0  # for a kernel to write its ports

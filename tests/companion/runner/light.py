@@ -1,6 +1,7 @@
 """A runner and a worker without Jupyter: all of the companion's processes, at a tenth of the time.
 
-``python light.py ROOT`` runs every notebook of a project with ``--resume``. Its worker is the real
+``python light.py ROOT`` runs every notebook of a project with ``--resume``, and ``python light.py
+ROOT VALUES`` sweeps the notebook p/a over these seeds. Its worker is the real
 one, but that its "kernel" writes results step by step and starts two processes that would sleep for
 ever. Its outputs are determined by the notebook's text, so that every other file is recognized.
 """
@@ -19,8 +20,10 @@ from pathlib import Path
 from invariance.companion.files import write_bytes, write_json
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.paths import Paths
+from invariance.companion.provenance import architecture
 from invariance.companion.runner.batch import run_notebooks
 from invariance.companion.runner.places import Here
+from invariance.companion.runner.sweep import Sweep
 from invariance.companion.runner.worker import work
 
 STEP = 0.03
@@ -63,6 +66,14 @@ def truth(text: str, notebook: str, parameters: dict) -> dict[str, bytes]:
         "results.json": json.dumps(results).encode(),
         "executed.ipynb": json.dumps(executed).encode(),
     }
+
+
+def write_truth(project, folder: Path, description: dict) -> None:
+    """Write the outputs of a notebook without running it."""
+    text = project.source(description["notebook"]).read_text("utf-8")
+    outputs = truth(text, description["notebook"], description["parameters"])
+    for name, content in outputs.items():
+        write_bytes(folder / name, content)
 
 
 class Chaos:
@@ -129,6 +140,7 @@ class Writer:
 
     memory_mb = inf
     glance_s = 0.0005  # no test waits for the runner
+    architecture = architecture()
 
     def __init__(self, write, slots: int = 2, failing: tuple[str, ...] = (), glances: int = 1):
         self.write, self.slots, self.failing, self.glances = write, slots, failing, glances
@@ -230,5 +242,16 @@ def run(root: str) -> None:
     sys.exit(summary.exit_code)
 
 
+def run_sweep(root: str, values: str) -> None:
+    paths = Paths(Path(root))
+    sweep = Sweep.read(paths, "p/a", "quick", [("seed", values)])
+    summary = sweep.run(place=Here(2, work=work_light))
+    for outcome in summary.outcomes:
+        print("kept" if outcome.resumed else outcome.status, outcome.notebook)
+    sys.exit(summary.exit_code)
+
+
 if __name__ == "__main__":
+    if len(sys.argv) == 3:
+        run_sweep(*sys.argv[1:])
     run(sys.argv[1])

@@ -25,9 +25,10 @@ import pytest
 from invariance.companion import files
 from invariance.companion.ledger.results import read_status
 from invariance.companion.runner.batch import run_notebooks
+from invariance.companion.runner.sweep import Sweep
 from invariance.companion.runner.worker import MARK
 
-from .light import NAMES, Writer
+from .light import NAMES, Writer, statuses, truth, write_truth
 
 LIGHT = Path(__file__).with_name("light.py")
 KILLS = int(os.environ.get("INVARIANCE_KILLS", 10))
@@ -82,6 +83,44 @@ def test_a_runner_that_dies_between_any_two_steps_loses_nothing(chaos):
             break
         assert code == -signal.SIGKILL
     assert step > 20
+
+
+def _sweep_results(chaos, seeds: range) -> set[int]:
+    """Return the seeds whose combinations are finished; their results have to be whole."""
+    text = chaos.project.source("p/a").read_text("utf-8")
+    finished = set()
+    for seed in seeds:
+        folder = chaos.project.sweep("p/a", "quick", ["seed"]) / f"seed={seed}"
+        status, problems = read_status(folder, "p/a")
+        assert problems == []
+        if status is not None and status["status"] == "ok":
+            assert chaos.holds(folder, truth(text, "p/a", {"profile": "quick", "seed": seed}))
+            finished.add(seed)
+    return finished
+
+
+def test_a_sweep_that_dies_between_any_two_steps_repeats_nothing_finished(chaos, project):
+    kept = 0
+    for step in count(1):
+        seeds = range(2 * step, 2 * step + 2)
+        sweep = Sweep.read(project, "p/a", "quick", [("seed", f"{seeds[0]}..{seeds[-1]}")])
+        place = Writer(partial(write_truth, project), slots=1)
+
+        def work(step=step, sweep=sweep, place=place) -> None:
+            _die_at(step)
+            sweep.run(place=place)
+
+        code = _in_a_child(work)
+        finished = _sweep_results(chaos, seeds)
+        states = statuses(sweep.run(place=place))
+        for seed in seeds:
+            assert states[f"p/a/seed={seed}"] == ("kept" if seed in finished else "ok"), step
+        assert _sweep_results(chaos, seeds) == {*seeds} and project.hidden() == []
+        kept += len(finished)
+        if code == 0:
+            break
+        assert code == -signal.SIGKILL
+    assert step > 20 and kept > 10
 
 
 def test_runners_that_replace_the_same_folder_do_not_disturb_each_other(tmp_path):
@@ -289,3 +328,39 @@ def test_random_kills_lose_nothing(chaos, project):
             assert runner.returncode == -number, context
         complete()
     print(f"{KILLS} kills, {dict(kills)}")
+
+
+@pytest.mark.chaos
+def test_a_sweep_that_is_killed_goes_on_with_what_it_had_not_finished(chaos, project):
+    sleep = f"{random.SystemRandom().randrange(10**8, 10**9)}.5"
+    environment = os.environ | {"LIGHT_SLEEP": sleep, "TQDM_DISABLE": "1"}
+    finished = partial(_sweep_results, chaos)
+    folder = project.sweep("p/a", "quick", ["seed"])
+    kept = 0
+    for kill in range(KILLS):
+        seeds = range(6 * kill, 6 * kill + 6)
+        line = [sys.executable, str(LIGHT), str(project.root), f"{seeds[0]}..{seeds[-1]}"]
+        runner = subprocess.Popen(line, env=environment, **_APART)
+        before = chaos.random.randrange(6)  # this many combinations, and some time more
+        while len(finished(seeds)) < before and runner.poll() is None:
+            time.sleep(0.01)
+        time.sleep(chaos.random.uniform(0, 1))
+        number = chaos.random.choice([signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+        with suppress(ProcessLookupError):
+            runner.send_signal(number)
+        runner.communicate(timeout=300)
+        present = finished(seeds)
+        assert len(present) >= before
+        written = {seed: folder / f"seed={seed}/status.json" for seed in present}
+        times = {file: file.stat().st_mtime_ns for file in written.values()}
+        done = subprocess.run(line, env=environment, capture_output=True, encoding="utf-8")
+        assert done.returncode == 0, done.stdout + done.stderr
+        for seed in seeds:
+            state = "kept" if seed in present else "ok"
+            assert f"{state} p/a/seed={seed}\n" in done.stdout
+        assert finished(seeds) == {*seeds} and project.hidden() == []
+        assert all(file.stat().st_mtime_ns == time_ns for file, time_ns in times.items())
+        kept += len(present)
+    for process in _processes(project, sleep):  # orphans of workers that were killed
+        process.kill()
+    print(f"{KILLS} kills, {kept} of {6 * KILLS} combinations were finished then and ran once")

@@ -1,0 +1,204 @@
+"""The results of a sweep in one table, `write_table`, and in one plot, `write_plot`."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import ceil
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.pyplot as plt
+import pandas as pd
+
+from ...core.parameters import ParameterError
+from ..errors import hint
+from ..files import write_bytes
+from ..ledger.results import read_results, read_status
+from ..run import style
+from .attempt import Task
+from .sweep import Sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Parameters that only repeat an experiment: a plot shows means over them.
+_REPETITIONS = ("seed", "seeds")
+_MOST_PANELS = 6
+_PANELS_IN_A_ROW = 3
+# Longer tables of a notebook are data, and no results.
+_MOST_ROWS = 100
+_LAST_COLUMNS = ("status", "seconds", "failure")
+
+
+def table_of(sweep: Sweep) -> pd.DataFrame:
+    """Return one row for each combination: parameters, numbers, status and seconds.
+
+    The numbers are those that the notebook handed to ``run.say`` (under their names), the cells of
+    its tables (``table.column``, or ``table.row.column`` if there are several rows), the recorded
+    numbers of its claims (``paper/claim.value``), and its timings (``timings.name``). They are
+    missing for a combination whose latest attempt has failed.
+    """
+    rows = [_row(task) for task in sweep.tasks()]
+    columns: dict[str, None] = {}
+    for row in rows:
+        columns |= dict.fromkeys(row)
+    ordered = [name for name in columns if name not in _LAST_COLUMNS]
+    return pd.DataFrame(rows, columns=[*ordered, *_LAST_COLUMNS])
+
+
+def write_table(sweep: Sweep) -> pd.DataFrame:
+    """Write ``sweep.csv`` into the folder of the sweep, and return the table."""
+    table = table_of(sweep)
+    write_bytes(sweep.table, table.to_csv(index=False).encode())
+    return table
+
+
+def _row(task: Task) -> dict[str, Any]:
+    assert task.folder is not None
+    row = dict(task.values)
+    status, _ = read_status(task.folder, task.notebook)
+    if status is None:
+        return {**row, "status": "missing"}
+    if status["status"] == "ok":
+        results, _ = read_results(task.folder, task.notebook)
+        for name, number in _numbers(task.folder, results or {}):
+            row.setdefault(name, number)
+    failure = status["failure"] or {"message": None}
+    row["status"] = status["status"]
+    row["seconds"] = status["duration_s"]
+    row["failure"] = failure["message"]
+    return row
+
+
+def _numbers(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Yield names and values of all numbers that a notebook has recorded."""
+    for sentence in results.get("says", []):
+        yield from sentence["numbers"].items()
+    for entry in results.get("tables", []):
+        yield from _cells(entry["name"], folder / entry["file"])
+    for claim_id, claim in results.get("claims", {}).items():
+        yield from _leaves(claim_id, claim["recorded"])
+    volatile = results.get("volatile", {})
+    yield from _leaves("timings", volatile.get("timings", {}))
+
+
+def _cells(name: str, path: Path) -> Iterator[tuple[str, float]]:
+    """Yield the numbers in a table that a notebook has saved; the first column labels its rows."""
+    try:
+        table = pd.read_csv(path)
+    except (OSError, ValueError):
+        return
+    if len(table) > _MOST_ROWS:
+        return
+    for _, row in table.iterrows():
+        prefix = name
+        cells = row
+        if len(table) > 1:
+            prefix = f"{name}.{row.iloc[0]}"
+            cells = row.iloc[1:]
+        for column, cell in cells.items():
+            if _is_number(cell):
+                yield f"{prefix}.{column}", cell
+
+
+def _leaves(prefix: str, content: Any) -> Iterator[tuple[str, float]]:
+    """Yield the numbers in nested mappings and lists; a list of one number counts as a number."""
+    if isinstance(content, list) and len(content) == 1:
+        content = content[0]
+    if _is_number(content):
+        yield prefix, content
+    elif isinstance(content, Mapping):
+        for name, value in content.items():
+            if name != "pairs":  # the differences of scores, which are there themselves
+                yield from _leaves(f"{prefix}.{name}", value)
+    elif isinstance(content, list):
+        for i, value in enumerate(content):
+            yield from _leaves(f"{prefix}.{i}", value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and value == value
+
+
+# ---------------------------------------------------------------------------------------- plot
+
+
+def plot_of(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> "Figure | None":
+    """Draw numbers of a sweep against its parameters.
+
+    Without `columns`, these are the first six recorded numbers that differ between combinations.
+    The result is None if there are none, and unless one or two parameters vary. If one of two is
+    ``seed``, points are means over the seeds, with bars of two standard errors.
+    """
+    for name in columns:
+        if name not in table.columns:
+            raise ParameterError(f"no column {name!r}. {hint(name, table.columns, 'columns')}")
+    drawn = list(columns) or _differing_columns(sweep, table)
+    if not drawn or len(sweep.varying) not in (1, 2):
+        return None
+    style.use()
+    n_columns = min(len(drawn), _PANELS_IN_A_ROW)
+    n_rows = ceil(len(drawn) / n_columns)
+    size = (4.2 * n_columns, 3.2 * n_rows)
+    figure, grid = plt.subplots(n_rows, n_columns, figsize=size, squeeze=False)
+    panels = list(grid.flat)
+    for axes, column in zip(panels, drawn, strict=False):
+        _draw(axes, table.dropna(subset=[column]), sweep.varying, column)
+    for axes in panels[len(drawn) :]:
+        axes.set_visible(False)
+    return figure
+
+
+def write_plot(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> Path | None:
+    """Write ``sweep.png`` into the folder of the sweep, if there is a `plot_of` it."""
+    figure = plot_of(sweep, table, columns)
+    if figure is None:
+        return None
+    write_bytes(sweep.plot, style.to_png(figure))
+    plt.close(figure)
+    return sweep.plot
+
+
+def _differing_columns(sweep: Sweep, table: pd.DataFrame) -> list[str]:
+    columns = []
+    for name in table.columns:
+        is_result = name not in (*sweep.axes, *_LAST_COLUMNS) and not name.startswith("timings.")
+        if is_result and table[name].nunique() > 1:
+            columns.append(name)
+    return columns[:_MOST_PANELS]
+
+
+def _draw(axes: "Axes", table: pd.DataFrame, varying: Sequence[str], column: str) -> None:
+    """Draw one number: a curve for each value of the second parameter, or means over seeds."""
+    repeated = [name for name in varying if name in _REPETITIONS]
+    if len(varying) == 2 and repeated:
+        (x,) = set(varying) - set(repeated[:1])
+        groups = table.groupby(x, sort=False)[column]
+        means = groups.mean()
+        axes.errorbar(_positions(means.index), means, 2 * groups.sem(), marker="o")
+        axes.set_ylabel(f"{column}, mean over {repeated[0]}", wrap=True)
+    else:
+        x = varying[0]
+        for label, part in _curves(table, varying[1:]):
+            axes.plot(_positions(part[x]), part[column], marker="o", label=label)
+        if len(varying) == 2:
+            axes.legend(title=varying[1])
+        axes.set_ylabel(column, wrap=True)
+    axes.set_xlabel(x)
+
+
+def _curves(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of each value of the named parameter; all rows if there is no name."""
+    if not names:
+        yield "", table
+        return
+    for value, part in table.groupby(names[0], sort=False):
+        yield str(value), part
+
+
+def _positions(values: Iterable[Any]) -> list[Any]:
+    """Return where values lie on the horizontal axis: numbers as they are, texts by their names."""
+    listed = list(values)
+    if all(_is_number(value) for value in listed):
+        return listed
+    return [str(value) for value in listed]

@@ -660,6 +660,18 @@ def plain_kernel(case: Case, rng: np.random.Generator) -> None:
     )  # fmt: skip
 
 
+def _points_for_average(
+    case: Case, rng: np.random.Generator, action: Action
+) -> tuple[Array, Array | None]:
+    infinite = action.turns is not None
+    X = points_for(case, rng, action, n=int(rng.choice([2, 3])) if infinite else 0)
+    Y = other_points(case, rng, X, action)
+    if infinite and rng.random() < 0.25:  # many far points that hide the near ones
+        far = 1e2 * float(norms(X) or 1) * rng.standard_normal((7, action.d))
+        Y = np.concatenate([X, far]).astype(X.dtype)
+    return X, Y
+
+
 def _random_average(
     case: Case, rng: np.random.Generator, action: Action, X: Array
 ) -> tuple[Base, Any, str]:
@@ -696,11 +708,7 @@ def _normalised_average(
 def average(case: Case, rng: np.random.Generator) -> None:
     action = an_action(rng)
     infinite = action.turns is not None
-    X = points_for(case, rng, action, n=int(rng.choice([2, 3])) if infinite else 0)
-    Y = other_points(case, rng, X, action)
-    if infinite and rng.random() < 0.25:  # many far points that hide the near ones
-        far = 1e2 * float(norms(X) or 1) * rng.standard_normal((7, action.d))
-        Y = np.concatenate([X, far]).astype(X.dtype)
+    X, Y = _points_for_average(case, rng, action)
     base, kernel, side = _random_average(case, rng, action, X)
     if action.maps.shape[1] != action.d and side in ("first", "second"):
         _has_to_refuse(case, kernel, X, Y)

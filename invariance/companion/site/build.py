@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -30,6 +31,8 @@ from .material import Material, SiteError, collect
 MARKER = ".invariance-site.json"
 
 _HERE = Path(__file__).parent
+#: Elements in which white space is shown or belongs to code.
+_WITH_WHITE_SPACE = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)", re.DOTALL)
 _MATHJAX = "sphinx-mathjax-offline"  # a package with a name that Python cannot import
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PRINT_S = 300  # seconds to print
@@ -189,8 +192,28 @@ def _run_sphinx(book: Book, source: Path, out: Path) -> list[str]:
     for pattern in _UNUSED_FILES:
         for path in out.glob(pattern):
             path.unlink()
+    for path in out.rglob("*.html"):
+        path.write_text(without_indentation(path.read_text("utf-8")), "utf-8")
     lines = strip_escape_sequences(warnings.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
+
+
+def without_indentation(html: str) -> str:
+    r"""Return a page without empty lines and indentation, which are an eightieth of a site.
+
+    >>> without_indentation("<p>\n\n  one\n</p>\n<pre>\n  two</pre>")
+    '<p>\none\n</p>\n<pre>\n  two</pre>'
+    """
+    pieces = []
+    end = 0
+    for element in _WITH_WHITE_SPACE.finditer(html):
+        pieces += [_in_short_lines(html[end : element.start()]), element[0]]
+        end = element.end()
+    return "".join([*pieces, _in_short_lines(html[end:])])
+
+
+def _in_short_lines(html: str) -> str:
+    return re.sub(r"\s*\n\s*", "\n", html)
 
 
 @contextmanager

@@ -153,7 +153,8 @@ def counterfactual_numbers(claim: Claim, recorded: Recorded) -> str:
 def in_words(claim: Claim, counterfactual: Recorded) -> str:
     """Return a counterfactual of ``results.json`` in one line.
 
-    >>> claim = Claim("p/c", "value", "t", "full", paper=("61.02", "62.79"), margin="1")
+    >>> claim = Claim("p/c", "value", "t", "full", paper=("61.02", "62.79"), margin="1",
+    ...               better="higher")
     >>> recorded = {"value": [61.9, 60.0], "se": [0.1, 0.1]}
     >>> in_words(claim, {"change": "mirrored", "recorded": recorded})
     'mirrored: 61.90 ± 0.10 reaches 61.02, 60.00 ± 0.10 does not reach 62.79'

@@ -43,11 +43,15 @@ class CyclicProduct(FiniteGroup):
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         steps = np.atleast_2d(first) + np.atleast_2d(second)
-        return np.asarray(steps % self._periods())
+        return self._reduced(steps)
 
     def inverse(self, elements: ArrayLike) -> Array:
         steps = -np.atleast_2d(elements)
-        return np.asarray(steps % self._periods())
+        return self._reduced(steps)
+
+    def _reduced(self, steps: Array) -> Array:
+        # Equal elements must have equal bytes, also if the periods are wider than an index.
+        return np.asarray(steps % self._periods()).astype(np.intp, copy=False)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
         periods = self._periods()

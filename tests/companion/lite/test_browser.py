@@ -109,6 +109,15 @@ print(abs(moved - values).max() < 1e-12 * abs(values).max(), np.ptp(values) > 0.
 
 
 @pytest.mark.timeout(600)
+def test_each_element_of_a_group_is_listed_once_with_indices_of_32_bits(lesson):
+    code = """
+from invariance.groups import TorusTranslations
+print(len(TorusTranslations([3, 2]).elements()))
+"""
+    assert lesson.page.evaluate(RUN, code) == "6\n"
+
+
+@pytest.mark.timeout(600)
 def test_claims_are_judged(lesson):
     code = """
 run = Run("mroueh2015/theorem1", profile="quick")

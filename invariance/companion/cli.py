@@ -521,7 +521,8 @@ def check(edition: Path | None, strict: bool) -> None:
 
     Published pictures that are older than the code that draws them are named; with --strict they
     are an error, as is whatever cannot be checked here. Claims that wait for a run are named too,
-    and are no error: no verdict is counted for them.
+    and are no error: no verdict is counted for them. Nor are results that a change of code since
+    their run could have moved.
     """
     paths = Paths.find()
     remarks = consistency.remarks(paths)
@@ -529,6 +530,6 @@ def check(edition: Path | None, strict: bool) -> None:
     if strict:
         problems = problems + remarks
     _refuse(problems)
-    for remark in (*remarks, *consistency.awaiting(paths)):
+    for remark in (*remarks, *consistency.awaiting(paths), *consistency.could_have_moved(paths)):
         click.echo(remark)
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

@@ -22,6 +22,7 @@ from ..source import calls_of, chooses, notebook_code, read_notebook, read_param
 from .claims import Claim, Ledger, load_ledger
 from .drawing import text_constant
 from .guard import alterations, departures
+from .outdated import outdated_results
 from .pictures import older_pictures
 from .results import Entry, Results, altered, files_of, read_results, read_status
 from .rows import OPEN, Row, all_rows, faults
@@ -304,6 +305,19 @@ def awaiting(paths: Paths) -> list[str]:
             ids = ", ".join(row.claim.id for row in listed)
             sentences.append(f"{subject}: {len(listed)} ({ids})")
     return sentences
+
+
+def could_have_moved(paths: Paths) -> list[str]:
+    """Return a sentence about the results that a change of code since their run could have moved.
+
+    They are no inconsistency: each result names the revision that made it.
+    """
+    notebooks = outdated_results(paths)
+    if not notebooks:
+        return []
+    count = f"{len(notebooks)} published result" + "s" * (len(notebooks) > 1)
+    names = ", ".join(notebooks)
+    return [f"{count} older than the code that computes them, which could have moved: {names}"]
 
 
 def _groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:

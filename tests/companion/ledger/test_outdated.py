@@ -1,0 +1,36 @@
+"""``invariance check`` names published results that a change of code could have moved."""
+
+import pytest
+
+from invariance.companion.ledger.outdated import outdated_results
+from invariance.companion.runner.batch import run_notebooks
+
+from .test_registration import commit, git
+
+HELPER = "def twice(value):\n    return 2 * value\n"
+CLAIM = 'from _helper import twice\nrun.claim("demo/same", difference=twice(0.0), tolerance=1e-9)\n'
+
+
+@pytest.fixture
+def published(project):
+    project.write("demo/a", CLAIM)
+    project.write("demo/b", "print(1)")
+    (project.source("demo/a").parent / "_helper.py").write_text(HELPER, "utf-8")
+    git(project.root, "init", "-q")
+    (project.root / ".gitignore").write_text("build/\n", "utf-8")
+    commit(project)
+    summary = run_notebooks(project, ["demo/a", "demo/b"], profile="full")
+    assert [outcome.status for outcome in summary.outcomes] == ["ok", "ok"]
+    return project
+
+
+@pytest.mark.notebooks
+def test_results_older_than_their_text_or_a_module_are_named(published):
+    assert outdated_results(published) == []
+    source = published.source("demo/b")
+    source.write_text(source.read_text("utf-8") + "\n# %%\nprint(2)\n", "utf-8")
+    assert outdated_results(published) == ["demo/b"]
+    helper = published.source("demo/a").parent / "_helper.py"
+    helper.write_text(HELPER.replace("2 * value", "3 * value"), "utf-8")
+    # The notebooks of a folder share its modules.
+    assert outdated_results(published) == ["demo/a", "demo/b"]

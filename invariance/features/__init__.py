@@ -1,7 +1,6 @@
 """Explicit feature maps of invariant kernels, as scikit-learn transformers."""
 
 from .angular import AngularBasis
-from .block_pca import BlockPCA
 from .cdf import GroupCDF
 from .orbit_fourier import OrbitFourier
 from .orbit_nystroem import OrbitNystroem
@@ -15,7 +14,6 @@ from .templates import (
 
 __all__ = [
     "AngularBasis",
-    "BlockPCA",
     "GroupCDF",
     "OrbitFourier",
     "OrbitNystroem",

@@ -35,6 +35,7 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import trial
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -42,8 +43,7 @@ from invariance.beyond import TangentDistance
 from invariance.beyond.scattering import Scattering
 from invariance.companion import Run
 from invariance.datasets import balanced_sample, load_mnist
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import share_of_changes, trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes
 from invariance.features import (
     GroupCDF,
     OrbitFourier,

@@ -35,13 +35,13 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import trial
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance import groups
 from invariance.companion import Run
 from invariance.datasets import load_qm7, make_molecules
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
 from invariance.groups import SortedNoise, sort_coulomb
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian

@@ -34,10 +34,11 @@ from itertools import combinations
 
 import numpy as np
 from _comparison import show
+from _trials import trial
 
 from invariance.beyond import Product, Rotations3D
 from invariance.companion import Run
-from invariance.evaluation import best_by_leave_one_out, trial
+from invariance.evaluation import best_by_leave_one_out
 from invariance.groups import Permutations
 from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSRegressor

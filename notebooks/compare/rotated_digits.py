@@ -30,14 +30,14 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import trial
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.beyond import TangentDistance
 from invariance.beyond.scattering import Scattering
 from invariance.companion import Run
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import share_of_changes, trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import VonMises
 from invariance.kernels import Average, BestFit, Gaussian, Locality

@@ -34,11 +34,12 @@ seed: int = 1
 import matplotlib.pyplot as plt
 import numpy as np
 from _comparison import show
+from _trials import trial
 from scipy.ndimage import gaussian_filter1d
 
 from invariance.beyond import OverlapFit
 from invariance.companion import Run, colour
-from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes
 from invariance.features import median_gamma
 from invariance.groups import Translations
 from invariance.kernels import BestFit, Gaussian

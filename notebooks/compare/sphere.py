@@ -34,11 +34,11 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import trial
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import Permutations
 from invariance.kernels import Average, Gaussian

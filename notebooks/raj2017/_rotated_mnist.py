@@ -6,11 +6,12 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from _ridge import solve_by_gradients
 from numpy.typing import NDArray
 
 from invariance.features import AngularBasis
 from invariance.kernels import Kernel
-from invariance.linear import kernel_ridge, rls_by_cholesky, solve_by_gradients
+from invariance.linear import kernel_ridge, rls_by_cholesky
 
 CLASSES = np.arange(10)
 # The preconditioner's penalty, relative to the mean squared norm, is at least this.

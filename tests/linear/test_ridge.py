@@ -7,7 +7,7 @@ from scipy import linalg
 from sklearn.kernel_ridge import KernelRidge
 
 from invariance.kernels import Gaussian
-from invariance.linear import kernel_ridge, ridge, solve_by_gradients, solve_ridges
+from invariance.linear import kernel_ridge, ridge, solve_ridges
 
 
 @pytest.fixture
@@ -66,19 +66,6 @@ def test_what_is_not_known_to_be_definite_is_factored(always_near):
     assert np.isnan(found).all(axis=1).tolist() == [True, True, False, False]
     assert_allclose(found[3], [1 / 2, 1 / 3, 2])
     assert_array_equal(matrix, before)
-
-
-def test_conjugate_gradients_where_each_target_has_rows_of_its_own():
-    rng = np.random.default_rng(0)
-    Z, ridges = rng.standard_normal((40, 25)), np.array([0.01, 3.0])
-    inside = np.column_stack([np.arange(40) < 30, np.arange(40) >= 5])
-    y, near, expected = inside * rng.standard_normal((40, 2)), [], np.zeros((40, 2))
-    for i, own in enumerate(inside.T):
-        matrix = Z[own] @ Z[own].T + ridges[i] * np.eye(own.sum())
-        expected[own, i] = linalg.solve(matrix, y[own, i])
-        near.append((own, i, (matrix + 0.02 * np.eye(len(matrix))).astype(np.float32)))
-    found = solve_by_gradients(Z, y, ridges, near, inside=inside, rtol=1e-12)
-    assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def plain(gram, y, train, test, lam):

@@ -1,25 +1,23 @@
-"""Methods on the same draws of the data: results, costs, and the choice between them."""
+"""Trials of methods on the same draws of the data: results, costs, and the choice of a method."""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups import Group
-from .means import Score, mean_se
+from invariance.evaluation import Score, mean_se
+from invariance.evaluation.selection import Predict
 
 #: A method with an error this many times the best one's is not level with it, however noisy.
 LEVEL = 1.25
 
-#: Methods that take less than this many seconds are equally quick.
+#: Methods that take less than this many seconds count as equally quick.
 NO_TIME = 0.1
-
-Predict = Callable[[NDArray], NDArray]
 
 
 class Trial(NamedTuple):
@@ -88,28 +86,8 @@ def trial(
     )
 
 
-def share_of_changes(
-    predict: Predict, group: Group, *, X: NDArray, n_elements: int = 8, random_state: Any = 0
-) -> float:
-    """Share of predicted classes that change under a random transformation.
-
-    ``predict`` takes points of shape (n, d), such as X, to classes; the ``n_elements``
-    transformations are the same ones for every point.
-
-    >>> from invariance.groups import Negation
-    >>> ones = np.ones((5, 1))
-    >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), X=ones, n_elements=100)
-    >>> bool(0.35 < signs < 0.65)
-    True
-    """
-    images = group.act(group.sample(n_elements, random_state), X)
-    classes = predict(images.reshape(-1, X.shape[1]))
-    changes = classes.reshape(len(images), -1) != predict(X)
-    return float(np.mean(changes))
-
-
 class Answer(NamedTuple):
-    """The best method by its mean, its score, the others level with it, the quickest of these."""
+    """The best method and its score, the methods level with it, and the quickest of all these."""
 
     best: str
     score: Score
@@ -118,7 +96,7 @@ class Answer(NamedTuple):
 
 
 def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool) -> Answer:
-    """The best method, those level with it, and the quickest of them.
+    """Return the best method, the methods level with it, and the quickest of them.
 
     A method is *level* with the best one if the mean of their differences, paired by draw, lies
     within two of its standard errors and its error is at most `LEVEL` times as large. Methods below

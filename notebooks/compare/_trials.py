@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from invariance.evaluation import Score, mean_se
+from invariance.evaluation import Score, mean_se, share_of_changes
 from invariance.evaluation.selection import Predict
+from invariance.groups import Transformations
+from invariance.spectral import invariance_discrepancy
 
 #: A method with an error this many times the best one's is not level with it, however noisy.
 LEVEL = 1.25
@@ -84,6 +86,74 @@ def trial(
         predict_s=done - fitted,
         peak_mb=peak,
     )
+
+
+def classification_trial(
+    fit: Callable[[], Predict],
+    X: NDArray,
+    y: NDArray,
+    *,
+    group: Transformations,
+    n_transformed: int = 10,
+    memory: bool,
+    apart: bool,
+) -> Trial:
+    """Return the trial of a classifier on test points: its accuracy in per cent.
+
+    The discrepancy is the share of classes of the first points that change with a transformation.
+    """
+    return trial(
+        fit,
+        X,
+        score=lambda predicted: 100 * np.mean(predicted == y),
+        discrepancy=lambda predict: share_of_changes(predict, group, X=X[:n_transformed]),
+        memory=memory,
+        apart=apart,
+    )
+
+
+def regression_trial(
+    fit: Callable[[], Predict],
+    X: NDArray,
+    y: NDArray,
+    *,
+    group: Transformations,
+    n_elements: int,
+    risk: Callable[[NDArray], NDArray] = np.square,
+    memory: bool,
+    apart: bool,
+) -> Trial:
+    """Return the trial of a regression on test points: the mean risk of its errors.
+
+    The discrepancy is the relative `invariance_discrepancy` at the first ten points.
+    """
+
+    def discrepancy(predict: Predict) -> float:
+        value = invariance_discrepancy(predict, group, X[:10], n_elements=n_elements, relative=True)
+        return float(value)
+
+    return trial(
+        fit,
+        X,
+        score=lambda predicted: np.mean(risk(predicted - y)),
+        discrepancy=discrepancy,
+        memory=memory,
+        apart=apart,
+    )
+
+
+def all_trials(
+    compare: Callable[[str, int, int], Trial],
+    methods: Iterable[str],
+    sizes: Sequence[int],
+    n_draws: int,
+) -> dict[tuple[str, int], list[Trial]]:
+    """Return the trials ``compare(method, n, draw)`` of all draws, by method and sample size."""
+    trials = {}
+    for method in methods:
+        for n in sizes:
+            trials[method, n] = [compare(method, n, draw) for draw in range(n_draws)]
+    return trials
 
 
 class Answer(NamedTuple):

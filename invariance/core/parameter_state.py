@@ -65,7 +65,8 @@ class Remembering:
     def _memory(self) -> dict[Any, Any]:
         """Values computed from the parameters, which are valid; empty after a parameter changed."""
         self._check()
-        memory: dict[Any, Any] = self.__dict__["_remembered"]
+        # Another thread may have set an attribute since the check.
+        memory: dict[Any, Any] = self.__dict__.setdefault("_remembered", {})
         return memory
 
     def _forget(self) -> None:
@@ -78,9 +79,8 @@ class Remembering:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes that are copied and pickled: all but the memory."""
-        state = dict(super().__getstate__())  # type: ignore[arg-type]
-        state.pop("_remembered", None)
-        return state
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_remembered"}
 
     def __dir__(self) -> list[str]:
         """Return all names; scikit-learn's method would compute every attribute first."""
@@ -95,11 +95,12 @@ class ComparingContents(Remembering):
     """
 
     def _check(self) -> None:
-        memory = self.__dict__.get("_remembered")
-        if memory is not None and one_call.includes(memory):
+        memory = self.__dict__.get("_remembered", {})
+        if one_call.includes(memory):
             return
         state = ParameterState(self)
-        if memory is None or not memory[ParameterState].equals(state):
+        previous_state = memory.get(ParameterState)
+        if previous_state is None or not previous_state.equals(state):
             for part in state.objects:
                 if isinstance(part, Remembering):
                     part._forget()

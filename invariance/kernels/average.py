@@ -204,7 +204,7 @@ class Average(OrbitKernel):
         elements, weights = group.quadrature()
         return self._orbits(elements=elements, weights=weights, group=group), False
 
-    def _enough_nodes(self, X: Any, Y: Any, cache: dict[str, Any]) -> Transformations:
+    def _enough_nodes(self, X: Any, Y: Any, cache: dict[Any, Any]) -> Transformations:
         """Return a finite rule of an infinite group, or the group if its mean needs no nodes.
 
         If the user fixed the nodes, they are used as they are. Their error is estimated again only

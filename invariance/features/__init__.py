@@ -5,7 +5,6 @@ from .cdf import GroupCDF
 from .orbit_fourier import OrbitFourier
 from .orbit_nystroem import OrbitNystroem
 from .templates import (
-    StructuredTemplates,
     draw_frequencies,
     draw_templates,
     draw_windowed_templates,
@@ -17,7 +16,6 @@ __all__ = [
     "GroupCDF",
     "OrbitFourier",
     "OrbitNystroem",
-    "StructuredTemplates",
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

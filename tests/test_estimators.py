@@ -45,7 +45,6 @@ PACKAGES = (
 ESTIMATORS = [
     F.AngularBasis(concentration=0.9),
     Augmented(Ridge(), Identity()),
-    F.BlockPCA(),
     L.BlockRidgeClassifier(alpha=1e-3, block_rows=7),
     beyond.DilatedCDF(n_features=168, random_state=0),
     GramTransformer(Gaussian(0.1), repair="flip"),
@@ -53,7 +52,6 @@ ESTIMATORS = [
     F.GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
     beyond.LogMel(),
     beyond.MaxFilter(Negation(), 5, templates="sphere", random_state=0),
-    L.NormInfinityClassifier(loss="hinge", bound=10.0),
     F.OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),
     F.OrbitNystroem(Negation(), 5, kernel=Polynomial(2), from_orbit=True, random_state=0),
     beyond.PatchPooling(),

@@ -38,7 +38,6 @@ LEFT_OUT = {
     "beyond.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed has the same parameters
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
     *("linear.CholeskyRLS", "linear.solve_ridges"),  # numerical functions without validation
-    *("linear.gram_times", "linear.solve_by_gradients"),
     *("spectral." + name for name in ("Eigenspace", "Expansion", "OracleCalls")),
     *("datasets." + name for name in ("Dataset", "DatasetInfo", "available", "download")),
 }
@@ -91,14 +90,12 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "features.AngularBasis": {"shape": (8, 8)},
     "beyond.DilatedCDF": {"n_features": 84},
     "beyond.graph_nodes": {"A": np.ones((8, 8)) - np.eye(8), "X": X},
-    "features.BlockPCA": {"block": 2, "n_components": 2},
     "beyond.PatchPooling": {"size": 3},
     "beyond.Scattering": {"shape": (8, 8)},
     "features.OrbitNystroem": {"n_transforms": 3},
     "features.draw_frequencies": {"kernel": "gaussian"},
     "features.draw_templates": {"kind": "gaussian"},
     "features.draw_windowed_templates": {"width": 2.0},
-    "linear.margin_loss": {"margins": [0.5, -1.0]},
     "beyond.Product": {"factors": [spectral.Circle(), spectral.Circle()], "degree": 2.0},
     "spectral.SpectralAveraging": {"cutoff": None, "smoothness": None},
     "spectral.invariance_discrepancy": {"function": lambda points: points[:, 0]},

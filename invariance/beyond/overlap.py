@@ -66,7 +66,7 @@ class OverlapFit(OrbitKernel):
 
     def _shifts(self, d: int) -> tuple[Form, tuple[int, int, int], Array]:
         """Return the base's form, the points' shape, and the shifts (down, right)."""
-        self._check(d)
+        self._check_features(d)
         elements = self.elements()
         if elements is None:
             elements = self.group.elements()

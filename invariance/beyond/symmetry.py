@@ -1,39 +1,41 @@
-r"""`symmetry_test`: does building a group into a model lower its error on points held out?
+r"""`symmetry_test`: whether a group that is built into a model lowers its error on held-out points.
 
-In 1,000 simulations each (``tests/slow_checks/symmetry_test.py``), of two models that are equally
-good one is preferred in 2.8 % of samples of 40 points and in 2.4 % of 150. Of data like those of
-its example, "shifts" is found to lower the error in 93 %, "signs" to raise it in all.
+The following rates come from 1,000 simulations each (``tests/slow_checks/symmetry_test.py``). If
+two models are equally good, one is preferred in 2.8 % of samples of 40 points and in 2.4 % of 150.
+For data like those of its example, "shifts" lowers the error in 93 %, and "signs" raises it in all.
 
-`find_symmetry` asks it of nested groups, each beside its parents, the largest groups inside it, by
-the errors :math:`\ell_i` of n points left out. A p-value is the larger of two.
+`find_symmetry` applies a similar test to nested groups. It compares each group with its parents,
+the largest groups inside it, by the errors :math:`\ell_i` of n points left out. A p-value is the
+larger of two.
 
 - The mean of :math:`d_i = (1 + m)\, \ell_i^{\text{parent}} - \ell_i`, with a margin m, is compared
-  with Student's t at variance :math:`1.5\, s^2 / n`: points that are left out share their training
-  points. (On folds n is the number of training points.)
-- That test alone passes fits that differ by little: if the parent has one direction more, which is
-  worth its noise, it says "supported" in 18 % of samples, whenever the direction happened to be
-  estimated as nearly nothing. For regression the second p-value is of this hypothesis: the parent's
-  fit has k directions more, and they are worth their noise. In least squares with Gaussian errors
-  of variance :math:`\sigma^2` then :math:`U = n\, \overline{d^2} / \sigma^2` (at m = 0) has the
-  noncentral chi-square distribution of k degrees of freedom and noncentrality k, and
+  with Student's t at variance :math:`1.5\, s^2 / n`, since points that are left out share their
+  training points. (On folds n is the number of training points.)
+- That test alone accepts fits that differ by little. If the parent has one useful direction more,
+  the group is "supported" in 18 % of samples, whenever the direction happened to be estimated as
+  nearly nothing. For regression the second p-value is of this hypothesis: the parent's fit has k
+  directions more, and they are worth their noise. In least squares with Gaussian errors of variance
+  :math:`\sigma^2` then :math:`U = n\, \overline{d^2} / \sigma^2` (at m = 0) has the noncentral
+  chi-square distribution of k degrees of freedom and noncentrality k, and
   :math:`n\, (\bar\ell^{\text{parent}} / \bar\ell)^2 - n = 2 k - U`. These give k, and the p-value
-  is the chance of a U that is no larger. The left side is multiplied by 0.76, for errors of other
-  distributions.
+  is the probability of a U that is no larger. The left side is multiplied by 0.76, for errors of
+  other distributions.
 
-In 1,000 simulations each (the same script), with samples of 50 and of 150 points, a group is
-supported in 0 to 4.6 % if the parent has 1 to 30 directions more that are worth their noise, with
-errors of four distributions, and in 2.8 to 5.0 % if it exchanges features for others that are as
-good, for numbers and for labels (two standard errors: at most 1.4 %). Of 50 points, a gain of 5 %
-of the error is seen in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t
-test sees 34, 43 and 68 % of these, but also finds up to 25 % of gains that are not there. A model
-freed of one or two directions is hardly ever seen: for one direction, the best test of this size
-finds 8 %.
+The same script gives the rates for samples of 50 and of 150 points. A group is supported in 0 to
+4.6 % if the parent has 1 to 30 directions more that are worth their noise, with errors of four
+distributions, and in 2.8 to 5.0 % if it exchanges features for others that are as good, for numbers
+and for labels (two standard errors: at most 1.4 %). With 50 points, a gain of 5 % of the error is
+detected in 20 % of samples, one of 10 % in 30 %, and one of 24 % in 61 %. A paired t test detects
+34, 43 and 68 %, but also reports up to 25 % of gains that do not exist. Models with one or two
+directions less are hardly ever detected: for one direction, the best test of this size has power
+8 %.
 
 Folds and points are the same for all models, so that differences are paired. A group is tested
-once all inside it have passed, at level 0.05 / w, w the most groups left of which none is inside
-another: the chance of any false rejection is at most 0.05 (sequential rejection, Goeman and Solari
-2010). Without any order that is Holm's method. The largest group supported is thus chosen within
-this level, but its error in the table is that of a choice.
+once all groups inside it have passed, at level 0.05 / w. Here w is the largest number of remaining
+groups that are not nested in one another. The probability of any false rejection is then at most
+0.05 (sequential rejection, Goeman and Solari 2010). Without any order this is Holm's method. The
+choice of the largest supported group is covered by this level, but its error in the table is biased
+by the choice.
 """
 
 from __future__ import annotations
@@ -60,31 +62,32 @@ from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average, BestFit, Linear
 
-#: How often an integer's folds are drawn: the power of once is a sixth less, more add nothing.
+#: Number of times that folds are drawn: one draw has a sixth less power, and more add nothing.
 _DRAWS = 3
+_POINTS = "percentage points"
 _SHARES = "% of the error"
-_UNTOLD = "the data do not tell"
-#: The root of every lattice: the model as it is given.
+_UNDECIDED = "the data do not tell"
+#: The root of every lattice: the model without a group.
 _NOTHING = "no group"
-#: What `Augmented` hands on to its estimator.
-_ASKED = "classes_", "predict", "predict_proba", "decision_function", "score"
+#: Attributes of `Augmented` that are those of its estimator.
+_DELEGATED = ("classes_", "predict", "predict_proba", "decision_function", "score")
 
 
 @dataclass(frozen=True)
 class Gain:
-    """What building one group in changes.
+    """The change of the error if one group is built into a model.
 
     Attributes
     ----------
     name : str
     plain, with_group : float
-        Mean errors on points held out: per cent of wrong labels, or root mean squared errors.
+        Mean errors on held-out points: per cent of wrong labels, or root mean squared errors.
     gain : float
-        By how much the error is less, in ``unit``; positive where the group helps.
+        Decrease of the error, in ``unit``; positive if the group helps.
     interval : tuple of float
-        It covers the expected gain with probability 0.95, together with those of all groups.
+        Interval that covers the expected gain with probability 0.95, for all groups at once.
     p_value : float
-        Two-sided, of no gain, times the number of groups.
+        Two-sided p-value of no gain, times the number of groups.
     verdict : str
         "lowers the error", "raises the error" or "the data do not tell".
     unit : str
@@ -110,7 +113,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class SymmetryTest:
-    """Gains of all groups, in the order given; ``test["name"]`` is one of them, ``str`` all."""
+    """Gains of all groups, in their order; ``test["name"]`` is a single one, ``str(test)`` all."""
 
     gains: tuple[Gain, ...]
 
@@ -122,9 +125,9 @@ class SymmetryTest:
 
     @property
     def best(self) -> Gain | None:
-        """The largest gain among groups that lower the error; None where the data do not tell."""
-        helps = [gain for gain in self.gains if gain.verdict == "lowers the error"]
-        return max(helps, key=lambda gain: gain.gain, default=None)
+        """The largest gain among groups that lower the error; None if no group does."""
+        helpful = [gain for gain in self.gains if gain.verdict == "lowers the error"]
+        return max(helpful, key=lambda gain: gain.gain, default=None)
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.gains))
@@ -132,15 +135,15 @@ class SymmetryTest:
 
 @kinds.stores_parameters
 class Augmented(MetaEstimatorMixin, BaseEstimator):
-    """Any estimator, fitted to points and to moved copies of them; it predicts as that does.
+    """An estimator that is fitted to points and to transformed copies of them.
 
     Parameters
     ----------
     estimator : estimator
     group : Transformations
     n_copies : int
-        Moved copies of each point: all elements of the group where it has no more, else drawn anew
-        for each point. The points themselves are kept.
+        Number of transformed copies of each point, by elements that are drawn anew for each point.
+        A group of at most so many elements contributes all of them. The points themselves stay.
     random_state : int
 
     Examples
@@ -162,21 +165,29 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: ArrayLike, y: ArrayLike) -> Augmented:
         kinds.check_parameters(self)
         points, targets = validate_data(self, X, y, multi_output=True)
-        if self.group.order <= self.n_copies:  # the identity among them gives each point twice
-            moved = self.group.act(self.group.elements(), points)
-        else:
-            rng = np.random.RandomState(self.random_state)
-            drawn = (self.group.sample(self.n_copies, rng) for _ in points)
-            each = [self.group.act(g, x[None])[:, 0] for g, x in zip(drawn, points, strict=True)]
-            moved = np.stack(each, axis=1)
-        every = np.concatenate([points, *moved])
+        copies = self._copies(points)
+        n_repeats = len(copies) + 1
         self.estimator_ = clone(self.estimator)
-        self.estimator_.fit(every, np.concatenate([targets] * (len(moved) + 1)))
+        self.estimator_.fit(
+            np.concatenate([points, *copies]), np.concatenate([targets] * n_repeats)
+        )
         return self
 
+    def _copies(self, points: NDArray[Any]) -> NDArray[Any]:
+        """Return transformed copies of all points, shape (copies, n, ...)."""
+        if self.group.order <= self.n_copies:
+            # The identity among the elements gives each point twice.
+            return self.group.act(self.group.elements(), points)
+        rng = np.random.RandomState(self.random_state)
+        copies = []
+        for point in points:
+            elements = self.group.sample(self.n_copies, rng)
+            copies.append(self.group.act(elements, point[None])[:, 0])
+        return np.stack(copies, axis=1)
+
     def __getattr__(self, name: str) -> Any:
-        """Predictions, scores and classes are the estimator's."""
-        if name not in _ASKED or "estimator" not in self.__dict__:
+        """Return predictions, scores and classes of the estimator."""
+        if name not in _DELEGATED or "estimator" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
         return getattr(self.__dict__.get("estimator_", self.estimator), name)
 
@@ -189,11 +200,11 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
 
 
 def built_in(model: Any, group: Transformations) -> Any:
-    """A copy of a model with a group built in, as its parts allow.
+    """Return a copy of a model with a group built in, as its parts allow.
 
-    - a parameter ``group`` of a feature map, also within a pipeline, becomes this group;
-    - otherwise a parameter ``kernel`` that is a kernel object becomes its `Average` over the group;
-    - any other estimator is fitted to moved copies as well (`Augmented`).
+    - A parameter ``group`` of a feature map, also within a pipeline, becomes this group.
+    - Otherwise a parameter ``kernel`` that is a kernel object becomes its `Average` over the group.
+    - Any other estimator is fitted to transformed copies as well (`Augmented`).
 
     >>> from invariance.groups import CyclicShifts
     >>> from invariance.kernels import Gaussian
@@ -202,13 +213,18 @@ def built_in(model: Any, group: Transformations) -> Any:
     Average(base=Gaussian(), group=CyclicShifts(n=3))
     """
     parameters = model.get_params()
-    made = {name: group for name in parameters if name.rpartition("__")[2] == "group"}
-    made = made or {
-        name: Average(clone(value), group)
-        for name, value in parameters.items()
-        if name.rpartition("__")[2] == "kernel" and hasattr(value, "diag")
-    }
-    return clone(model).set_params(**made) if made else Augmented(clone(model), group)
+    groups = {}
+    kernels = {}
+    for name, value in parameters.items():
+        last_name = name.rpartition("__")[2]
+        if last_name == "group":
+            groups[name] = group
+        elif last_name == "kernel" and hasattr(value, "diag"):
+            kernels[name] = Average(clone(value), group)
+    changes = groups or kernels
+    if not changes:
+        return Augmented(clone(model), group)
+    return clone(model).set_params(**changes)
 
 
 def symmetry_test(
@@ -220,27 +236,28 @@ def symmetry_test(
     build: Callable[[Any, Transformations], Any] = built_in,
     cv: Any = 10,
 ) -> SymmetryTest:
-    r"""Whether building a group into a model lowers its error on points that it has not seen.
+    r"""Test whether a group that is built into a model lowers its error on held-out points.
 
     Both models are fitted to the same folds and compared on the same points: by the difference
     :math:`d_j` of shares of wrong labels, or by that of root mean squared errors as a share of
     their mean. Folds share training points, hence the mean of d is compared with Student's t on
     J - 1 degrees of freedom at variance :math:`(1 / J + n_{\text{test}} / n_{\text{train}}) s^2`
-    (Nadeau and Bengio 2003), at level 0.95, corrected for the number of groups (Bonferroni). Size
-    and power stand in the module. A gain is no proof of a symmetry: a wrong group can help a model
-    that has too few points, and a right one adds nothing to one that learned it from many.
+    (Nadeau and Bengio 2003), at level 0.95, corrected for the number of groups (Bonferroni). The
+    module states size and power. A gain does not prove a symmetry: a wrong group can help a model
+    that has too few points, and the right group adds nothing to a model that learned it from many.
 
     Parameters
     ----------
     model : estimator
-        Without the group, such as with a feature map of ``Translations(shape, max_shift=0)``.
+        The model without the group, such as with features of ``Translations(shape, max_shift=0)``.
     group : Transformations, or mapping from names to Transformations
     build : callable
-        From (model, group) to the model with the group, see `built_in`. Over a group that is too
-        large to list, it may average random elements: ``Average(kernel, group, n_transforms=50)``.
+        Function of (model, group) that returns the model with the group, see `built_in`. For a
+        group that is too large to list, it may average random elements:
+        ``Average(kernel, group, n_transforms=50)``.
     cv : int or splitter
         An integer is a number of folds, drawn three times with fixed seeds, stratified for
-        classifiers. A splitter's own folds are taken once.
+        classifiers. The folds of a splitter are taken once.
 
     Examples
     --------
@@ -255,75 +272,122 @@ def symmetry_test(
     ('lowers the error', 'raises the error')
     """
     groups = _named("symmetry_test", group if isinstance(group, Mapping) else [group])
-    points, targets = np.asarray(X), np.asarray(y)
-    models = [clone(model), *(build(model, one) for one in groups.values())]
-    splits = _splits(cv, points, targets, is_classifier(model))
+    points = np.asarray(X)
+    targets = np.asarray(y)
+    classifies = is_classifier(model)
+    models = [clone(model)]
+    models += [build(model, each) for each in groups.values()]
+    splits = _splits(cv, points, targets, classifies)
     errors = np.empty((len(models), len(splits)))
     for i, (train, test) in enumerate(splits):
-        for j, one in enumerate(models):
-            found = clone(one).fit(points[train], targets[train]).predict(points[test])
-            errors[j, i] = _error(found, targets[test], is_classifier(model))
-    share = float(np.mean([len(test) / len(train) for train, test in splits]))
-    how = share, "percentage points" if is_classifier(model) else _SHARES, len(groups)
-    own = zip(groups, errors[1:], strict=True)
-    return SymmetryTest(tuple(_gain(name, errors[0], some, *how) for name, some in own))
+        for j, candidate in enumerate(models):
+            fitted = clone(candidate).fit(points[train], targets[train])
+            errors[j, i] = _error(fitted.predict(points[test]), targets[test], classifies)
+    ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
+    gains = []
+    for name, group_errors in zip(groups, errors[1:], strict=True):
+        gain = _gain(
+            name,
+            errors[0],
+            group_errors,
+            ratio=ratio,
+            unit=_POINTS if classifies else _SHARES,
+            n_groups=len(groups),
+        )
+        gains.append(gain)
+    return SymmetryTest(tuple(gains))
 
 
 def _named(
     owner: str, groups: Mapping[str, Transformations] | Sequence[Transformations]
 ) -> dict[str, Transformations]:
-    """The groups by name, checked; those without one are called as they are written."""
-    pairs = groups.items() if isinstance(groups, Mapping) else ((short(g, 60), g) for g in groups)
-    named = dict(pairs)
-    if len(named) < max(1, len(groups)):
-        wrong = "groups of different names: give a mapping" if named else "at least one group"
-        raise ParameterError(f"{owner} needs {wrong}, got {short(groups)}")
-    for name, one in named.items():
-        check_values(owner, {f"group {name}": GROUP}, {f"group {name}": one})
+    """Return the groups by name, checked; the name of a group in a sequence is its ``repr``."""
+    if isinstance(groups, Mapping):
+        named = dict(groups)
+    else:
+        named = {short(group, 60): group for group in groups}
+    if not named:
+        raise ParameterError(f"{owner} needs at least one group, got {short(groups)}")
+    if len(named) < len(groups):
+        raise ParameterError(
+            f"{owner} needs groups of different names: give a mapping, got {short(groups)}"
+        )
+    for name, group in named.items():
+        check_values(owner, {f"group {name}": GROUP}, {f"group {name}": group})
     return named
 
 
-def _error(found: NDArray[Any], y: NDArray[Any], classifier: bool) -> float:
-    """Per cent of wrong labels, or the root mean squared error."""
-    return float(100 * np.mean(found != y) if classifier else np.sqrt(np.mean((found - y) ** 2)))
+def _error(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> float:
+    """Return the per cent of wrong labels, or the root mean squared error."""
+    if classifies:
+        return float(100 * np.mean(predictions != y))
+    return float(np.sqrt(np.mean((predictions - y) ** 2)))
 
 
-def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], classifier: bool) -> list[Any]:
-    made = [check_cv(cv, y, classifier=classifier)]
+def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], classifies: bool) -> list[Any]:
+    """Return the pairs of training and test indices."""
+    splitter = check_cv(cv, y, classifier=classifies)
+    splitters = [splitter]
     if kinds.Whole(2).accepts(cv):
-        made = [type(made[0])(int(cv), shuffle=True, random_state=k) for k in range(_DRAWS)]
-    splits = [split for one in made for split in one.split(X, y)]
+        kind = type(splitter)
+        splitters = [kind(int(cv), shuffle=True, random_state=seed) for seed in range(_DRAWS)]
+    splits = []
+    for splitter in splitters:
+        splits += splitter.split(X, y)
     if len(splits) < 2:
         raise ParameterError(f"cv must make at least two folds, got {len(splits)} by {short(cv)}")
     return splits
 
 
 def _gain(
-    name: str, plain: NDArray[Any], own: NDArray[Any], share: float, unit: str, n_groups: int
+    name: str,
+    plain: NDArray[Any],
+    with_group: NDArray[Any],
+    *,
+    ratio: float,
+    unit: str,
+    n_groups: int,
 ) -> Gain:
-    """From the folds' errors; ``share`` is that of test points to training points."""
-    d = plain - own
+    """Return the gain from the errors of each fold.
+
+    ``ratio`` is the number of test points divided by the number of training points.
+    """
+    differences = plain - with_group
     if unit == _SHARES:
-        size = (plain + own) / 2
-        d = np.divide(100 * d, size, out=np.zeros_like(d), where=size > 0)
-    n, mean = len(d), float(d.mean())
-    se = float(np.sqrt((1 / n + share) * d.var(ddof=1)))
-    half = se * float(stats.t.ppf(1 - 0.05 / (2 * n_groups), n - 1))
-    p = float(2 * stats.t.sf(abs(mean) / se, n - 1)) if se else float(mean == 0)
-    p = min(1.0, n_groups * p)
-    verdict = _UNTOLD
-    if p <= 0.05:
+        means = (plain + with_group) / 2
+        zeros = np.zeros_like(differences)
+        differences = np.divide(100 * differences, means, out=zeros, where=means > 0)
+    n_folds = len(differences)
+    mean = float(differences.mean())
+    standard_error = float(np.sqrt((1 / n_folds + ratio) * differences.var(ddof=1)))
+    half_width = standard_error * float(stats.t.ppf(1 - 0.05 / (2 * n_groups), n_folds - 1))
+    if standard_error > 0:
+        p_value = float(2 * stats.t.sf(abs(mean) / standard_error, n_folds - 1))
+    else:
+        p_value = float(mean == 0)
+    p_value = min(1.0, n_groups * p_value)
+    verdict = _UNDECIDED
+    if p_value <= 0.05:
         verdict = "lowers the error" if mean > 0 else "raises the error"
-    interval = mean - half, mean + half
-    return Gain(name, float(plain.mean()), float(own.mean()), mean, interval, p, verdict, unit)
+    return Gain(
+        name=name,
+        plain=float(plain.mean()),
+        with_group=float(with_group.mean()),
+        gain=mean,
+        interval=(mean - half_width, mean + half_width),
+        p_value=p_value,
+        verdict=verdict,
+        unit=unit,
+    )
 
 
 @dataclass(frozen=True, repr=False)
 class FoundSymmetry:
-    """The largest group supported, or None, and a table of all, smaller ones first.
+    """The largest supported group, or None, and a table of all groups, smaller ones first.
 
-    ``found["name"]`` is a row: errors with the group and with the parent that is hardest to improve
-    on, p-values for and against, corrected for the lattice, and the verdict; see `find_symmetry`.
+    ``result["name"]`` is a row: errors with the group and with the parent that is hardest to
+    improve on, p-values for and against, corrected for the lattice, and the verdict; see
+    `find_symmetry`.
     """
 
     best: str | None
@@ -350,28 +414,29 @@ def find_symmetry(
     build: Callable[[Any, Transformations], Any] = built_in,
     cv: Any = None,
 ) -> FoundSymmetry:
-    """The largest of nested groups that the data support: each must do better than those inside.
+    """Return the largest of nested groups that the data support.
 
-    A group is "supported" where its model has a lower error on points left out (absolute, or per
-    cent of wrong labels) than those of its parents, which are supported too; "refuted" where its
-    error is higher than that of some group inside. With probability 0.95 none is called supported
-    that does not lower the expected error, and with 0.95 none refuted that does not raise it. A
-    symmetry that is broken by less than it helps lowers the error too: no test tells it from an
-    exact one. How it is done, and how large a gain must be to be seen: see the module.
+    A group is "supported" if its model has a lower error on points left out (absolute, or per cent
+    of wrong labels) than those of its parents, which are supported too. It is "refuted" if its
+    error is higher than that of a group inside it. With probability 0.95, every supported group
+    lowers the expected error, and with probability 0.95, every refuted group raises it. A symmetry
+    that is broken by less than it helps lowers the error too: no test distinguishes it from an
+    exact one. The module describes the method, and how large a gain must be to be detected.
 
     Parameters
     ----------
     model : estimator
-        Without a group. One point is left out at a time where the models, or the last steps of
-        pipelines (of these steps alone), keep ``loo_decision_``; else a tenth, three times over.
+        The model without a group. One point is left out at a time if the models, or the last steps
+        of pipelines (of these steps alone), have ``loo_decision_``; otherwise a tenth of the
+        points, three times over.
     groups : mapping from names to Transformations, or sequence of Transformations
         In any order; the model stands for the trivial group.
     parents : mapping from names to names, optional
-        Groups inside each, such as ``{"C6": ["C2", "C3"]}``. Default: found from orbits of random
-        points, where groups are unitary.
+        Groups inside each, such as ``{"C6": ["C2", "C3"]}``. By default they are determined from
+        orbits of random points, if all groups are unitary.
     margin : float
-        By what share of the parent's error a group may do worse. At zero, one that frees it of few
-        directions can hardly be seen to help.
+        Share of the parent's error by which a group may do worse. At zero, the gain of a group that
+        removes only a few directions can hardly be detected.
     build, cv : as in `symmetry_test`
 
     Examples
@@ -382,16 +447,21 @@ def find_symmetry(
     >>> X = np.random.default_rng(0).standard_normal((100, 4))
     >>> y = (np.tanh(X) * np.roll(X, 1, axis=1)).sum(axis=1)
     >>> groups = {"orders": Permutations(4), "shifts": CyclicShifts(4)}
-    >>> found = find_symmetry(RLSRegressor(kernel=Gaussian(0.2)), groups, X, y)
-    >>> found.best, found["orders"]["over"], found["orders"]["verdict"]
+    >>> result = find_symmetry(RLSRegressor(kernel=Gaussian(0.2)), groups, X, y)
+    >>> result.best, result["orders"]["over"], result["orders"]["verdict"]
     ('shifts', 'shifts', 'refuted')
     """
     named = _named("find_symmetry", groups)
     check_values("find_symmetry", {"margin": kinds.Number(0)}, {"margin": margin})
-    points, targets = np.asarray(X), np.asarray(y)
+    points = np.asarray(X)
+    targets = np.asarray(y)
     inside = _inside(named, points.shape[1:], parents)
-    models = {_NOTHING: clone(model), **{name: build(model, named[name]) for name in inside}}
-    splits = None if cv is None else _splits(cv, points, targets, is_classifier(model))
+    models = {_NOTHING: clone(model)}
+    for name in inside:
+        models[name] = build(model, named[name])
+    splits = None
+    if cv is not None:
+        splits = _splits(cv, points, targets, is_classifier(model))
     losses, n_train = _left_out(models, points, targets, splits)
     n_outputs = 0 if is_classifier(model) else targets[0].size
     compare = partial(_one_sided, margin=margin, n_train=n_train, n_outputs=n_outputs)
@@ -403,161 +473,230 @@ def _decided(
     losses: Mapping[str, NDArray[Any]],
     compare: Callable[[NDArray[Any], NDArray[Any]], tuple[float, float]],
 ) -> FoundSymmetry:
-    """The table and the largest group, from the groups inside each and the points' errors."""
-    over, helps, harms = dict[str, str](), dict[str, float](), dict[str, float]()
+    """Return the largest supported group and the table.
+
+    ``inside`` has the groups inside each group, and ``losses`` the points' errors for each model.
+    """
+    parents: dict[str, str] = {}
+    p_for: dict[str, float] = {}
+    p_against: dict[str, float] = {}
     for name, smaller in inside.items():
-        p = {}
-        for k in (_NOTHING, *smaller):
-            p[k] = compare(losses[k], losses[name])
-        largest = smaller.difference(*(inside[k] for k in smaller)) or {_NOTHING}
-        helps[name], over[name] = max((p[k][0], k) for k in largest)
-        harms[name] = min(1.0, len(p) * min(against for _, against in p.values()))
-    helps, harms = _along(helps, inside), _along(harms, {name: set() for name in inside})
-    errors, rows = {name: float(loss.mean()) for name, loss in losses.items()}, []
-    for name, k in over.items():
-        row = {"group": name, "over": k, "without": errors[k], "error": errors[name]}
-        verdict = "refuted" if harms[name] <= 0.05 else _UNTOLD
-        verdict = "supported" if helps[name] <= 0.05 else verdict
-        rows.append(row | {"p_for": helps[name], "p_against": harms[name], "verdict": verdict})
-    passed = {name for name in inside if helps[name] <= 0.05}
-    largest = passed.difference(*(inside[name] for name in passed))
-    return FoundSymmetry(min(largest, key=errors.__getitem__, default=None), tuple(rows))
+        references = (_NOTHING, *smaller)
+        p_values = {each: compare(losses[each], losses[name]) for each in references}
+        largest_smaller = _largest(smaller, inside) or {_NOTHING}
+        p_for[name], parents[name] = max((p_values[each][0], each) for each in largest_smaller)
+        smallest = min(against for _, against in p_values.values())
+        p_against[name] = min(1.0, len(references) * smallest)
+    p_for = _corrected(p_for, inside)
+    p_against = _corrected(p_against, {name: set() for name in inside})
+    errors = {name: float(loss.mean()) for name, loss in losses.items()}
+    supported = {name for name in inside if p_for[name] <= 0.05}
+    rows = []
+    for name, parent in parents.items():
+        verdict = _UNDECIDED
+        if name in supported:
+            verdict = "supported"
+        elif p_against[name] <= 0.05:
+            verdict = "refuted"
+        row = {
+            "group": name,
+            "over": parent,
+            "without": errors[parent],
+            "error": errors[name],
+            "p_for": p_for[name],
+            "p_against": p_against[name],
+            "verdict": verdict,
+        }
+        rows.append(row)
+    best = min(_largest(supported, inside), key=errors.__getitem__, default=None)
+    return FoundSymmetry(best, tuple(rows))
+
+
+def _largest(names: set[str], inside: Mapping[str, set[str]]) -> set[str]:
+    """Return the groups among these that are inside no other one of them."""
+    smaller = [inside[name] for name in names]
+    return names.difference(*smaller)
 
 
 def _left_out(
     models: dict[str, Any], X: NDArray[Any], y: NDArray[Any], splits: Any
 ) -> tuple[dict[str, NDArray[Any]], float]:
-    """Errors of points that a model did not learn from, by model, and how many it did learn from.
+    """Return the errors of held-out points by model, and the number of training points.
 
-    Without ``splits`` by leave-one-out, or on folds where a model does not tell of that.
+    Without ``splits`` they are leave-one-out errors, or errors on folds if a model has none.
     """
     losses = {}
-    # The largest group first: where it is too large to average over, that is told at once.
+    # The largest group comes first: if it is too large to average over, its error is raised soon.
     for name, model in reversed(models.items()):
-        found = _without_each(model, X, y) if splits is None else _on_folds(model, X, y, splits)
-        if found is None:  # then all models are compared on the same folds
-            return _left_out(models, X, y, _splits(10, X, y, is_classifier(model)))
-        losses[name] = found
-    n_train = [len(y)] if splits is None else [len(train) for train, _ in splits]
-    return losses, float(np.mean(n_train))
+        if splits is not None:
+            losses[name] = _on_folds(model, X, y, splits)
+            continue
+        leave_one_out = _without_each(model, X, y)
+        if leave_one_out is None:  # All models are then compared on the same folds.
+            folds = _splits(10, X, y, is_classifier(model))
+            return _left_out(models, X, y, folds)
+        losses[name] = leave_one_out
+    if splits is None:
+        return losses, float(len(y))
+    return losses, float(np.mean([len(train) for train, _ in splits]))
 
 
 def _without_each(model: Any, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
-    """Errors of leave-one-out, where the model (or its last step) says what it predicts then."""
+    """Return leave-one-out errors if the model, or its last step, has ``loo_decision_``."""
     fitted = clone(model).fit(X, y)
-    last = fitted[-1] if isinstance(fitted, Pipeline) else fitted
-    held = getattr(last, "loo_decision_", None)
-    if held is None:
+    learner = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+    decisions = getattr(learner, "loo_decision_", None)
+    if decisions is None:
         return None
-    found = last._labels(held) if is_classifier(model) else held.reshape(y.shape)
-    return _sizes(found, y, is_classifier(model))
+    if is_classifier(model):
+        return _sizes(learner._labels(decisions), y, True)
+    return _sizes(decisions.reshape(y.shape), y, False)
 
 
 def _on_folds(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDArray[Any]:
-    """Mean errors on folds, of the points that are in any."""
-    sizes = np.full((len(splits), len(y)), np.nan)
-    for row, (train, test) in zip(sizes, splits, strict=True):
-        found = clone(model).fit(X[train], y[train]).predict(X[test])
-        row[test] = _sizes(found, y[test], is_classifier(model))
-    return np.nanmean(sizes[:, np.isfinite(sizes).any(axis=0)], axis=0)
+    """Return mean errors on folds, for the points that are in any fold."""
+    errors = np.full((len(splits), len(y)), np.nan)
+    for fold_errors, (train, test) in zip(errors, splits, strict=True):
+        predictions = clone(model).fit(X[train], y[train]).predict(X[test])
+        fold_errors[test] = _sizes(predictions, y[test], is_classifier(model))
+    is_tested = np.isfinite(errors).any(axis=0)
+    return np.nanmean(errors[:, is_tested], axis=0)
 
 
-def _sizes(found: NDArray[Any], y: NDArray[Any], classifier: bool) -> NDArray[Any]:
-    """Sizes of points' errors: 100 where a label is wrong, or absolute values."""
-    errors = 100.0 * (found != y) if classifier else found - y
+def _sizes(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> NDArray[Any]:
+    """Return the size of each point's error: 100 for a wrong label, or an absolute value."""
+    errors = 100.0 * (predictions != y) if classifies else predictions - y
     return np.linalg.norm(errors.reshape(len(y), -1), axis=1)
 
 
 def _one_sided(
-    parent: NDArray[Any], own: NDArray[Any], *, margin: float, n_train: float, n_outputs: int
+    parent: NDArray[Any],
+    with_group: NDArray[Any],
+    *,
+    margin: float,
+    n_train: float,
+    n_outputs: int,
 ) -> tuple[float, float]:
-    """p-values of no gain, and of no loss, from two models' errors of the same points.
+    """Return p-values of no gain, and of no loss, from two models' errors of the same points.
 
     ``n_outputs`` is zero for errors of labels.
     """
-    d = (1 + margin) * parent - own
-    mean = float(d.mean())
-    n = min(len(d), n_train)
-    se = float(np.sqrt(1.5 * d.var(ddof=1) / n))
-    if not se:
+    differences = (1 + margin) * parent - with_group
+    mean = float(differences.mean())
+    n = min(len(differences), n_train)
+    standard_error = float(np.sqrt(1.5 * differences.var(ddof=1) / n))
+    if standard_error == 0:
         return float(mean <= 0), float(mean >= 0)
-    helps = float(stats.t.sf(mean / se, len(d) - 1))
-    harms = float(stats.t.cdf(mean / se, len(d) - 1))
+    t = mean / standard_error
+    n_degrees = len(differences) - 1
+    p_for = float(stats.t.sf(t, n_degrees))
+    p_against = float(stats.t.cdf(t, n_degrees))
     if n_outputs:
-        helps = max(helps, _by_luck(parent, own, margin, n * n_outputs, n_outputs))
-    return helps, harms
+        p_for = max(p_for, _by_luck(parent, with_group, margin, n * n_outputs, n_outputs))
+    return p_for, p_against
 
 
 def _by_luck(
-    parent: NDArray[Any], own: NDArray[Any], margin: float, n: float, n_outputs: int
+    parent: NDArray[Any], with_group: NDArray[Any], margin: float, n: float, n_outputs: int
 ) -> float:
-    """p-value of directions worth their noise that happened to be estimated as nearly nothing.
+    """Return the p-value of useful directions that happened to be estimated as nearly nothing.
 
-    See the module; n counts the numbers learned from. A difference of norms of errors in t outputs
-    sees one t-th of the squares of differences.
+    See the module; n is the number of values learned from. A difference of norms of errors in t
+    outputs has one t-th of the squares of differences.
     """
-    variance = float(np.mean(np.square(own))) / n_outputs
-    if not variance:  # the group's model is exact
+    variance = float(np.mean(np.square(with_group))) / n_outputs
+    if variance == 0:  # The model with the group is exact.
         return 0.0
-    squares = n * float(np.mean(np.square(parent - own))) / variance
-    gained = 0.76 * n * float((parent.mean() / own.mean()) ** 2 - 1)
-    directions = max((gained + squares) / 2, 1e-3)
-    worth = directions + 0.76 * n * (1 - 1 / (1 + margin) ** 2)
-    if directions + worth < 1e4:
-        return float(stats.ncx2.cdf(squares, directions, worth))
-    spread = np.sqrt(2 * (directions + 2 * worth))
-    return float(stats.norm.cdf((squares - directions - worth) / spread))
+    U = n * float(np.mean(np.square(parent - with_group))) / variance
+    ratio = float(parent.mean() / with_group.mean())
+    left_side = 0.76 * n * (ratio**2 - 1)
+    k = max((left_side + U) / 2, 1e-3)
+    noncentrality = k + 0.76 * n * (1 - 1 / (1 + margin) ** 2)
+    if k + noncentrality < 1e4:
+        return float(stats.ncx2.cdf(U, k, noncentrality))
+    spread = np.sqrt(2 * (k + 2 * noncentrality))
+    return float(stats.norm.cdf((U - k - noncentrality) / spread))
 
 
-def _along(p: dict[str, float], inside: Mapping[str, set[str]]) -> dict[str, float]:
-    """p-values, corrected by the width of what is left once all groups inside have passed."""
-    left, worst, found = list(p), 0.0, dict[str, float]()
-    while left:
-        one = min((k for k in left if inside[k].isdisjoint(left)), key=p.__getitem__)
-        order = sparse.csr_array([[a in inside[b] for a in left] for b in left], dtype=int)
-        width = np.count_nonzero(maximum_bipartite_matching(order) < 0)  # Dilworth's theorem
-        worst = found[one] = max(worst, min(1.0, width * p[one]))
-        left.remove(one)
-    return found
+def _corrected(p_values: dict[str, float], inside: Mapping[str, set[str]]) -> dict[str, float]:
+    """Return p-values corrected by the width of the groups that remain to be tested."""
+    remaining = list(p_values)
+    largest = 0.0
+    corrected: dict[str, float] = {}
+    while remaining:
+        testable = [name for name in remaining if inside[name].isdisjoint(remaining)]
+        name = min(testable, key=p_values.__getitem__)
+        nested = [[a in inside[b] for a in remaining] for b in remaining]
+        order = sparse.csr_array(nested, dtype=int)
+        # Dilworth's theorem: the width is the number of chains that cover all groups.
+        width = np.count_nonzero(maximum_bipartite_matching(order) < 0)
+        largest = max(largest, min(1.0, width * p_values[name]))
+        corrected[name] = largest
+        remaining.remove(name)
+    return corrected
 
 
 def _inside(
     groups: Mapping[str, Any], shape: tuple[int, ...], parents: Mapping[str, Any] | None
 ) -> dict[str, set[str]]:
-    """The groups inside each, told or found, smaller groups first; trivial ones left out."""
-    told = parents or {}
-    if unknown := set(told).union(*told.values()) - {*groups, _NOTHING}:
-        raise ParameterError(f"parents names {sorted(unknown)}, groups only {sorted(groups)}")
-    inside = {name: set(told.get(name, ())) - {_NOTHING} for name in groups}
-    inside = _by_orbits(groups, shape) if parents is None else inside
-    for _ in groups:  # what is inside those as well
-        inside = {k: v.union(*(inside[other] for other in v)) for k, v in inside.items()}
-    if same := [name for name in inside if name in inside[name]]:
-        raise ParameterError(f"groups {same} have the same orbits: leave all but one out")
+    """Return the groups inside each group, smaller groups first, without trivial ones."""
+    if parents is None:
+        inside = _by_orbits(groups, shape)
+    else:
+        unknown = set(parents).union(*parents.values()) - {*groups, _NOTHING}
+        if unknown:
+            raise ParameterError(f"parents names {sorted(unknown)}, groups only {sorted(groups)}")
+        inside = {name: set(parents.get(name, ())) - {_NOTHING} for name in groups}
+    for _ in groups:  # Groups inside a group that is inside are inside as well.
+        inside = {
+            name: smaller.union(*(inside[each] for each in smaller))
+            for name, smaller in inside.items()
+        }
+    equal = [name for name in inside if name in inside[name]]
+    if equal:
+        raise ParameterError(f"groups {equal} have the same orbits: leave all but one out")
     if not inside:
         raise ParameterError(f"find_symmetry needs a group that moves points, got {short(groups)}")
     return dict(sorted(inside.items(), key=lambda item: len(item[1])))
 
 
 def _by_orbits(groups: Mapping[str, Any], shape: tuple[int, ...]) -> dict[str, set[str]]:
-    """The groups whose orbits of random points lie in another's, for each that moves them."""
-    x, moved = np.random.RandomState(0).standard_normal((2, prod(shape))), {}
+    """Return, for each group that moves random points, the groups whose orbits lie in its own."""
+    points = np.random.RandomState(0).standard_normal((2, prod(shape)))
+    images = {}
     for name, group in groups.items():
-        if hasattr(group, "generators"):
-            elements = group.generators()
-        else:
-            elements = group.elements() if group.order <= 1000 else group.sample(20, 0)
-        moved[name] = group.act(elements, x)
-    inside: dict[str, set[str]] = {k: set() for k in groups if not np.allclose(moved[k], x)}
-    for one, other in permutations(inside, 2):
-        try:
-            if not groups[other].unitary:
-                raise TypeError(f"{other} is not unitary")
-            orbit = BestFit(Linear(), groups[other])
-            largest = [orbit(moved[one][:, i], x[i : i + 1]) for i in range(2)]
-        except (TypeError, ValueError) as error:
-            unknown = f"whether {one} is inside {other} cannot be found, say it with parents"
-            raise ParameterError(f"{unknown}: {error}") from error
-        if np.all(np.hstack(largest) >= (1 - 1e-10) * np.square(x).sum(axis=1)):
-            inside[other].add(one)
+        image = group.act(_some_elements(group), points)
+        if not np.allclose(image, points):
+            images[name] = image
+    squared_norms = np.square(points).sum(axis=1)
+    inside: dict[str, set[str]] = {name: set() for name in images}
+    for smaller, larger in permutations(images, 2):
+        largest = _largest_products(smaller, images[smaller], points, larger, groups[larger])
+        if np.all(largest >= (1 - 1e-10) * squared_norms):
+            inside[larger].add(smaller)
     return inside
+
+
+def _some_elements(group: Any) -> NDArray[Any]:
+    """Return elements that move a point if any element of the group does, as a rule."""
+    if hasattr(group, "generators"):
+        return group.generators()
+    if group.order <= 1000:
+        return group.elements()
+    return group.sample(20, 0)
+
+
+def _largest_products(
+    smaller: str, images: NDArray[Any], points: NDArray[Any], larger: str, group: Any
+) -> NDArray[Any]:
+    """Return the largest inner product of each image with the orbit of its point."""
+    try:
+        if not group.unitary:
+            raise TypeError(f"{larger} is not unitary")
+        kernel = BestFit(Linear(), group)
+        products = [kernel(images[:, i], points[i : i + 1]) for i in range(len(points))]
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"whether {smaller} is inside {larger} cannot be found, say it with parents: {error}"
+        ) from error
+    return np.hstack(products)

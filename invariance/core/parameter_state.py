@@ -1,12 +1,17 @@
-"""`ParameterState`: the values of an object's parameters, compared exactly at every call.
+"""`Remembering`: the one rule for values that objects remember between calls.
 
-Kernels keep plans until their parameters change. Changes are detected by comparing values with
-copies, entry by entry, whoever made them. This includes changes in place, and replacements by
-arrays that print alike.
+Groups, kernels and bases check their parameters when they are first used, and remember values that
+were computed from them: that the parameters are valid, a plan, eigenspaces. All of this is in one
+dictionary, which is emptied whenever an attribute of the object is set.
+
+Kernels hold other objects, whose parameters can change without the kernel's notice. They therefore
+compare a `ParameterState` at every call: the values of all parameters, with copies of them, entry
+by entry. This detects changes in place, and replacements by arrays that print alike.
 """
 
 from __future__ import annotations
 
+import threading
 from array import array
 from collections import deque
 from collections.abc import Iterable
@@ -19,6 +24,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .parameters import check_parameters
+
 Array = NDArray[Any]
 
 #: Types of values that cannot be changed in place.
@@ -29,6 +36,120 @@ _CONSTANTS = frozenset(
 _CHUNK = 2**20
 #: Up to this many bytes, arrays are compared as byte strings, which is quicker than NumPy.
 _SMALL = 2**13
+
+
+class Remembering:
+    """Base of estimators that remember values computed from their parameters.
+
+    >>> from invariance.groups import CyclicShifts
+    >>> group = CyclicShifts(3)
+    >>> group.order
+    3
+    >>> group.n = 0
+    >>> group.order
+    Traceback (most recent call last):
+    invariance.core.parameters.ParameterError: CyclicShifts needs n to be a whole number >= 1, got 0
+    """
+
+    def _check(self) -> None:
+        """Raise an error for invalid parameters, unless they are known to be valid."""
+        if "_remembered" not in self.__dict__:
+            check_parameters(self)
+            self._check_together()
+            self.__dict__["_remembered"] = {}
+
+    def _check_together(self) -> None:
+        """Check conditions that concern several parameters."""
+
+    @property
+    def _memory(self) -> dict[Any, Any]:
+        """Values computed from the parameters, which are valid; empty after a parameter changed."""
+        self._check()
+        # Another thread may have set an attribute since the check.
+        memory: dict[Any, Any] = self.__dict__.setdefault("_remembered", {})
+        return memory
+
+    def _forget(self) -> None:
+        """Empty the memory, so that parameters are checked again."""
+        self.__dict__.pop("_remembered", None)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes that are copied and pickled: all but the memory."""
+        state: Any = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_remembered"}
+
+    def __dir__(self) -> list[str]:
+        """Return all names; scikit-learn's method would compute every attribute first."""
+        return list(object.__dir__(self))
+
+
+class ComparingContents(Remembering):
+    """Objects whose parameters hold other objects, which may change without their notice.
+
+    Their parameters are compared with copies, down to the entries of arrays, by `_check`. Within
+    one call, they are compared only once: ``with one_call:`` encloses it.
+    """
+
+    def _check(self) -> None:
+        memory = self.__dict__.get("_remembered", {})
+        if one_call.includes(memory):
+            return
+        state = ParameterState(self)
+        previous_state = memory.get(ParameterState)
+        if previous_state is None or not previous_state.equals(state):
+            for part in state.objects:
+                if isinstance(part, Remembering):
+                    part._forget()
+            check_parameters(self)
+            self._check_together()
+            # The checks may have converted parameters, so their state is taken again.
+            memory = {ParameterState: ParameterState(self).copied()}
+            self.__dict__["_remembered"] = memory
+        one_call.add(memory)
+
+    def _check_together(self) -> None:
+        for part in self.__dict__.values():
+            if isinstance(part, Remembering):
+                part._check()
+
+
+class _OneCall(threading.local):
+    """The outermost call of a thread, and the memories that are known to be valid in it.
+
+    Attributes
+    ----------
+    differentiates : bool
+        Whether the call computes derivatives with respect to parameters, as in the search of a
+        Gaussian process for its hyperparameters.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.differentiates = False
+        self._valid: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.depth -= 1
+        if not self.depth:
+            self.differentiates = False
+            self._valid.clear()
+
+    def includes(self, memory: Any) -> bool:
+        return id(memory) in self._valid
+
+    def add(self, memory: Any) -> None:
+        if self.depth:
+            self._valid[id(memory)] = memory
+
+
+one_call = _OneCall()
 
 
 class ParameterState:

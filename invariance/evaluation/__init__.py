@@ -1,17 +1,13 @@
-"""How methods are chosen, measured and compared.
-
-Means with standard errors, rates with confidence intervals, choices by leave-one-out, trials with
-a clock and a memory meter around them, and comparisons paired by draw.
-"""
+"""Means with standard errors, rates with confidence intervals, and choices by leave-one-out."""
 
 from importlib import import_module
 from typing import Any
 
-# found on first use: what needs only `mean_se` does not import every kernel and learner
+# Modules are imported at first use: `mean_se` alone needs no kernel and no learner.
 _HOMES = {
     **dict.fromkeys(("Score", "mean_se", "with_error"), "means"),
     **dict.fromkeys(("RateFit", "fit_rate"), "rates"),
-    **dict.fromkeys(("Answer", "Trial", "best_method", "share_of_changes", "trial"), "trials"),
+    "share_of_changes": "changes",
     **dict.fromkeys(("best_by_leave_one_out", "best_with_copies"), "selection"),
 }
 __all__ = [*_HOMES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -12,13 +12,14 @@ from sklearn.base import clone, is_classifier
 
 from ..kernels import GramTransformer, Kernel
 from ..linear import kernel_ridge
-from .trials import Predict
+
+Predict = Callable[[NDArray], NDArray]
 
 
 def best_by_leave_one_out(
     candidates: Sequence[Any], learner: Any, *, X: NDArray, y: NDArray
 ) -> Predict:
-    """Regularised least squares on the kernel or feature map with the least leave-one-out error.
+    """Fit regularised least squares on the kernel or features of least leave-one-out error.
 
     Negative eigenvalues of kernels are clipped, for training points and new ones alike.
 
@@ -33,7 +34,7 @@ def best_by_leave_one_out(
     Returns
     -------
     callable
-        From points of shape (m, d) to predictions.
+        Function that returns predictions at points of shape (m, d).
 
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
@@ -61,7 +62,7 @@ def best_by_leave_one_out(
 def best_with_copies(
     kernels: Sequence[Kernel], learner: Any, *, X: NDArray, y: NDArray, moved: NDArray
 ) -> Predict:
-    """Kernel ridge regression on training points and ``moved`` copies of them, shape (r, n, d).
+    """Fit kernel ridge regression to points and transformed copies ``moved``, shape (r, n, d).
 
     Leave-one-out chooses kernel and alpha without the copies, because the copies of a point that
     is left out would reveal its target. Otherwise as `best_by_leave_one_out`.

@@ -1,12 +1,10 @@
 """Explicit feature maps of invariant kernels, as scikit-learn transformers."""
 
 from .angular import AngularBasis
-from .block_pca import BlockPCA
 from .cdf import GroupCDF
 from .orbit_fourier import OrbitFourier
 from .orbit_nystroem import OrbitNystroem
 from .templates import (
-    StructuredTemplates,
     draw_frequencies,
     draw_templates,
     draw_windowed_templates,
@@ -15,11 +13,9 @@ from .templates import (
 
 __all__ = [
     "AngularBasis",
-    "BlockPCA",
     "GroupCDF",
     "OrbitFourier",
     "OrbitNystroem",
-    "StructuredTemplates",
     "draw_frequencies",
     "draw_templates",
     "draw_windowed_templates",

@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
+from ..core.parameter_state import Remembering
 from ..core.parameters import ParameterError, check_values, short
 
 Array = NDArray[Any]
@@ -56,7 +57,7 @@ class Grid:
     cyclic: bool = True
 
 
-class Transformations(BaseEstimator, ABC):
+class Transformations(Remembering, BaseEstimator, ABC):
     """A set of transformations of vectors together with a probability measure on it.
 
     A class of your own provides ``_act``. For a finite set it also provides ``_listed``, or `order`
@@ -331,33 +332,7 @@ class Transformations(BaseEstimator, ABC):
         """
         return self.is_group and self.unitary and self.weights() is None
 
-    # Checks of parameters, elements and points.
-
-    def _check(self) -> None:
-        """Raise an error for invalid parameters; checked again after a parameter is set."""
-        if "_checked" not in self.__dict__:
-            kinds.check_parameters(self)
-            self._check_together()
-            self.__dict__["_checked"] = True
-
-    def __dir__(self) -> list[str]:
-        """All names, listed without computing any property.
-
-        The default of scikit-learn computes every attribute to find out whether it exists.
-        """
-        return list(object.__dir__(self))
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__.pop("_checked", None)
-        super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_checked", None)
-        return state
-
-    def _check_together(self) -> None:
-        """Check conditions that concern several parameters."""
+    # Checks of elements and points.
 
     def _check_elements(self, elements: Array) -> Array:
         """Elements as ``_act`` takes them; a cheap check raises an error for invalid ones."""

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, namespace, numpy_only
 from ..core.config import block_bytes_of
+from ..core.parameter_state import one_call
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
@@ -203,7 +204,7 @@ class Average(OrbitKernel):
         elements, weights = group.quadrature()
         return self._orbits(elements=elements, weights=weights, group=group), False
 
-    def _enough_nodes(self, X: Any, Y: Any, cache: dict[str, Any]) -> Transformations:
+    def _enough_nodes(self, X: Any, Y: Any, cache: dict[Any, Any]) -> Transformations:
         """Return a finite rule of an infinite group, or the group if its mean needs no nodes.
 
         If the user fixed the nodes, they are used as they are. Their error is estimated again only
@@ -221,7 +222,8 @@ class Average(OrbitKernel):
                 moving_norms(group, pairs.two, owner).max(axis=1),
             ]
         )
-        if fixed and np.all(norms <= cache.get("norms", -1.0)):
+        norms_key = ("norms", one_call.differentiates)
+        if fixed and np.all(norms <= cache.get(norms_key, -1.0)):
             return group
         rounding = _ROUNDING * self._largest_value(pairs)
 
@@ -241,15 +243,14 @@ class Average(OrbitKernel):
             return pairs.change(values, exact, rounding)
 
         rule = enough_nodes(group, mean, tolerance=self.tolerance, most=node_limit, change=change)
-        too_coarse = rule.error > self.tolerance
-        # A user's own nodes are reported once, also while a Gaussian process is tuned.
-        reported = cache.get("told") or self.__dict__.get("_told")
-        if too_coarse and not (fixed and reported):
+        # A user's own nodes are reported once for each setting of the parameters, and not for those
+        # that a Gaussian process only tries.
+        silent = fixed and (cache.get("reported", False) or one_call.differentiates)
+        if rule.error > self.tolerance and not silent:
             self._warn_of_nodes(rule, fixed)
-            self.__dict__["_told"] = fixed and self._in_gaussian_process
+            cache["reported"] = True
         if fixed:
-            cache["norms"] = norms
-            cache["told"] = too_coarse
+            cache[norms_key] = norms
         return rule.group
 
     def _largest_value(self, pairs: Pairs) -> float:

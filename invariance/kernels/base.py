@@ -7,7 +7,6 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
@@ -15,7 +14,6 @@ from dataclasses import KW_ONLY
 from functools import partial
 from math import comb
 from typing import Annotated, Any, ClassVar
-from weakref import ref
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,8 +35,8 @@ from ..core.arrays import (
     on_host,
 )
 from ..core.kernel_matrix import takes_sets
-from ..core.parameter_state import ParameterState
-from ..core.parameters import ParameterError, check_parameters, plain, short, stores_parameters
+from ..core.parameter_state import ComparingContents, one_call
+from ..core.parameters import ParameterError, plain, short, stores_parameters
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
 from ..orbits.closed import least_matching
@@ -102,26 +100,7 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
     return bound, rows
 
 
-class _Call(threading.local):
-    """State of one call, during which the parameters of each kernel are checked only once."""
-
-    def __init__(self) -> None:
-        self.depth = 0
-        self.checked: dict[int, Any] = {}
-
-    def __enter__(self) -> None:
-        self.depth += 1
-
-    def __exit__(self, *exception: object) -> None:
-        self.depth -= 1
-        if not self.depth:
-            self.checked.clear()
-
-
-_call = _Call()
-
-
-class Kernel(BaseEstimator, GaussianProcessKernel):
+class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
     """Base class of all kernels: ``k(X, Y)`` of shape (n, m), ``k(X)`` the Gram matrix.
 
     A subclass implements `inner_form` if it is a function of one inner product, and ``_gram`` if
@@ -229,11 +208,12 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
         ndarray of shape (n, m), float32 when both inputs are float32, else float64
             For arrays of another library an array of that library, on their device.
         """
-        with _call:
+        with one_call:
+            one_call.differentiates = one_call.differentiates or eval_gradient
             return self._called(X, Y, eval_gradient)
 
     def _called(self, X: Any, Y: Any, eval_gradient: bool) -> Any:
-        self._memory()
+        self._check()
         if is_foreign(X) or is_foreign(Y):
             return self._call_on_arrays(X, Y)
         kernel, X, Y = self._as_rows(X, Y)
@@ -260,7 +240,7 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     def _as_rows(self, X: Any, Y: Any) -> tuple[Any, Array, Array | None]:
         """Return a kernel for points as rows, and X and Y (or None) as rows."""
-        if self._memory()["of sets"]:
+        if self._takes_sets():
             if Y is None:
                 kernel, (X,) = on_rows(self, X)
             else:
@@ -274,8 +254,8 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
 
     def diag(self, X: ArrayLike) -> Array:
         """Return k(x_i, x_i) for each row, shape (n,)."""
-        with _call, np.errstate(over="ignore", invalid="ignore"):
-            self._memory()
+        with one_call, np.errstate(over="ignore", invalid="ignore"):
+            self._check()
             kernel, (X,) = on_rows(self, X)
             values: Array = kernel._diag(X)
         self._check_finite(values, X, None)
@@ -294,34 +274,12 @@ class Kernel(BaseEstimator, GaussianProcessKernel):
             blocks.append(gram.diagonal())
         return np.concatenate(blocks)
 
-    def _memory(self) -> Any:
-        """Validate parameters that changed; return the cache that is valid for the current ones."""
-        previous_state, cache = self.__dict__.get("_remembered", (None, None))
-        reference = _call.checked.get(id(self))
-        if reference is not None and reference() is self:
-            return cache
-        state = ParameterState(self)
-        if previous_state is None or not previous_state.equals(state):
-            for part in state.objects:  # A group's parameters may have been changed in place.
-                getattr(part, "__dict__", {}).pop("_checked", None)
-            check_parameters(self)
-            for part in self.__dict__.values():
-                if hasattr(part, "_memory"):
-                    part._memory()
-            cache = {"of sets": takes_sets(self)}
-            # The checks may have converted parameters, so their state is taken again.
-            self.__dict__["_remembered"] = (ParameterState(self).copied(), cache)
-        if _call.depth:
-            _call.checked[id(self)] = ref(self)
-        return cache
-
-    def __dir__(self) -> list[str]:
-        """Return all names; scikit-learn's method would compute every attribute first."""
-        return list(object.__dir__(self))
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_remembered"}
+    def _takes_sets(self) -> bool:
+        """Whether the kernel, or a kernel that it is composed of, takes padded sets."""
+        memory = self._memory
+        if "takes sets" not in memory:
+            memory["takes sets"] = takes_sets(self)
+        return bool(memory["takes sets"])
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         """Raise an error if values overflowed; the points are known to be finite."""

@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.parameter_state import one_call
 from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
 from ..orbits.engine import image_shape
@@ -41,8 +42,8 @@ class BestFit(OrbitKernel):
     points in ``SVC(kernel=BestFit(...))``; ``side="first"`` transforms the first. Over a group of
     unitary maps and a base kernel that depends on inner products the two are the same (lemma 1),
     and the kernel is symmetric and invariant; for interpolated rotations they differ slightly. It
-    need not be positive definite: see `gram_report`, and `GramTransformer` for the repair. A
-    warning precedes the failure of a Gaussian process.
+    need not be positive definite: see `gram_report`, and `GramTransformer` for the repair. If a
+    call asks for derivatives, as a Gaussian process does, a warning names a matrix that is not.
 
     All shifts are computed at once, by correlation. Sign changes, permutations and all rotations of
     points in a fixed order (`Rotations3D`, `PlaneRotations`) have closed forms: see `explain`.
@@ -86,8 +87,8 @@ class BestFit(OrbitKernel):
     method: Annotated[str, OneOf("auto", "definition")] = "auto"
     precision: Annotated[str, OneOf("input", "single")] = "input"
 
-    def _check(self, n_features: int) -> None:
-        super()._check(n_features)
+    def _check_features(self, n_features: int) -> None:
+        super()._check_features(n_features)
         if self.n_transforms is not None:
             return
         order = self.group.order
@@ -142,7 +143,7 @@ class BestFit(OrbitKernel):
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         super()._check_finite(values, X, Y)
         is_gram = Y is None and values.ndim == 2
-        if is_gram and self._in_gaussian_process:
+        if is_gram and one_call.differentiates:
             _warn_if_indefinite(values)
 
     def _gradient(self, X: Array) -> Array:

@@ -54,15 +54,16 @@ class OrbitKernel(Kernel):
     def _cache_for(self, n_features: int) -> Any:
         """Check that base kernel and group take ``n_features``; return the kernel's cache.
 
-        The cache is a dict that is emptied as soon as a parameter changes.
+        The cache is the dictionary of `core.parameter_state`, which is emptied if a parameter
+        changes.
         """
-        cache = self._memory()
+        cache = self._memory
         if cache.get("n_features") != n_features:
-            self._check(n_features)
+            self._check_features(n_features)
             cache["n_features"] = n_features
         return cache
 
-    def _check(self, n_features: int) -> None:
+    def _check_features(self, n_features: int) -> None:
         """Raise an error unless base kernel and group take points with ``n_features``."""
         for part in (self.group, self.base):
             expected = getattr(part, "n_features", None)
@@ -166,12 +167,6 @@ class OrbitKernel(Kernel):
     @theta.setter
     def theta(self, theta: Array) -> None:
         self.base.theta = theta
-        self.__dict__["_in_process"] = True  # Only a Gaussian process sets theta.
-
-    @property
-    def _in_gaussian_process(self) -> bool:
-        """Whether a Gaussian process tunes this kernel."""
-        return "_in_process" in self.__dict__
 
     def rounding(self, dtype: DTypeLike) -> float:
         """Return the relative rounding error of the kernel's values.

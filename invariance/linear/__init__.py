@@ -1,4 +1,4 @@
-"""Linear learners: regularised least squares with leave-one-out, and the norm-infinity program.
+"""Linear learners: regularised least squares with leave-one-out.
 
 One scale holds for every ``alpha``: functions f on n points minimise
 
@@ -17,12 +17,17 @@ from .gram import (
     left_out_with_copies,
     rls_by_cholesky,
 )
-from .norm_infinity import NormInfinityClassifier, margin_loss
-from .ridge import gram_times, solve_by_gradients, solve_ridges
+from .ridge import solve_ridges
 from .rls import RLSClassifier, RLSRegressor
 
 __all__ = [
-    "BlockRidgeClassifier", "CholeskyRLS", "IndefiniteWarning", "NormInfinityClassifier",
-    "RLSClassifier", "RLSRegressor", "gram_times", "kernel_ridge", "left_out_with_copies",
-    "margin_loss", "rls_by_cholesky", "solve_by_gradients", "solve_ridges",
-]  # fmt: skip
+    "BlockRidgeClassifier",
+    "CholeskyRLS",
+    "IndefiniteWarning",
+    "RLSClassifier",
+    "RLSRegressor",
+    "kernel_ridge",
+    "left_out_with_copies",
+    "rls_by_cholesky",
+    "solve_ridges",
+]

@@ -1,4 +1,4 @@
-"""`SpectralAveraging`: regression that is exactly invariant, at the price of the generators."""
+"""`SpectralAveraging`: regression that is exactly invariant, at the cost of the generators."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from .expansion import Expansion
 from .projection import invariant_vectors
 from .torus import Torus
 
-#: Eigenfunctions among which a cutoff is sought, if the generators permute a frame.
+#: Number of eigenfunctions among which a cutoff is searched, if the generators permute a frame.
 SEARCHED = 10_000
 
-#: Eigenfunctions among which a cutoff is sought, if the generators mix a frame.
+#: Number of eigenfunctions among which a cutoff is searched, if the generators mix a frame.
 SEARCHED_MIXING = 2_000
 
-#: Invariant functions among which a cutoff is sought; never more than samples.
+#: Number of invariant functions among which a cutoff is searched, at most that of the samples.
 SEARCHED_INVARIANT = 500
 
 
@@ -40,29 +40,30 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
     r"""Spec-Avg: an expansion in eigenfunctions that is exactly invariant under a group.
 
     Keep the eigenspaces with :math:`D_\lambda \le D`, estimate the coefficients, and project
-    them, an eigenspace at a time, onto the invariant subspace that the group's *generators* cut
-    out (Soleymani et al. 2025, algorithm 1). Only the coefficients of an orthonormal basis of the
-    invariant functions are computed, which is the same.
+    them, one eigenspace at a time, onto the invariant subspace that the group's *generators*
+    define (Soleymani et al. 2025, algorithm 1). Only the coefficients of an orthonormal basis of
+    the invariant functions are computed, which is the same.
 
-    By default they come from ridge regression, penalty and cutoff from leave-one-out, to which the
-    variance of the coefficients is added. The paper's: ``estimator="mean", cutoff="theorem"``.
+    By default they come from ridge regression. Penalty and cutoff are chosen by the leave-one-out
+    error plus the variance of the coefficients. The paper takes ``estimator="mean",
+    cutoff="theorem"``.
 
     Parameters
     ----------
     basis : Basis, optional
         The manifold. Default: `Torus` with as many dimensions as X has features (coordinates are
-        read modulo 2). A truncated basis is taken as it is when neither ``degree`` nor ``cutoff``
-        says otherwise.
+        read modulo 2). A truncated basis is taken as it is, unless ``degree`` or ``cutoff`` is
+        given.
     group : FiniteGroup or continuous group, optional
         Acts on the manifold by isometries. Default: the trivial group.
     degree : int, optional
         Label of the highest eigenspace kept (polynomial degree on the sphere, frequency on the
         circle, squared norm of the frequency vector on the torus).
     cutoff : float or "theorem", optional
-        Or else the number D of eigenfunctions, rounded down to whole eigenspaces with a warning.
-        "theorem" is :math:`D = n^{1/(1+\alpha)}` with :math:`\alpha = 2s/d`. When neither is
-        given, "ridge" chooses by leave-one-out among at most `SEARCHED` eigenfunctions and
-        `SEARCHED_INVARIANT` invariant ones; other estimators take "theorem".
+        Instead of ``degree``: the number D of eigenfunctions, rounded down to whole eigenspaces
+        with a warning. "theorem" is :math:`D = n^{1/(1+\alpha)}` with :math:`\alpha = 2s/d`. When
+        neither is given, "ridge" chooses by leave-one-out among at most `SEARCHED` eigenfunctions
+        and `SEARCHED_INVARIANT` invariant ones; other estimators take "theorem".
     smoothness : float, optional
         The Sobolev exponent s; default s = d/2 + 1. If given it also shapes the penalty of "ridge".
     estimator : {"ridge", "mean", "centered", "least_squares"}
@@ -74,11 +75,11 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         invariant functions, ``model.basis_.combine(X, model.vectors_)``.
     alphas : array-like, optional
         Candidates for "ridge", on the scale of `invariance.linear`: minimise
-        :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four a
+        :math:`\frac1n \sum_i (y_i - f(x_i))^2 + \alpha |f|^2`. Default: 1e-10 to 1e2, four per
         decade.
     outputs : group, optional
-        How the columns of y turn where they are coordinates of vectors: its elements are written
-        as those of ``group`` and act on rows of y. The fitted function is then exactly
+        The action on rows of y, if these are vectors: its elements are written as those of
+        ``group``. The fitted function is then exactly
         *equivariant*, f(g x) = g f(x); see `project`. "ridge" leaves out one value at a time.
 
     Attributes
@@ -148,101 +149,126 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         )
         labels = labels.astype(float)
         weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
-        total = float(weights.sum())
-        if not total > 0:
+        n_samples = float(weights.sum())
+        if not n_samples > 0:
             raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
-        # In a unit in which squares of targets neither overflow nor vanish; it rounds nothing.
+        # Division by a power of two rounds nothing, and squares of the quotients do not overflow.
         _, exponent = np.frexp(np.abs(labels).max())
         targets = np.ldexp(labels, -exponent).reshape(len(labels), -1)
-        p = 1 if self.outputs is None else targets.shape[1]
+        n_outputs = 1
         if self.outputs is not None:
+            n_outputs = targets.shape[1]
             targets = targets.reshape(-1, 1)
         manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
         manifold.check_points(points)
         message = manifold.outside(points)
         if message is not None:
             warnings.warn(message, UserWarning, stacklevel=2)
-        used = np.repeat(weights, p)
 
         self.oracle_calls_ = OracleCalls()
-        manifold, searched = self._truncated(manifold, total)
-        most = p * int(np.count_nonzero(weights))
-        self._find_functions(manifold, p, min(SEARCHED_INVARIANT, most) if searched else None)
-        self._check_number(most)
+        manifold, searches = self._truncated(manifold, n_samples)
+        n_values = n_outputs * int(np.count_nonzero(weights))
+        limit = min(SEARCHED_INVARIANT, n_values) if searches else None
+        self._find_functions(manifold, n_outputs, limit)
+        self._check_number(n_values)
         features = self._features(points, self.oracle_calls_)
+        value_weights = np.repeat(weights, n_outputs)
         if self.estimator == "ridge":
-            solution = self._solve_ridge(features, targets, used, searched)
+            solution = self._solve_ridge(features, targets, value_weights, searches)
         else:
-            solution = self._solve(features, targets, used, total)
+            solution = self._solve(features, targets, value_weights, n_samples)
         coefficients = np.ldexp(self.vectors_ @ solution, exponent)
         self.coef_ = coefficients.reshape(-1, *labels.shape[1:])
         return self
 
     def _truncated(self, manifold: Basis, n_samples: float) -> tuple[Basis, bool]:
-        """The basis, and whether its cutoff remains to be chosen by leave-one-out."""
-        d, cutoff = manifold.manifold_dimension, self.cutoff
+        """Return the basis, and whether its cutoff remains to be chosen by leave-one-out."""
+        d = manifold.manifold_dimension
+        cutoff = self.cutoff
         smoothness = d / 2 + 1 if self.smoothness is None else float(self.smoothness)
         if smoothness <= d / 2:
-            says = f"smoothness={smoothness:g} is at most half the manifold's dimension, {d / 2:g}"
-            warnings.warn(f"{says}: the theorem does not cover it", UserWarning, stacklevel=3)
+            message = (
+                f"smoothness={smoothness:g} is at most half the manifold's dimension, {d / 2:g}: "
+                "the theorem does not cover it"
+            )
+            warnings.warn(message, UserWarning, stacklevel=3)
         if cutoff is None and self.degree is None:
-            if manifold.degree is not None or self.estimator == "ridge":
-                return manifold, manifold.degree is None
+            if manifold.degree is not None:
+                return manifold, False
+            if self.estimator == "ridge":
+                return manifold, True
         elif not isinstance(cutoff, str):
             return manifold.truncate(self.degree, cutoff), False
         elif self.degree is not None:
             raise ParameterError(f"give degree or cutoff, not both ({self.degree}, {cutoff})")
         if n_samples < 1:
-            wrong = f"sample_weight sums to {n_samples:.3g}: weights count as so many copies"
-            raise ParameterError(f"{wrong}; multiply them, or give degree or cutoff")
+            raise ParameterError(
+                f"sample_weight sums to {n_samples:.3g}: weights count as so many copies; multiply "
+                "them, or give degree or cutoff"
+            )
         cutoff = theory.cutoff(n_samples, smoothness, d=d)
         return manifold.truncate(cutoff=cutoff, warn=False), False
 
-    def _find_functions(self, manifold: Basis, p: int, most: int | None) -> None:
-        """Find orthonormal invariant vectors of each eigenspace, in all at most ``most``.
+    def _find_functions(self, manifold: Basis, n_outputs: int, limit: int | None) -> None:
+        """Compute orthonormal invariant vectors of each eigenspace, in all at most ``limit``.
 
-        If ``most`` is None, the basis has an end and all its eigenspaces are taken. Otherwise the
+        If ``limit`` is None, the basis is finite and all its eigenspaces are taken. Otherwise the
         basis is extended in steps, each to twice as many functions.
         """
         symmetry = None
-        if self.group is not None or len(manifold.exchanges()[0]):
-            symmetry = Symmetry.generated(manifold, self.group, self.outputs, p)
+        exchanges, _ = manifold.exchanges()
+        if self.group is not None or len(exchanges):
+            symmetry = Symmetry.generated(manifold, self.group, self.outputs, n_outputs)
         spaces: list[Any] = []
-        if most is None:
+        if limit is None:
             basis = manifold
             for k in range(len(basis.labels_)):
-                spaces.append(self._invariant_vectors(basis, k, symmetry, p))
+                spaces.append(self._invariant_vectors(basis, k, symmetry, n_outputs))
         else:
-            basis = self._search_functions(manifold, p, symmetry, most, spaces)
+            basis = self._search_functions(manifold, n_outputs, symmetry, limit, spaces)
         self.basis_ = basis
         self.invariant_dimensions_ = np.array([vectors.shape[1] for vectors in spaces])
         self.vectors_ = block_diagonal([sparse.csr_array(vectors) for vectors in spaces])
 
     def _search_functions(
-        self, manifold: Basis, p: int, symmetry: Symmetry | None, most: int, spaces: list[Any]
+        self,
+        manifold: Basis,
+        n_outputs: int,
+        symmetry: Symmetry | None,
+        limit: int,
+        spaces: list[Any],
     ) -> Basis:
         """Append the invariant vectors of eigenspaces to a list, and return their basis."""
         n_invariant = 0
-        size = 2 * most
+        cutoff = 2 * limit
         while True:
-            basis = manifold.truncate(cutoff=min(size, SEARCHED), warn=False)
+            basis = manifold.truncate(cutoff=min(cutoff, SEARCHED), warn=False)
             for k in range(len(spaces), len(basis.labels_)):
-                vectors = self._invariant_vectors(basis, k, symmetry, p, limited=k > 0)
+                vectors = self._invariant_vectors(basis, k, symmetry, n_outputs, limited=k > 0)
                 if vectors is not None:
                     n_invariant += vectors.shape[1]
-                if k and (vectors is None or n_invariant > most):
+                if k > 0 and (vectors is None or n_invariant > limit):
                     return basis.truncate(degree=basis.labels_[k - 1])
                 spaces.append(vectors)
-            if size >= SEARCHED:
+            if cutoff >= SEARCHED:
                 return basis
-            size *= 2
+            cutoff *= 2
 
     def _invariant_vectors(
-        self, basis: Basis, k: int, symmetry: Symmetry | None, p: int, *, limited: bool = False
+        self,
+        basis: Basis,
+        k: int,
+        symmetry: Symmetry | None,
+        n_outputs: int,
+        *,
+        limited: bool = False,
     ) -> Any:
-        """Invariant vectors of an eigenspace; None if ``limited`` and the search ends before it."""
+        """Return invariant vectors of eigenspace k.
+
+        With ``limited``, the result is None if the search ends before this eigenspace.
+        """
         if symmetry is None:
-            return sparse.eye_array(basis.dimensions_[k] * p, format="csc")
+            return sparse.eye_array(basis.dimensions_[k] * n_outputs, format="csc")
         actions = Actions(basis, k, symmetry, self.oracle_calls_)
         if limited and actions.mixing and basis.counts_[k] > SEARCHED_MIXING:
             return None
@@ -271,72 +297,80 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         warnings.warn(message, UserWarning, stacklevel=3)
 
     def _features(self, X: NDArray, calls: OracleCalls | None = None) -> NDArray:
-        """Values of the invariant functions, shape (n, r), or (n p, r) of p outputs that turn."""
-        D, r = self.basis_.n_functions_, self.vectors_.shape[1]
-        p, weights = self.vectors_.shape[0] // D, self.vectors_
-        if p > 1:  # the outputs of a function side by side
-            weights = sparse.csr_array(weights.reshape((D, p * r)))
-        return self.basis_._combined(X, weights, calls).reshape(p * len(X), r)
+        """Return the values of the invariant functions, shape (n, r).
+
+        With p outputs the shape is (n p, r), the outputs of a point one after the other.
+        """
+        n_functions = self.basis_.n_functions_
+        n_invariant = self.vectors_.shape[1]
+        n_outputs = self._n_outputs()
+        weights = self.vectors_
+        if n_outputs > 1:
+            # The outputs of a function become columns, side by side.
+            weights = sparse.csr_array(weights.reshape((n_functions, n_outputs * n_invariant)))
+        values = self.basis_._combined(X, weights, calls)
+        return values.reshape(n_outputs * len(X), n_invariant)
+
+    def _n_outputs(self) -> int:
+        """Number of outputs on which the group acts; 1 if it acts on points only."""
+        return self.vectors_.shape[0] // self.basis_.n_functions_
 
     def _sobolev_scale(self) -> NDArray:
         """D_lambda^(-alpha/2) for each non-constant invariant function."""
         counts = np.repeat(self.basis_.counts_[1:], self.invariant_dimensions_[1:])
         if self.smoothness is None:
             return np.ones(len(counts))
-        return counts ** (-theory.alpha(self.smoothness, self.basis_.manifold_dimension) / 2)
+        alpha = theory.alpha(self.smoothness, self.basis_.manifold_dimension)
+        return counts ** (-alpha / 2)
 
     def _solve_ridge(
-        self, features: NDArray, targets: NDArray, weights: NDArray, searched: bool
+        self, features: NDArray, targets: NDArray, weights: NDArray, searches: bool
     ) -> NDArray:
-        """Coefficients of the invariant functions, shape (r, t), up to the best cutoff."""
-        m = int(self.invariant_dimensions_[0])
+        """Return coefficients of the invariant functions, shape (r, t), up to the best cutoff."""
+        n_constant = int(self.invariant_dimensions_[0])
+        n_outputs = self._n_outputs()
         scale = self._sobolev_scale()
-        constant = features[:, :m]
-        varying = features[:, m:] * scale
+        constant = features[:, :n_constant]
+        varying = features[:, n_constant:] * scale
         if self.alphas is None:
             alphas = np.logspace(-10, 2, 49)
         else:
             alphas = np.asarray(self.alphas, dtype=float)
-        p = self.vectors_.shape[0] // self.basis_.n_functions_  # squares are sums over p outputs
-        n_varying = varying.shape[1]
-        counts = np.cumsum(self.invariant_dimensions_) - m
-        cutoffs = [0] if searched else [n_varying]
-        # A cutoff that adds hardly any function to the last one is skipped.
-        for count in counts[1:]:
-            is_larger = count == n_varying or count >= 1.15 * cutoffs[-1]
-            if count > cutoffs[-1] and is_larger:
-                cutoffs.append(int(count))
+        counts = np.cumsum(self.invariant_dimensions_) - n_constant
         fits = {}
-        for count in cutoffs:
-            squares = scale[:count] ** 2 / p if searched else None
+        for count in _cutoffs(counts, searches):
+            # Squares of values are sums over the outputs.
+            squares = scale[:count] ** 2 / n_outputs if searches else None
             fits[count] = fit_ridge(
-                constant, varying[:, :count], targets, weights, alphas / p, squares
+                constant, varying[:, :count], targets, weights, alphas / n_outputs, squares
             )
         best = min(fits, key=lambda count: fits[count].error)
-        if best < n_varying:
-            spaces = 1 + int(np.argmax(counts >= best))
-            self.basis_ = self.basis_.truncate(degree=self.basis_.labels_[spaces - 1])
-            self.invariant_dimensions_ = self.invariant_dimensions_[:spaces]
-            size = p * self.basis_.n_functions_
-            self.vectors_ = self.vectors_[:size, : m + best]
-        self.alpha_ = fits[best].alpha * p
-        constants = fits[best].coefficients[:m]
-        shrunk = fits[best].coefficients[m:]
-        return np.concatenate([constants, shrunk * scale[:best, None]])
+        if best < varying.shape[1]:
+            n_spaces = 1 + int(np.argmax(counts >= best))
+            self.basis_ = self.basis_.truncate(degree=self.basis_.labels_[n_spaces - 1])
+            self.invariant_dimensions_ = self.invariant_dimensions_[:n_spaces]
+            n_rows = n_outputs * self.basis_.n_functions_
+            self.vectors_ = self.vectors_[:n_rows, : n_constant + best]
+        self.alpha_ = fits[best].alpha * n_outputs
+        coefficients = fits[best].coefficients
+        rescaled = coefficients[n_constant:] * scale[:best, None]
+        return np.concatenate([coefficients[:n_constant], rescaled])
 
     def _solve(
-        self, features: NDArray, targets: NDArray, weights: NDArray, total: float
+        self, features: NDArray, targets: NDArray, weights: NDArray, n_samples: float
     ) -> NDArray:
-        """The same by one of the other estimators; ``total`` counts the samples."""
+        """Return coefficients of the invariant functions by an estimator other than "ridge"."""
         if self.estimator == "mean":
-            return features.T @ (weights[:, None] * targets) / total
-        root = np.sqrt(weights)[:, None]
+            return features.T @ (weights[:, None] * targets) / n_samples
+        roots = np.sqrt(weights)[:, None]
         if self.estimator == "least_squares":
-            return np.asarray(lstsq(root * features, root * targets)[0])
-        free = features[:, : self.invariant_dimensions_[0]]
-        offset = np.asarray(lstsq(root * free, root * targets)[0])
-        gaps = weights[:, None] * (targets - free @ offset)
-        return np.concatenate([offset, features[:, free.shape[1] :].T @ gaps / total])
+            return np.asarray(lstsq(roots * features, roots * targets)[0])
+        n_constant = self.invariant_dimensions_[0]
+        constant = features[:, :n_constant]
+        offset = np.asarray(lstsq(roots * constant, roots * targets)[0])
+        residuals = weights[:, None] * (targets - constant @ offset)
+        means = features[:, n_constant:].T @ residuals / n_samples
+        return np.concatenate([offset, means])
 
     @property
     def expansion_(self) -> Expansion:
@@ -345,16 +379,34 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return Expansion(self.basis_, self.coef_)
 
     def predict(self, X: ArrayLike) -> NDArray:
-        """Values at points X of shape (n, n_features), shape (n,) or (n, t)."""
+        """Return values at points X of shape (n, n_features), shape (n,) or (n, t)."""
         check_is_fitted(self)
         points: NDArray = validate_data(self, X, dtype=np.float64, reset=False)
         return self.expansion_.predict(points)
 
     def discrepancy(self, X: ArrayLike, *, relative: bool = True, **options: Any) -> float:
-        """`invariance_discrepancy` (with its options) of the fitted function.
+        """Return `invariance_discrepancy` (with its options) of the fitted function.
 
-        By default relative to its largest value. Under the group and, on a basis with exchangeable
-        factors, under their exchange; the worst of several outputs.
+        By default it is relative to the largest value. It covers the group, the exchanges of
+        factors of the basis, and all outputs.
         """
-        options |= {"outputs": self.outputs, "relative": relative}
-        return self.expansion_.discrepancy(X, self.group, **options)
+        return self.expansion_.discrepancy(
+            X, self.group, outputs=self.outputs, relative=relative, **options
+        )
+
+
+def _cutoffs(counts: NDArray, searches: bool) -> list[int]:
+    """Return the numbers of varying invariant functions to compare by leave-one-out.
+
+    ``counts`` are those up to each eigenspace. A cutoff that adds hardly any function to the one
+    before it is skipped.
+    """
+    n_varying = int(counts[-1])
+    if not searches:
+        return [n_varying]
+    cutoffs = [0]
+    for count in map(int, counts[1:]):
+        is_larger = count == n_varying or count >= 1.15 * cutoffs[-1]
+        if count > cutoffs[-1] and is_larger:
+            cutoffs.append(count)
+    return cutoffs

@@ -23,7 +23,8 @@ from sklearn.base import BaseEstimator
 from ..core import parameters as kinds
 from ..core.arrays import check_array
 from ..core.config import block_bytes_of
-from ..core.parameters import ParameterError, check_parameters, check_values, short
+from ..core.parameter_state import Remembering
+from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
 
 #: Values that a parameter ``basis`` may have.
@@ -50,7 +51,7 @@ class computed(Generic[_Value]):
     def __get__(self, basis: Any, owner: Any = None) -> _Value:
         if basis is None:
             return self  # type: ignore[return-value]
-        values = basis.__dict__.setdefault("_computed", {})
+        values = basis._memory
         if self.name not in values:
             values[self.name] = self.function(basis)
         return values[self.name]
@@ -81,7 +82,7 @@ class Endless(ParameterError, AttributeError):
     """A list of all functions of a basis that is not truncated; `hasattr` then returns False."""
 
 
-class Basis(BaseEstimator, ABC):
+class Basis(Remembering, BaseEstimator, ABC):
     """Real eigenfunctions of a manifold, kept up to and including the eigenspace ``degree``.
 
     With ``degree=None`` the object only describes the manifold; `truncate` gives a finite basis.
@@ -114,24 +115,9 @@ class Basis(BaseEstimator, ABC):
     @abstractmethod
     def volume(self) -> float: ...
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set a parameter, and forget the values that were computed from the old ones."""
-        super().__setattr__(name, value)
-        self.__dict__.pop("_computed", None)
-
-    def __dir__(self) -> list[str]:
-        """All names. scikit-learn would compute every attribute to see whether it is there."""
-        return list(object.__dir__(self))
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state.pop("_computed", None)
-        return state
-
     @computed
     def _d(self) -> int:
-        """Number of coordinates of a point; the parameters are checked first."""
-        check_parameters(self)
+        """Number of coordinates of a point."""
         return int(self.n_features)
 
     @abstractmethod
@@ -194,7 +180,6 @@ class Basis(BaseEstimator, ABC):
 
     @computed
     def eigenspaces_(self) -> list[Eigenspace]:
-        check_parameters(self)
         if self.degree is None:
             raise Endless(f"{short(self)} has infinitely many functions; truncate it first")
         return self._spaces(float(self.degree))

@@ -1,4 +1,4 @@
-"""What spectral averaging is compared with: kernels of the manifolds."""
+"""Kernels of the manifolds, with which spectral averaging is compared."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class VonMisesKernel(Kernel):
     _tuned = ("eta",)
 
     def preserved_by(self, group: Transformations) -> bool:
-        """Cosines of differences see no permutation and no change of sign."""
+        """Whether the group only permutes coordinates and changes signs: cosines allow both."""
         return group.preserves_l1
 
     def _waves(self, X: NDArray) -> tuple[NDArray, NDArray]:
@@ -55,12 +55,14 @@ class VonMisesKernel(Kernel):
         return np.cos(angles), np.sin(angles)
 
     def _offset(self, d: int) -> float:
-        return float(self.eta) * d if self.normalize else 0.0
+        if not self.normalize:
+            return 0.0
+        return float(self.eta) * d
 
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
-        one = np.hstack(self._waves(X))
-        two = one if Y is None else np.hstack(self._waves(Y))
-        return np.exp(self.eta * (one @ two.T) - self._offset(X.shape[1]))
+        X_waves = np.hstack(self._waves(X))
+        Y_waves = X_waves if Y is None else np.hstack(self._waves(Y))
+        return np.exp(self.eta * (X_waves @ Y_waves.T) - self._offset(X.shape[1]))
 
     def _slope(self, X: NDArray) -> NDArray:
         """Derivative of the exponent's logarithm, without normalisation, in eta."""
@@ -69,7 +71,8 @@ class VonMisesKernel(Kernel):
 
     def _gradient(self, X: NDArray) -> NDArray:
         slope = self.eta * self._slope(X) - self._offset(X.shape[1])
-        return (self._gram(X, None) * slope)[:, :, None][:, :, : len(self.theta)]
+        derivative = self._gram(X, None) * slope
+        return derivative[:, :, None][:, :, : len(self.theta)]
 
     def _diag(self, X: NDArray) -> NDArray:
         d = X.shape[1]
@@ -94,11 +97,14 @@ class SignAveragedVonMises(VonMisesKernel):
 
     def _gram(self, X: NDArray, Y: NDArray | None) -> NDArray:
         cosines, sines = self._waves(X)
-        other_cosines, other_sines = (cosines, sines) if Y is None else self._waves(Y)
-        # Sign changes leave the cosines alone and act on the sines as on any vectors.
+        Y_cosines = cosines
+        Y_sines = sines
+        if Y is not None:
+            Y_cosines, Y_sines = self._waves(Y)
+        # Sign changes keep the cosines and act on the sines as on any vectors.
         flips = SignFlips(X.shape[1])
-        exponents = flips.log_mean_exponential(self.eta * sines, other_sines)
-        exponents += self.eta * (cosines @ other_cosines.T) - self._offset(X.shape[1])
+        exponents = flips.log_mean_exponential(self.eta * sines, Y_sines)
+        exponents += self.eta * (cosines @ Y_cosines.T) - self._offset(X.shape[1])
         return np.asarray(np.exp(exponents, out=exponents))
 
     def _slope(self, X: NDArray) -> NDArray:
@@ -147,7 +153,7 @@ class SobolevKernel(Kernel):
     _tuned = ("smoothness",)
 
     def preserved_by(self, group: Transformations) -> bool:
-        """Where the group's generators are isometries of the manifold."""
+        """Whether the group's generators are isometries of the manifold."""
         if not hasattr(group, "generators"):
             return False
         try:
@@ -167,14 +173,18 @@ class SobolevKernel(Kernel):
         values, weights = self._features(X)
         roots = np.sqrt(weights)
         values *= roots
-        others = values if Y is None else self._features(Y)[0] * roots
-        return np.asarray(values @ others.T)  # with itself one triangle
+        if Y is None:
+            return np.asarray(values @ values.T)
+        Y_values, _ = self._features(Y)
+        Y_values *= roots
+        return np.asarray(values @ Y_values.T)
 
     def _gradient(self, X: NDArray) -> NDArray:
         values, weights = self._features(X)
         # D^(-alpha) is D to a multiple of s: its derivative in log s is D^(-alpha) log D^(-alpha).
         slopes = np.log(weights, out=np.zeros_like(weights), where=weights > 0) * weights
-        return ((values * slopes) @ values.T)[:, :, None][:, :, : len(self.theta)]
+        derivative = (values * slopes) @ values.T
+        return derivative[:, :, None][:, :, : len(self.theta)]
 
     def _diag(self, X: NDArray) -> NDArray:
         values, weights = self._features(X)

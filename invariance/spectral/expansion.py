@@ -1,4 +1,4 @@
-"""`Expansion`: a function given by coefficients; what is made of one, and how invariant it is."""
+"""`Expansion`, a function given by its coefficients, and the discrepancy of functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..theory.soleymani2025 import alpha
 from .base import BASIS, Basis, OracleCalls
 from .projection import invariant_subspace
 
-#: At most this many points are handed to a function at once.
+#: A function is evaluated at no more than this many points at a time.
 CHUNK = 20_000
 
 
@@ -37,12 +37,14 @@ class Expansion:
 
     def __post_init__(self) -> None:
         shape = np.shape(self.coefficients)
-        if len(shape) not in (1, 2) or shape[0] != self.basis.n_functions_:
-            holds = f"basis holds {self.basis.n_functions_} functions"
-            raise ParameterError(f"{holds}, coefficients have shape {shape}")
+        n_functions = self.basis.n_functions_
+        if len(shape) not in (1, 2) or shape[0] != n_functions:
+            raise ParameterError(
+                f"basis holds {n_functions} functions, coefficients have shape {shape}"
+            )
 
     def predict(self, X: ArrayLike, *, calls: OracleCalls | None = None) -> NDArray:
-        """Values at points of shape (n, n_features): one evaluation of the basis (eq. 23)."""
+        """Return the values at points of shape (n, n_features), by eq. 23."""
         columns = self.coefficients.reshape(len(self.coefficients), -1)
         values = self.basis.combine(X, columns, calls=calls)
         return values.reshape(-1, *self.coefficients.shape[1:])
@@ -56,30 +58,40 @@ class Expansion:
         relative: bool = True,
         **options: Any,
     ) -> float:
-        """`invariance_discrepancy` of this function, the worst of several.
+        """Return the largest `invariance_discrepancy` of this function.
 
-        Under the group and under the exchanges that the basis brings.
+        It is that under the group, or under the exchanges of factors of the basis; if there are
+        several functions, that of the least invariant one.
         """
-        tried = [] if group is None else [(group, outputs)]
-        if len(swaps := self.basis.exchanges()[0]):
-            turned = outputs is not None and self.coefficients.shape[1:] == (swaps.shape[1],)
-            tried.append((LinearMaps(swaps), LinearMaps(swaps) if turned else None))
-        how: Any = {"relative": relative, **options}
-        gaps = (invariance_discrepancy(self.predict, g, X, outputs=o, **how) for g, o in tried)
-        return float(max(map(np.max, gaps), default=0.0))
+        cases = []
+        if group is not None:
+            cases.append((group, outputs))
+        exchanges, _ = self.basis.exchanges()
+        if len(exchanges):
+            maps = LinearMaps(exchanges)
+            n_coordinates = exchanges.shape[1]
+            are_vectors = self.coefficients.shape[1:] == (n_coordinates,)
+            cases.append((maps, maps if outputs is not None and are_vectors else None))
+        largest = 0.0
+        for case_group, case_outputs in cases:
+            gaps = invariance_discrepancy(
+                self.predict, case_group, X, outputs=case_outputs, relative=relative, **options
+            )
+            largest = max(largest, float(np.max(gaps)))
+        return largest
 
 
 @arguments(basis=BASIS, smoothness=Positive(), random_state=Seed())
 def sobolev_target(
     basis: Basis, group: Transformations | None, *, smoothness: float, random_state: Any = None
 ) -> Expansion:
-    r"""An invariant function that is in :math:`H^s`, but in no space 2 % smoother.
+    r"""Return an invariant function that is in :math:`H^s`, but in no space 2 % smoother.
 
     Its energy beyond the first D eigenfunctions is
 
     .. math:: \sum_{D_\lambda > D} |f_\lambda|^2 = D^{-1.02 \alpha}, \qquad \alpha = 2 s / d,
 
-    up to what the truncation of the ``basis`` leaves out, which must be much larger than any cutoff
+    up to the functions beyond the truncated ``basis``, which must be much larger than any cutoff
     under study. Within an eigenspace the direction is random. The mean is one.
 
     >>> from invariance.groups import SignFlips
@@ -91,15 +103,19 @@ def sobolev_target(
     rng = check_random_state(random_state)
     exponent = 1.02 * alpha(smoothness, basis.manifold_dimension)
     subspaces = invariant_subspace(basis, group)
-    parts = [np.ones(1)]
-    left = 1.0
+    coefficients = [np.ones(1)]
+    remaining_energy = 1.0
     for vectors, count in zip(subspaces[1:], basis.counts_[1:], strict=True):
-        direction = rng.standard_normal(vectors.shape[1])
-        beyond = float(count) ** -exponent if len(direction) else left
-        norm = np.linalg.norm(direction) if len(direction) else 1.0
-        parts.append(vectors @ (direction / norm * np.sqrt(left - beyond)))
-        left = beyond
-    return Expansion(basis, np.concatenate(parts))
+        dimension, n_invariant = vectors.shape
+        if n_invariant == 0:
+            coefficients.append(np.zeros(dimension))
+            continue
+        direction = rng.standard_normal(n_invariant)
+        energy_beyond = float(count) ** -exponent
+        size = np.sqrt(remaining_energy - energy_beyond)
+        coefficients.append(vectors @ (direction / np.linalg.norm(direction) * size))
+        remaining_energy = energy_beyond
+    return Expansion(basis, np.concatenate(coefficients))
 
 
 @arguments(
@@ -120,7 +136,7 @@ def invariance_discrepancy(
     relative: bool = False,
     random_state: Any = 0,
 ) -> float | NDArray:
-    r"""The largest change of a function under the group, over given points X (n, d).
+    r"""Return the largest change of a function under the group, over points X (n, d).
 
     .. math:: \mathrm{ID}(f) = \sup_{x, g} |f(x) - f(g x)|
 
@@ -134,8 +150,8 @@ def invariance_discrepancy(
     function : callable
         (n, d) -> (n,), or (n, m) for m functions at once: the result is a float or shape (m,).
     outputs : group, optional
-        Of a function whose m values turn with the group, see `project`: the change is then
-        \\|g f(x) - f(g x)\\|.
+        The action on the m values of a function that turn with the group, see `project`: the
+        change is then \\|g f(x) - f(g x)\\|.
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
 
@@ -145,29 +161,33 @@ def invariance_discrepancy(
     """
     X = np.asarray(X, dtype=float)
     reference = np.asarray(function(X))
-    size = np.abs(reference).max(axis=0)
-    worst = np.zeros_like(size)
-    elements = _tried_elements(group, n_elements, random_state)
+    largest_value = np.abs(reference).max(axis=0)
+    largest_gap = np.zeros_like(largest_value)
+    elements = _elements_to_try(group, n_elements, random_state)
     step = max(1, CHUNK // len(X))
     for start in range(0, len(elements), step):
-        moved = group.act(elements[start : start + step], X)
-        values = np.asarray(function(moved.reshape(-1, X.shape[1])))
-        values = values.reshape(len(moved), *reference.shape)
-        due = reference
+        block = elements[start : start + step]
+        points = group.act(block, X).reshape(-1, X.shape[1])
+        values = np.asarray(function(points)).reshape(len(block), *reference.shape)
+        expected = reference[None]
         if outputs is not None:
-            due = outputs.act(elements[start : start + step], reference.reshape(len(X), -1))
-        gaps = np.abs(values - due.reshape(-1, *reference.shape))
-        worst = np.maximum(worst, gaps.max(axis=(0, 1)))
-        size = np.maximum(size, np.abs(values).max(axis=(0, 1)))
-    return np.asarray(worst / np.where(size > 0, size, 1))[()] if relative else worst
+            images = outputs.act(block, reference.reshape(len(X), -1))
+            expected = images.reshape(-1, *reference.shape)
+        gaps = np.abs(values - expected)
+        largest_gap = np.maximum(largest_gap, gaps.max(axis=(0, 1)))
+        largest_value = np.maximum(largest_value, np.abs(values).max(axis=(0, 1)))
+    if not relative:
+        return largest_gap
+    ratio = largest_gap / np.where(largest_value > 0, largest_value, 1)
+    return np.asarray(ratio)[()]
 
 
-def _tried_elements(group: Transformations, n_elements: int, random_state: Any) -> NDArray:
-    """The elements over which a discrepancy is maximised."""
+def _elements_to_try(group: Transformations, n_elements: int, random_state: Any) -> NDArray:
+    """Return the elements over which a discrepancy is maximised."""
     if group.order <= n_elements:
         return group.elements()
     if not hasattr(group, "random_words"):
         return group.sample(2 * n_elements, random_state)
-    drawn = group.sample(n_elements, random_state)
+    draws = group.sample(n_elements, random_state)
     words = group.random_words(n_elements, random_state=random_state)
-    return np.concatenate([group.generators(), drawn, words])
+    return np.concatenate([group.generators(), draws, words])

@@ -1,4 +1,4 @@
-r"""`project` and `invariant_subspace`: the nearest invariant coefficients, by ways that agree.
+r"""`project` and `invariant_subspace`: the nearest invariant coefficients, by several methods.
 
 Algorithm 1 of Soleymani et al. 2025 solves, in every eigenspace,
 
@@ -7,13 +7,14 @@ Algorithm 1 of Soleymani et al. 2025 solves, in every eigenspace,
 
 The constraints say that f is invariant, so the solution is the orthogonal projection onto the
 invariant subspace, which is also the average of f~ over the whole group (Reynolds operator).
-Where the generators permute a frame up to signs, invariants are sums over its signed orbits;
-elsewhere they are the common null space of D - I (`split_space`).
+If the generators permute a frame up to signs, invariants are sums over its signed orbits.
+Otherwise they are the common null space of D - I (`split_space`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,13 +29,13 @@ from .base import BASIS, Basis, OracleCalls
 
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
-#: In eigenspaces up to this dimension one dense null space is quicker than orbit sums before it.
+#: In eigenspaces up to this dimension, a dense null space alone is quicker than after orbit sums.
 SMALL = 100
 
 #: Larger irreducible blocks of D - I take too long to decompose.
 LARGEST_BLOCK = 3000
 
-#: Fewer columns are one block: looking for smaller ones takes longer than decomposing it.
+#: Up to this many columns are one block: a search for smaller blocks would take longer.
 ONE_BLOCK = 32
 
 #: Singular values of D - I below this are zero: D is orthogonal, so the scale is known.
@@ -47,8 +48,12 @@ SOLVED = 1e-8
 #: Entries of D - I below this are rounding errors and connect nothing.
 NOISE = 1e-13
 
-_KINDS: dict[str, Kind] = {"basis": BASIS, "group": GROUP | None, "outputs": GROUP | None}
-_KINDS["calls"] = Has("an OracleCalls", "inner_products") | None
+_KINDS: dict[str, Kind] = {
+    "basis": BASIS,
+    "group": GROUP | None,
+    "outputs": GROUP | None,
+    "calls": Has("an OracleCalls", "inner_products") | None,
+}
 
 
 @arguments(coefficients=Array(least=-1e305, most=1e305), method=OneOf(*METHODS), **_KINDS)
@@ -61,7 +66,7 @@ def project(
     outputs: Transformations | None = None,
     calls: OracleCalls | None = None,
 ) -> NDArray:
-    """The invariant function nearest to an expansion in eigenfunctions, of the same shape.
+    """Return the invariant function nearest to an expansion in eigenfunctions, of the same shape.
 
     Parameters
     ----------
@@ -72,16 +77,16 @@ def project(
     group : FiniteGroup, continuous group or None
         Only its generators are used (but for "reynolds"). None leaves the basis's own exchanges.
     method : {"auto", "components", "null_space", "closed_form", "qp", "reynolds"}
-        "components": orbit sums, where the generators permute the frame up to signs. "null_space":
+        "components": orbit sums, for generators that permute the frame up to signs. "null_space":
         singular value decomposition of the blocks of D - I. "auto": the first for generators that
         permute, the second for others. "closed_form": proposition C.2, ``f - B^T (B B^T)^+ B f``,
         dense. "qp": the quadratic program, with cvxpy. "reynolds": the average over all elements.
     outputs : group, optional
-        How values move where they are vectors: elements are written as those of ``group`` and act
-        on the m columns, one function with f(g x) = g f(x), *equivariant*. As many outputs as
+        The action on values, if these are vectors: elements are written as those of ``group`` and
+        act on the m columns, one *equivariant* function with f(g x) = g f(x). As many outputs as
         coordinates are exchanged with factors that the basis exchanges; others stay.
     calls : OracleCalls, optional
-        Counts the entries of D asked for.
+        Counts the entries of D that are computed.
 
     Raises
     ------
@@ -96,49 +101,68 @@ def project(
     >>> project([3.0, 2.0, 1.0], Torus(1, degree=1), SignFlips(1))     # 1, sqrt2 cos, sqrt2 sin
     array([3., 2., 0.])
     """
-    given = np.asarray(coefficients, dtype=float)
-    if given.ndim not in (1, 2) or len(given) != (D := basis.n_functions_):
-        due = f"must have shape ({D},) or ({D}, m) for {short(basis)}"
-        raise ParameterError(f"coefficients {due}, got {given.shape}: {short(coefficients)}")
-    columns, listed = given.reshape(len(given), -1), method == "reynolds"
+    array = np.asarray(coefficients, dtype=float)
+    D = basis.n_functions_
+    if array.ndim not in (1, 2) or len(array) != D:
+        raise ParameterError(
+            f"coefficients must have shape ({D},) or ({D}, m) for {short(basis)}, got "
+            f"{array.shape}: {short(coefficients)}"
+        )
+    columns = array.reshape(D, -1)
+    listed = method == "reynolds"
     if listed and (len(basis.exchanges()[0]) or not hasattr(group, "generators")):
         raise ParameterError(f"'reynolds' needs a listed group, got {short(group)}; take 'auto'")
     symmetry = Symmetry.generated(basis, group, outputs, columns.shape[1], listed=listed)
-    return _projected(columns, basis, symmetry, method, calls).reshape(given.shape)
+    return _projected(columns, basis, symmetry, method, calls).reshape(array.shape)
 
 
 def _projected(
     columns: NDArray, basis: Basis, symmetry: Symmetry, method: str, calls: OracleCalls | None
 ) -> NDArray:
-    """Columns projected by a method, an eigenspace at a time."""
+    """Return columns projected by a method, one eigenspace at a time."""
     result = np.empty_like(columns)
     for k, rows in enumerate(basis.slices()):
         actions = Actions(basis, k, symmetry, calls)
-        # with outputs, all columns are one vector
-        f = columns[rows] if symmetry.turns is None else columns[rows].reshape(-1, 1)
+        f = columns[rows]
+        shape = f.shape
+        if symmetry.turns is not None:  # All outputs are one vector.
+            f = f.reshape(-1, 1)
         f, exponents = _in_powers_of_two(f)
-        if method == "reynolds":
-            found = np.mean([matrix @ f for matrix in actions.matrices(actions.on_frame)], axis=0)
-        elif method in ("auto", "components") and not actions.mixing:
-            # averages in the frame, which every isometry keeps
-            sums, frame = _orbit_sums(actions), actions.frame
-            found = sums @ (sums.T @ (f if actions.plain else frame.T @ f))
-            found = found if actions.plain else frame @ found
-        elif method in ("auto", "components", "null_space"):
-            vectors = invariant_vectors(actions, method)
-            found = vectors @ (vectors.T @ f)
-        else:
-            defects = actions.defects() or [sparse.csr_array((1, actions.size))]
-            solve = _closed_form if method == "closed_form" else _quadratic_program
-            found = solve(defects, f, actions)
-        result[rows] = np.ldexp(found, exponents).reshape(columns[rows].shape)
+        projected = _projected_in_eigenspace(f, actions, method)
+        result[rows] = np.ldexp(projected, exponents).reshape(shape)
     return result
 
 
-def _in_powers_of_two(columns: NDArray) -> tuple[NDArray, NDArray]:
-    """Columns with entries below one in size, and the exponents of the powers of two taken out.
+def _projected_in_eigenspace(f: NDArray, actions: Actions, method: str) -> NDArray:
+    """Return the projection of columns f in the basis of one eigenspace."""
+    if method == "reynolds":
+        images = [matrix @ f for matrix in actions.matrices(actions.on_frame)]
+        return np.asarray(np.mean(images, axis=0))
+    if method in ("auto", "components") and not actions.mixing:
+        return _mean_over_orbits(f, actions)
+    if method in ("auto", "components", "null_space"):
+        vectors = invariant_vectors(actions, method)
+        return np.asarray(vectors @ (vectors.T @ f))
+    defects = actions.defects() or [sparse.csr_array((1, actions.size))]
+    if method == "closed_form":
+        return _closed_form(defects, f)
+    return _quadratic_program(defects, f, actions)
 
-    Linear maps then do not see the unit of a column, however large or small: nothing is rounded.
+
+def _mean_over_orbits(f: NDArray, actions: Actions) -> NDArray:
+    """Return f averaged over orbits of frame functions, since every isometry keeps the frame."""
+    sums = _orbit_sums(actions)
+    if actions.plain:
+        return np.asarray(sums @ (sums.T @ f))
+    frame = actions.frame
+    averaged = sums @ (sums.T @ (frame.T @ f))
+    return np.asarray(frame @ averaged)
+
+
+def _in_powers_of_two(columns: NDArray) -> tuple[NDArray, NDArray]:
+    """Return columns with entries of size below one, and the exponents of their powers of two.
+
+    Linear maps then do not depend on the unit of a column, and nothing is rounded.
     """
     _, exponents = np.frexp(np.abs(columns).max(axis=0, initial=0.0))
     return np.ldexp(columns, -exponents), exponents
@@ -153,9 +177,9 @@ def invariant_subspace(
     n_outputs: int = 1,
     calls: OracleCalls | None = None,
 ) -> list[sparse.csc_array]:
-    """An orthonormal basis of the invariant functions in each kept eigenspace.
+    """Return an orthonormal basis of the invariant functions in each kept eigenspace.
 
-    Arguments are those of `project`; with ``outputs`` instead the equivariant functions with
+    Arguments are those of `project`. With ``outputs``, the functions are equivariant and have
     ``n_outputs`` values p.
 
     Returns
@@ -172,197 +196,244 @@ def invariant_subspace(
     [1, 0, 0, 0]
     """
     symmetry = Symmetry.generated(basis, group, outputs, n_outputs)
-    spaces = range(len(basis.labels_))
-    return [invariant_vectors(Actions(basis, k, symmetry, calls)) for k in spaces]
+    subspaces = []
+    for k in range(len(basis.labels_)):
+        actions = Actions(basis, k, symmetry, calls)
+        subspaces.append(invariant_vectors(actions))
+    return subspaces
 
 
 def invariant_vectors(actions: Actions, method: str = "auto") -> sparse.csc_array:
-    """Orthonormal invariant vectors of one eigenspace.
+    """Return orthonormal invariant vectors of one eigenspace.
 
-    Orbit sums for the generators that permute the frame, then, within their span, the null space
-    that the other generators leave.
+    They are orbit sums for the generators that permute the frame, and, within the span of these,
+    the null space for the other generators.
     """
-    size, within = actions.size, None
     if method == "components" and actions.mixing:
-        functions = f"the functions of eigenspace {actions.k}"
-        raise ParameterError(f"the generators do not permute {functions}: use 'auto'")
-    if method == "null_space" or (actions.mixing and (size <= SMALL or not len(actions.perms))):
-        defects = actions.defects()
-    else:
-        within = _in_basis(actions, _orbit_sums(actions))
-        if not actions.mixing or within.shape[1] == 0:
-            return within
-        defects = actions.defects(actions.others, within)
+        raise ParameterError(
+            f"the generators do not permute the functions of eigenspace {actions.k}: use 'auto'"
+        )
+    only_null_space = actions.mixing and (actions.size <= SMALL or len(actions.perms) == 0)
+    if method == "null_space" or only_null_space:
+        return _null_space(actions.defects(), actions.size, actions.k)
+    orbit_sums = _in_basis(actions, _orbit_sums(actions))
+    if not actions.mixing or orbit_sums.shape[1] == 0:
+        return orbit_sums
+    defects = actions.defects(actions.mixed, orbit_sums)
+    coefficients = _null_space(defects, orbit_sums.shape[1], actions.k)
+    return sparse.csc_array(orbit_sums @ coefficients)
+
+
+def _null_space(defects: list[sparse.csr_array], size: int, k: int) -> sparse.csc_array:
+    """Return orthonormal vectors of length ``size`` that all defects map to zero."""
     if not defects:
         return sparse.eye_array(size, format="csc")
-    vectors, null = split_space(defects, actions.k)
-    found = vectors[:, null]
-    return found if within is None else sparse.csc_array(within @ found)
+    vectors, is_null = split_space(defects, k)
+    return vectors[:, is_null]
 
 
 def split_space(defects: list[sparse.csr_array], k: int) -> tuple[sparse.csc_array, NDArray]:
-    """An orthogonal matrix (size, size), and which of its columns all defects annihilate.
+    """Return an orthogonal matrix (size, size), and whether all defects map each column to zero.
 
-    Right singular vectors of the blocks of columns that no row connects.
+    The columns are right singular vectors of the blocks of columns that no row connects.
     """
-    rows, columns, entries, nulls, filled = [], [], [], [], 0
-    for indices, stacked in _batches(defects, k):
-        for block, vectors, null in zip(indices, *_decomposed(stacked), strict=True):
+    rows = []
+    columns = []
+    entries = []
+    null_flags = []
+    n_filled = 0
+    for blocks, matrices in _batches(defects, k):
+        block_vectors, block_flags = _decomposed(matrices)
+        for block, vectors, is_null in zip(blocks, block_vectors, block_flags, strict=True):
             size = len(block)
+            new_columns = n_filled + np.arange(size)
             rows.append(np.repeat(block, size))
-            columns.append(np.tile(filled + np.arange(size), size))
+            columns.append(np.tile(new_columns, size))
             entries.append(vectors.T.ravel())
-            nulls.append(null)
-            filled += size
-    where = np.concatenate(rows), np.concatenate(columns)
-    vectors = sparse.csc_array((np.concatenate(entries), where), (filled, filled))
-    return vectors, np.concatenate(nulls)
+            null_flags.append(is_null)
+            n_filled += size
+    places = (np.concatenate(rows), np.concatenate(columns))
+    shape = (n_filled, n_filled)
+    matrix = sparse.csc_array((np.concatenate(entries), places), shape)
+    return matrix, np.concatenate(null_flags)
 
 
 def _batches(defects: list[sparse.csr_array], k: int) -> Iterator[tuple[NDArray, NDArray]]:
-    """Columns (blocks, size) and entries (blocks, rows, size) of blocks, by size."""
+    """Yield blocks of one width at a time: their columns, and their entries.
+
+    The shapes are (blocks, width) and (blocks, rows, width).
+    """
     stack = sparse.coo_array(sparse.vstack(defects))
     size = stack.shape[1]
     if size <= min(ONE_BLOCK, LARGEST_BLOCK):
         yield np.arange(size)[None], stack.toarray()[None]
         return
-    real = np.abs(stack.data) >= NOISE
-    row, column, data = stack.row[real], stack.col[real], stack.data[real]
-    graph = sparse.csr_array((np.ones(len(row)), (row, column)), stack.shape)
-    number, label = connected_components(graph.T @ graph, directed=False)
-    # A row belongs to the block of its entries; rows of rounding errors alone belong to none.
-    owner = np.full(stack.shape[0], number)
-    owner[row] = label[column]
-    (inside, widths), (above, heights) = _ranks(label, number), _ranks(owner, number + 1)
+    is_entry = np.abs(stack.data) >= NOISE
+    rows = stack.row[is_entry]
+    columns = stack.col[is_entry]
+    data = stack.data[is_entry]
+    graph = sparse.csr_array((np.ones(len(rows)), (rows, columns)), stack.shape)
+    n_blocks, block_of_column = connected_components(graph.T @ graph, directed=False)
+    # A row belongs to the block of its entries; rows of rounding errors alone belong to no block.
+    block_of_row = np.full(stack.shape[0], n_blocks)
+    block_of_row[rows] = block_of_column[columns]
+    column_ranks, widths = _ranks(block_of_column, n_blocks)
+    row_ranks, heights = _ranks(block_of_row, n_blocks + 1)
     if widths.max() > LARGEST_BLOCK:
-        many = f"{widths.max()} functions of eigenspace {k}"
-        raise ParameterError(f"generators mix {many}, too many; lower the degree")
+        raise ParameterError(
+            f"generators mix {widths.max()} functions of eigenspace {k}, too many; lower the degree"
+        )
     for width in np.unique(widths):
         blocks = np.flatnonzero(widths == width)
-        which = np.full(number + 1, -1)
-        which[blocks] = np.arange(len(blocks))
-        members = np.flatnonzero(which[label] >= 0)
-        columns = np.empty((len(blocks), width), dtype=np.intp)
-        columns[which[label[members]], inside[members]] = members
-        mine = np.flatnonzero(which[owner[row]] >= 0)
-        stacked = np.zeros((len(blocks), heights[blocks].max(), width))
-        stacked[which[owner[row[mine]]], above[row[mine]], inside[column[mine]]] = data[mine]
-        yield columns, stacked
+        place_of_block = np.full(n_blocks + 1, -1)
+        place_of_block[blocks] = np.arange(len(blocks))
+        members = np.flatnonzero(place_of_block[block_of_column] >= 0)
+        block_columns = np.empty((len(blocks), width), dtype=np.intp)
+        places = place_of_block[block_of_column[members]]
+        block_columns[places, column_ranks[members]] = members
+        places = place_of_block[block_of_row[rows]]
+        is_inside = places >= 0
+        matrices = np.zeros((len(blocks), heights[blocks].max(), width))
+        inner_rows = row_ranks[rows[is_inside]]
+        inner_columns = column_ranks[columns[is_inside]]
+        matrices[places[is_inside], inner_rows, inner_columns] = data[is_inside]
+        yield block_columns, matrices
 
 
-def _ranks(labels: NDArray, number: int) -> tuple[NDArray, NDArray]:
-    """The place of each item among those of its label, and how many each label has."""
-    counts = np.bincount(labels, minlength=number)
-    ranks = np.empty(len(labels), dtype=np.intp)
+def _ranks(labels: NDArray, n_labels: int) -> tuple[NDArray, NDArray]:
+    """Return the position of each item among those of its label, and the size of each label."""
+    counts = np.bincount(labels, minlength=n_labels)
     starts = np.repeat(np.cumsum(counts) - counts, counts)
+    ranks = np.empty(len(labels), dtype=np.intp)
     ranks[np.argsort(labels, kind="stable")] = np.arange(len(labels)) - starts
     return ranks, counts
 
 
-def _decomposed(stacked: NDArray) -> tuple[NDArray, NDArray]:
-    """Right singular vectors of each block, one a row, and which of them are null."""
-    size = stacked.shape[2]
-    if stacked.shape[1] > 2 * size:
+def _decomposed(matrices: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the right singular vectors of each matrix, as rows, and whether each is null."""
+    height, width = matrices.shape[1:]
+    if height > 2 * width:
         # Orthogonal transformations of the rows keep singular values and vectors.
-        stacked = np.asarray(np.linalg.qr(stacked, mode="r"))
-    missing = max(0, size - stacked.shape[1])
-    stacked = np.pad(stacked, ((0, 0), (0, missing), (0, 0)))
-    _, values, vectors = np.linalg.svd(stacked, full_matrices=False)
-    doubtful = (values > ZERO / 100) & (values < ZERO * 100)
-    if np.any(doubtful):
-        value = f"{values[doubtful][0]:.2g}, which cannot be told from zero"
-        raise ParameterError(f"D - I has a singular value of {value}; give larger angles")
+        matrices = np.asarray(np.linalg.qr(matrices, mode="r"))
+        height = matrices.shape[1]
+    n_missing = max(0, width - height)
+    matrices = np.pad(matrices, ((0, 0), (0, n_missing), (0, 0)))
+    _, values, vectors = np.linalg.svd(matrices, full_matrices=False)
+    is_uncertain = (values > ZERO / 100) & (values < ZERO * 100)
+    if np.any(is_uncertain):
+        raise ParameterError(
+            f"D - I has a singular value of {values[is_uncertain][0]:.2g}, which cannot be told "
+            "from zero; give larger angles"
+        )
     return vectors, values < ZERO
 
 
-def _closed_form(defects: list[sparse.csr_array], f: NDArray, actions: Actions) -> NDArray:
-    """The pseudo-inverse with an absolute threshold: B may vanish up to rounding."""
-    stacked = sparse.vstack(defects).toarray()
-    values, vectors = np.linalg.eigh(stacked @ stacked.T)
-    kept = values > 1e-12
-    inverse = (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
-    return np.asarray(f - stacked.T @ (inverse @ (stacked @ f)))
+def _closed_form(defects: list[sparse.csr_array], f: NDArray) -> NDArray:
+    """Project with the pseudo-inverse of B B^T; its threshold is absolute, since B may be zero."""
+    B = sparse.vstack(defects).toarray()
+    values, vectors = np.linalg.eigh(B @ B.T)
+    is_positive = values > 1e-12
+    vectors = vectors[:, is_positive]
+    pseudo_inverse = (vectors / values[is_positive]) @ vectors.T
+    return np.asarray(f - B.T @ (pseudo_inverse @ (B @ f)))
 
 
 def _quadratic_program(defects: list[sparse.csr_array], f: NDArray, actions: Actions) -> NDArray:
-    """min |f - target|^2 subject to B f = 0 (eq. 10), for each column."""
-    cp = need("cvxpy", "qp")
-    # Where the generators permute the frame, B is right entry by entry and stays sparse.
+    """Minimise |z - f|^2 subject to B z = 0 (eq. 10), for each column of f."""
+    # If the generators permute the frame, each entry of B is exact, and B stays sparse.
     constraints = sparse.vstack(defects, format="csr")
     if actions.mixing:
-        vectors, null = split_space(defects, actions.k)
-        constraints = sparse.csr_array(vectors[:, ~null].T)
-    result = f.copy()
-    for target, found in zip(f.T, result.T, strict=True):
+        vectors, is_null = split_space(defects, actions.k)
+        constraints = sparse.csr_array(vectors[:, ~is_null].T)
+    if constraints.shape[0] == 0:
+        return f.copy()
+    result = np.zeros_like(f)
+    for j, target in enumerate(f.T):
         scale = np.linalg.norm(target)
-        if scale == 0 or constraints.shape[0] == 0:
-            continue
-        unit = target / scale
-        z = cp.Variable(len(target))
-        invariant = constraints @ z == 0
-        problem = cp.Problem(cp.Minimize(cp.sum_squares(z - unit)), [invariant])
-        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
-        if z.value is None or invariant.dual_value is None:
-            raise RuntimeError(f"the program was not solved ({problem.status}); use method='auto'")
-        # The solver's own word on how exact it is ("optimal_inaccurate") says nothing in numbers.
-        violated = np.linalg.norm(constraints @ z.value)
-        slope = np.linalg.norm(2 * (z.value - unit) + constraints.T @ invariant.dual_value)
-        if not max(violated, slope) <= SOLVED:
-            raise RuntimeError(
-                f"the solver ended with {problem.status!r} at a point that violates the constraint "
-                f"by {violated:.2g} and is {slope:.2g} from optimal, relative to the coefficients; "
-                "use method='auto'"
-            )
-        found[:] = scale * z.value
+        if scale > 0:
+            result[:, j] = scale * _nearest_solution(constraints, target / scale)
     return result
 
 
-def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
-    """Each frame function's orbit up to sign (-1: it must vanish), its sign, and orbits' sizes.
+def _nearest_solution(constraints: sparse.csr_array, target: NDArray) -> NDArray:
+    """Return the solution z of ``constraints @ z == 0`` that is nearest to a unit vector."""
+    cp = need("cvxpy", "qp")
+    z = cp.Variable(len(target))
+    invariance = constraints @ z == 0
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(z - target)), [invariance])
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-13, tol_gap_rel=1e-13, tol_feas=1e-13)
+    if z.value is None or invariance.dual_value is None:
+        raise RuntimeError(f"the program was not solved ({problem.status}); use method='auto'")
+    # The solver's status ("optimal_inaccurate") gives no number for its error.
+    violation = np.linalg.norm(constraints @ z.value)
+    slope = np.linalg.norm(2 * (z.value - target) + constraints.T @ invariance.dual_value)
+    if not max(violation, slope) <= SOLVED:
+        raise RuntimeError(
+            f"the solver ended with {problem.status!r} at a point that violates the constraint "
+            f"by {violation:.2g} and is {slope:.2g} from optimal, relative to the coefficients; "
+            "use method='auto'"
+        )
+    return np.asarray(z.value)
 
-    Invariance asks ``c[perm[a]] = sign[a] c[a]``. On the double cover with nodes (a, +) and
-    (a, -) that is plain connectedness; an orbit that meets its own negative carries only zero.
+
+def _signed_orbits(actions: Actions) -> tuple[NDArray, NDArray, NDArray]:
+    """Return each frame function's orbit up to sign, its sign, and the orbits' sizes.
+
+    Invariance requires ``c[perm[a]] = sign[a] c[a]``. On the double cover with nodes (a, +) and
+    (a, -), orbits are connected components. If a component contains both nodes of a, then c[a] is
+    zero, and its orbit is -1.
     """
-    perms, size = actions.perms, actions.perms.shape[1]
-    if not len(perms):
-        return np.arange(size), np.ones(size), np.ones(size, dtype=np.intp)
-    doubled = bool(np.any(actions.signs < 0))
-    if doubled:
-        flipped = (actions.signs < 0) * size
-        perms = np.concatenate([perms + flipped, perms + size - flipped], axis=1)
-    # The graph that joins node a with perms[i][a] for every i.
-    ends = np.arange(0, perms.size + 1, len(perms))
-    ones, shape = np.ones(perms.size), (perms.shape[1],) * 2
-    graph = sparse.csr_array((ones, perms.T.ravel(), ends), shape)
-    label = connected_components(graph, directed=False)[1]
-    if not doubled:
-        return label, np.ones(size), np.bincount(label)
-    plus, minus = label[:size], label[size:]
-    sign = np.where(plus < minus, 1.0, -1.0)
-    orbit = np.full(size, -1)
-    free = plus != minus
-    _, orbit[free] = np.unique(np.minimum(plus, minus)[free], return_inverse=True)
-    return orbit, sign, np.bincount(orbit[free])
+    perms = actions.perms
+    size = perms.shape[1]
+    all_positive = np.ones(size)
+    if len(perms) == 0:
+        return np.arange(size), all_positive, np.ones(size, dtype=np.intp)
+    if not np.any(actions.signs < 0):
+        orbits = _components(perms)
+        return orbits, all_positive, np.bincount(orbits)
+    offsets = np.where(actions.signs < 0, size, 0)
+    doubled = np.concatenate([perms + offsets, perms + size - offsets], axis=1)
+    components = _components(doubled)
+    positive = components[:size]
+    negative = components[size:]
+    signs = np.where(positive < negative, 1.0, -1.0)
+    is_nonzero = positive != negative
+    smaller = np.minimum(positive, negative)[is_nonzero]
+    orbits = np.full(size, -1)
+    _, orbits[is_nonzero] = np.unique(smaller, return_inverse=True)
+    return orbits, signs, np.bincount(orbits[is_nonzero])
+
+
+def _components(perms: NDArray) -> NDArray:
+    """Return the number of each node's orbit under permutations, given as rows."""
+    n_perms, size = perms.shape
+    # The graph joins node a with perms[i][a] for every i.
+    row_ends = np.arange(0, perms.size + 1, n_perms)
+    entries = (np.ones(perms.size), perms.T.ravel(), row_ends)
+    graph = sparse.csr_array(entries, (size, size))
+    return np.asarray(connected_components(graph, directed=False)[1])
 
 
 def _orbit_sums(actions: Actions) -> sparse.csr_array:
-    """Orthonormal invariant vectors of the frame, shape (frame size, r)."""
-    orbit, sign, sizes = _signed_orbits(actions)
-    free = orbit >= 0
-    entries = sign[free] / np.sqrt(sizes[orbit[free]])
-    ends = np.concatenate([[0], np.cumsum(free)])
-    return sparse.csr_array((entries, orbit[free], ends), (len(orbit), len(sizes)))
+    """Return orthonormal invariant vectors of the frame, shape (frame size, r)."""
+    orbits, signs, sizes = _signed_orbits(actions)
+    is_nonzero = orbits >= 0
+    orbit_indices = orbits[is_nonzero]
+    entries = signs[is_nonzero] / np.sqrt(sizes[orbit_indices])
+    row_ends = np.concatenate([[0], np.cumsum(is_nonzero)])
+    return sparse.csr_array((entries, orbit_indices, row_ends), (len(orbits), len(sizes)))
 
 
 def _in_basis(actions: Actions, sums: sparse.csr_array) -> sparse.csc_array:
-    """Orthonormal invariant vectors, shape (dimension, r), in terms of the eigenspace's basis."""
+    """Return orthonormal invariant vectors in the eigenspace's basis, shape (dimension, r)."""
     if actions.plain:
         return sums
     vectors = sparse.csc_array(actions.frame @ sums)
-    if actions.size == len(sums.indptr) - 1:
+    frame_size = len(sums.indptr) - 1
+    if actions.size == frame_size:
         return vectors
     # Orbit sums span invariants of the whole frame; B_k annihilates those outside the eigenspace
-    # and keeps the others' lengths, so the Gram matrix is a projector: eigenvalues 0 and 1.
+    # and keeps the lengths of the rest, so the Gram matrix is a projector: eigenvalues 0 and 1.
     values, mix = np.linalg.eigh((vectors.T @ vectors).toarray())
     return sparse.csc_array(vectors @ mix[:, values > 0.5])
 
@@ -372,11 +443,12 @@ def _in_basis(actions: Actions, sums: sparse.csr_array) -> sparse.csc_array:
     group=Has("a finite group, such as Permutations(3)", "act", "generators"),
 )
 def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
-    r"""Number of invariant functions in each kept eigenspace, without finding a single one.
+    r"""Return the number of invariant functions in each kept eigenspace, without computing any.
 
-    The mean character, :math:`\frac1{|G|} \sum_g \operatorname{tr} D^\lambda(g)`; the traces have
-    generating functions, on the sphere Molien's, on the torus a product of theta series. The group
-    is listed; the eigenspaces may be huge. ``basis`` is a truncated `Sphere`, `Torus` or `Circle`.
+    It is the mean character, :math:`\frac1{|G|} \sum_g \operatorname{tr} D^\lambda(g)`. The traces
+    have generating functions: on the sphere Molien's, on the torus a product of theta series. The
+    group is listed; the eigenspaces may be huge. ``basis`` is a truncated `Sphere`, `Torus` or
+    `Circle`.
 
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
@@ -384,6 +456,8 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
     array([  1,  10,  45, 120])
     """
     elements = group.elements()
-    maps = zip(*basis.isometries(group, elements), strict=True)
-    total = sum(basis.characters(matrix, shift) for matrix, shift in maps)
+    matrices, shifts = basis.isometries(group, elements)
+    total: Any = 0
+    for matrix, shift in zip(matrices, shifts, strict=True):
+        total = total + basis.characters(matrix, shift)
     return np.rint(total / len(elements)).astype(int)

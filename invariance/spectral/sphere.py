@@ -1,15 +1,15 @@
 """`Sphere`: harmonic polynomials in any dimension, written in normalised monomials.
 
-On homogeneous polynomials of degree k take the frame ``psi_a = sqrt(kappa_k / a!) x^a``,
-``kappa_k = d (d+2) ... (d+2k-2)``. Declaring it orthonormal is, up to the constant, Fischer's inner
-product <p, q> = p(d/dx) q, which every orthogonal matrix preserves, and which on *harmonic*
-polynomials equals that of L2(sphere, uniform probability). So these are the orthogonal complement
-of |x|^2 times the polynomials two degrees lower, and the B_k have orthonormal rows. Sign flips
-split the monomials by the parities of their exponents into small blocks, and blocks with equally
-many odd exponents are copies of each other.
+The frame of the homogeneous polynomials of degree k is ``psi_a = sqrt(kappa_k / a!) x^a``, with
+``kappa_k = d (d+2) ... (d+2k-2)``. If it is declared orthonormal, the inner product is, up to a
+constant, Fischer's <p, q> = p(d/dx) q. Every orthogonal matrix preserves it, and for *harmonic*
+polynomials it equals the inner product of L2(sphere, uniform probability). So harmonic polynomials
+are the orthogonal complement of |x|^2 times the polynomials two degrees lower, and the B_k have
+orthonormal rows. Sign flips split the monomials by the parities of their exponents into small
+blocks, and blocks with equally many odd exponents are copies of each other.
 
-Monomials cancel where the degree is high, as terms grow like 2^(k/2). So S^2 takes
-`spherical_harmonics` from degree `HARMONICS_FROM` on, and other spheres end at `MONOMIALS_TO`.
+At high degrees monomials cancel, as terms grow like 2^(k/2). So S^2 takes `spherical_harmonics`
+from degree `HARMONICS_FROM` on, and other spheres end at `MONOMIALS_TO`.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
 HARMONICS_FROM = 9
 
-#: Other spheres go up to this degree: sum_l phi_l(x) phi_l(y) is then right to 3e-10 of its largest
-#: value on S^1, to 1e-11 and less on others, and thirty times worse ten degrees on.
+#: Other spheres go up to this degree. The error of sum_l phi_l(x) phi_l(y) is then 3e-10 of its
+#: largest value on S^1 and at most 1e-11 on others, and thirty times larger ten degrees on.
 MONOMIALS_TO = 40
 
-#: S^2 goes up to this degree, where sum_l phi_l(x)^2 is right to 2e-11.
+#: S^2 goes up to this degree; the relative error of sum_l phi_l(x)^2 is then 2e-11.
 HARMONICS_TO = 1000
 
 #: A dense action on more frame functions than this would not fit in memory. W(E8) has its first
@@ -55,8 +55,8 @@ class Sphere(Basis):
     The eigenvalue is k(k + d - 2) and the dimension C(d+k-1, k) - C(d+k-3, k-2)
     (Soleymani et al. 2025, example 5.2).
 
-    Functions can be evaluated up to degree 40, on S^2, in R^3, up to 1000 (`Circle` has no such
-    limit). Dimensions and characters know none.
+    Functions can be evaluated up to degree 40, and on S^2, in R^3, up to degree 1000. `Circle` has
+    no such limit, and neither have dimensions and characters.
 
     Parameters
     ----------
@@ -88,8 +88,10 @@ class Sphere(Basis):
     def spectrum(self) -> Iterator[Eigenspace]:
         d = self._d
         for k in count():
-            size = comb(d + k - 1, k) - (comb(d + k - 3, k - 2) if k > 1 else 0)
-            yield Eigenspace(k, float(k * (k + d - 2)), size)
+            dimension = comb(d + k - 1, k)
+            if k > 1:
+                dimension -= comb(d + k - 3, k - 2)
+            yield Eigenspace(label=k, eigenvalue=float(k * (k + d - 2)), dimension=dimension)
 
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         check_values("Sphere.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
@@ -101,129 +103,161 @@ class Sphere(Basis):
         norms = np.linalg.norm(X, axis=1)
         worst = int(np.abs(norms - 1).argmax())
         if abs(norms[worst] - 1) > 1e-6:
-            gap = f"row {worst} has norm {norms[worst]:.6g}; divide each row by its norm"
-            raise ParameterError(f"points X of Sphere must have norm 1, {gap}")
+            raise ParameterError(
+                f"points X of Sphere must have norm 1, row {worst} has norm {norms[worst]:.6g}; "
+                "divide each row by its norm"
+            )
         return X
 
     @computed
-    def _turning(self) -> int:
-        """The degree from which on functions are spherical harmonics instead of monomials."""
-        d, top = self._d, len(self.eigenspaces_) - 1
-        limit = HARMONICS_TO if d == 3 else MONOMIALS_TO
-        if top > limit:
-            raise ParameterError(f"Sphere({d}) goes up to degree {limit}, got {top}; lower it")
-        return HARMONICS_FROM if d == 3 else limit + 1
+    def _first_harmonics(self) -> int:
+        """First degree whose frame functions are spherical harmonics instead of monomials."""
+        d = self._d
+        limit = MONOMIALS_TO
+        first = limit + 1
+        if d == 3:
+            limit = HARMONICS_TO
+            first = HARMONICS_FROM
+        degree = len(self.eigenspaces_) - 1
+        if degree > limit:
+            raise ParameterError(f"Sphere({d}) goes up to degree {limit}, got {degree}; lower it")
+        return first
 
     def frame(self, k: int) -> sparse.csr_array:
-        if k >= self._turning:
+        if k >= self._first_harmonics:
             return sparse.eye_array(2 * k + 1, format="csr")
         return harmonics(self._d, k)
 
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
         starts = np.searchsorted(chosen, self._edges)
-        top = int(np.flatnonzero(np.diff(starts)).max(initial=0))
+        degree = int(np.flatnonzero(np.diff(starts)).max(initial=0))
         result = np.empty((len(chosen), len(X)))
-        for k, values in self._by_degree(np.ascontiguousarray(X.T), top):
+        for k, values in self._by_degree(np.ascontiguousarray(X.T), degree):
             rows = slice(starts[k], starts[k + 1])
-            wanted = chosen[rows] - self._edges[k]
-            result[rows] = values if len(wanted) == len(values) else values[wanted]
+            indices = chosen[rows] - self._edges[k]
+            if len(indices) < len(values):
+                values = values[indices]
+            result[rows] = values
         return result
 
-    def _by_degree(self, coordinates: NDArray, top: int) -> Iterator[tuple[int, NDArray]]:
-        """The frame functions of each degree up to ``top``, one degree at a time."""
+    def _by_degree(self, coordinates: NDArray, degree: int) -> Iterator[tuple[int, NDArray]]:
+        """Yield the values of all frame functions, for k = 0, ..., degree."""
         values = np.ones((1, coordinates.shape[1]))
         yield 0, values
-        for k in range(1, min(top + 1, self._turning)):
+        for k in range(1, min(degree + 1, self._first_harmonics)):
             table = monomials(self._d, k)
             values = values[table.parents] * coordinates[table.last]
             values *= table.steps[:, None]
             yield k, values
-        if self._turning <= top:
-            for k, values in enumerate(solid_harmonics(coordinates, top)):
-                if k >= self._turning:
+        if self._first_harmonics <= degree:
+            for k, values in enumerate(solid_harmonics(coordinates, degree)):
+                if k >= self._first_harmonics:
                     yield k, values
 
     def _values_cost(self, n_chosen: int) -> int:
         return n_chosen + 2 * int(np.diff(self._edges).max(initial=1))
 
     def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
-        """Few sums of many monomials, those of the highest degree without writing them out.
+        """Return a few sums of many monomials, without a table of those of the highest degree.
 
-        Each is a coordinate times a monomial of one degree less, which are summed against them.
+        Each of these is a coordinate times a monomial of one degree less, its parent.
         """
-        top, few = len(self.eigenspaces_) - 1, max(2, len(chosen) // 500)
-        if weights.shape[0] > few or top < 2 or top >= self._turning:
+        degree = len(self.eigenspaces_) - 1
+        n_sums = weights.shape[0]
+        are_few = n_sums <= max(2, len(chosen) // 500)
+        if not are_few or degree < 2 or degree >= self._first_harmonics:
             return super()._sums(X, chosen, weights)
-        edges, coordinates = self._edges, np.ascontiguousarray(X.T)
-        of_frame = np.zeros((weights.shape[0], edges[-1]))
-        of_frame[:, chosen] = weights.toarray() if sparse.issparse(weights) else weights
-        sums, lower = np.zeros((len(of_frame), len(X))), coordinates
-        for k, lower in self._by_degree(coordinates, top - 1):
-            sums += of_frame[:, edges[k] : edges[k + 1]] @ lower
-        table = monomials(self._d, top)
-        by_parent = np.zeros((len(lower), self._d))
-        for total, highest in zip(sums, of_frame[:, edges[top] :] * table.steps, strict=True):
-            if highest.any():
-                by_parent[table.parents, table.last] = highest
-                total += np.einsum("pn,pn->n", by_parent @ coordinates, lower)
+        edges = self._edges
+        coordinates = np.ascontiguousarray(X.T)
+        all_weights = np.zeros((n_sums, edges[-1]))
+        all_weights[:, chosen] = weights.toarray() if sparse.issparse(weights) else weights
+        sums = np.zeros((n_sums, len(X)))
+        parent_values = coordinates
+        for k, values in self._by_degree(coordinates, degree - 1):
+            sums += all_weights[:, edges[k] : edges[k + 1]] @ values
+            parent_values = values
+        table = monomials(self._d, degree)
+        highest_weights = all_weights[:, edges[degree] :] * table.steps
+        weights_by_parent = np.zeros((len(parent_values), self._d))
+        for i in np.flatnonzero(highest_weights.any(axis=1)):
+            weights_by_parent[table.parents, table.last] = highest_weights[i]
+            factors = weights_by_parent @ coordinates
+            sums[i] += np.einsum("pn,pn->n", factors, parent_values)
         return sums
 
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
         matrices, shifts = maps
-        defect = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._d))
-        off = np.maximum(defect.max(axis=(1, 2), initial=0), np.abs(shifts).max(axis=1, initial=0))
-        if off.max(initial=0) > 1e-8:
-            gap = f"not orthogonal by {off.max():.2g}"
-            raise ParameterError(f"{short(group)} does not act on the sphere, {gap}")
+        defects = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(self._d))
+        largest = max(defects.max(initial=0), np.abs(shifts).max(initial=0))
+        if largest > 1e-8:
+            raise ParameterError(
+                f"{short(group)} does not act on the sphere, not orthogonal by {largest:.2g}"
+            )
         return matrices, np.zeros_like(shifts)
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
-        if k >= self._turning:
+        if k >= self._first_harmonics:
             return rotated(k, matrix)
-        d, variables = self._d, monomials(self._d, k).variables
+        table = monomials(self._d, k)
+        variables = table.variables
         structure = signed_permutation(matrix)
         if structure is not None:
             perm, signs = structure
-            target = monomials(d, k).index.find(np.sort(perm[variables], axis=1))
+            targets = table.index.find(np.sort(perm[variables], axis=1))
             entries = np.prod(signs[variables], axis=1)
-            return sparse.csr_array((entries, target, np.arange(len(target) + 1)))
-        if (size := len(variables)) > DENSE_LIMIT:
-            dense = f"a general matrix acts densely on the {size} monomials of degree {k}"
-            raise ParameterError(f"{dense}, more than the {DENSE_LIMIT} that fit; lower the degree")
+            row_ends = np.arange(len(targets) + 1)
+            return sparse.csr_array((entries, targets, row_ends))
+        if len(variables) > DENSE_LIMIT:
+            raise ParameterError(
+                f"a general matrix acts densely on the {len(variables)} monomials of degree {k}, "
+                f"more than the {DENSE_LIMIT} that fit; lower the degree"
+            )
         return symmetric_power(matrix, k)
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         if np.abs(matrix + matrix.T).max() > 1e-8 or np.abs(shift).max(initial=0) > 1e-8:
-            given = f"{short(matrix)}, {short(shift)}"
-            raise ParameterError(f"only antisymmetric matrices turn the sphere, got {given}")
-        if k >= self._turning:
-            turn = matrix[2, 1], matrix[0, 2], matrix[1, 0]
-            return sum(w * m for w, m in zip(turn, angular_momentum(k), strict=True))
+            raise ParameterError(
+                f"only antisymmetric matrices turn the sphere, got {short(matrix)}, {short(shift)}"
+            )
+        if k >= self._first_harmonics:
+            about_x, about_y, about_z = angular_momentum(k)
+            return matrix[2, 1] * about_x + matrix[0, 2] * about_y + matrix[1, 0] * about_z
         return derived_power(matrix, k)
 
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
         r"""Traces by degree: :math:`\sum_k t^k \operatorname{tr} = (1 - t^2) / \det(I - t A)`."""
-        levels = self.labels_.astype(int)
-        size = int(levels[-1]) + 1
+        degrees = self.labels_.astype(int)
+        n_terms = int(degrees[-1]) + 1
         determinant = np.poly(matrix).real
         d = len(matrix)
-        series = np.zeros(size + d)
-        series[d] = 1.0
-        for k in range(d + 1, size + d):
-            series[k] = -determinant[1:] @ series[k - 1 : k - d - 1 : -1]
-        series = series[d:]
+        # The reciprocal of the determinant, after d zeros.
+        padded = np.zeros(n_terms + d)
+        padded[d] = 1.0
+        for k in range(d + 1, n_terms + d):
+            padded[k] = -determinant[1:] @ padded[k - 1 : k - d - 1 : -1]
+        series = padded[d:]
         series[2:] -= series[:-2].copy()
-        return series[levels]
+        return series[degrees]
 
 
 @dataclass(frozen=True)
 class Monomials:
     """The monomials of degree k in d variables, in lexicographic order.
 
-    ``variables`` (m, k) lists each monomial's variables in rising order, with repetition;
-    ``last`` (m,) is the last of them, ``repeats`` its exponent, ``parents`` the place one degree
-    lower once it is dropped; ``factorials`` is a!; ``steps`` leads from the parent's normalised
-    monomial to this one's.
+    Attributes
+    ----------
+    variables : ndarray of shape (m, k)
+        Variables of each monomial in rising order, with repetition.
+    last : ndarray of shape (m,)
+        Last variable of each monomial.
+    repeats : ndarray of shape (m,)
+        Exponent of the last variable.
+    parents : ndarray of shape (m,)
+        Position, one degree lower, of the monomial without its last variable.
+    factorials : ndarray of shape (m,)
+        a!, the product of the factorials of all exponents.
+    steps : ndarray of shape (m,)
+        Factor from the parent's normalised monomial to this one's.
     """
 
     variables: NDArray
@@ -239,96 +273,128 @@ class Monomials:
 
     @cached_property
     def exponents(self) -> NDArray:
-        return (self.variables[:, :, None] == np.arange(self.last[-1] + 1)).sum(axis=1)
+        all_variables = np.arange(self.last[-1] + 1)
+        return (self.variables[:, :, None] == all_variables).sum(axis=1)
 
     def first_places(self) -> Iterator[tuple[int, NDArray]]:
-        """Positions, and the monomials where a variable stands there for the first time."""
-        fresh = np.diff(self.variables, axis=1, prepend=-1) != 0
-        for position, there in enumerate(fresh.T):
-            yield position, np.flatnonzero(there)
+        """Yield each position, and the monomials in which a variable first occurs there."""
+        is_first = np.diff(self.variables, axis=1, prepend=-1) != 0
+        for position, flags in enumerate(is_first.T):
+            yield position, np.flatnonzero(flags)
 
 
 @lru_cache(maxsize=64)
 def monomials(d: int, k: int) -> Monomials:
     if k == 0:
-        one, none = np.ones(1), np.zeros(1, dtype=np.intp)
-        return Monomials(np.empty((1, 0), dtype=np.intp), none, 0 * one, none, one, one)
+        return Monomials(
+            variables=np.empty((1, 0), dtype=np.intp),
+            last=np.zeros(1, dtype=np.intp),
+            repeats=np.zeros(1),
+            parents=np.zeros(1, dtype=np.intp),
+            factorials=np.ones(1),
+            steps=np.ones(1),
+        )
     lower = monomials(d, k - 1)
-    children = d - lower.last
-    firsts = np.cumsum(children) - children
-    parents = np.repeat(np.arange(len(firsts)), children)
-    last = lower.last[parents] + np.arange(len(parents)) - firsts[parents]
-    repeats = np.where(last == lower.last[parents], lower.repeats[parents] + 1, 1.0)
-    variables = np.concatenate([lower.variables[parents], last[:, None]], axis=1)
-    factorials, steps = lower.factorials[parents] * repeats, np.sqrt((d + 2 * k - 2) / repeats)
-    return Monomials(variables, last, repeats, parents, factorials, steps)
+    # A monomial's children are its products with its last variable and all later ones.
+    n_children = d - lower.last
+    first_children = np.cumsum(n_children) - n_children
+    parents = np.repeat(np.arange(len(n_children)), n_children)
+    parents_last = lower.last[parents]
+    last = parents_last + np.arange(len(parents)) - first_children[parents]
+    repeats = np.where(last == parents_last, lower.repeats[parents] + 1, 1.0)
+    return Monomials(
+        variables=np.concatenate([lower.variables[parents], last[:, None]], axis=1),
+        last=last,
+        repeats=repeats,
+        parents=parents,
+        factorials=lower.factorials[parents] * repeats,
+        steps=np.sqrt((d + 2 * k - 2) / repeats),
+    )
 
 
 @lru_cache(maxsize=64)
 def harmonics(d: int, k: int) -> sparse.csr_array:
-    """B_k, shape (harmonic dimension, monomials): an orthonormal basis in the monomial frame."""
-    rows, columns, values = [], [], []
-    filled = 0
-    for odd in range(k % 2, min(k, d) + 1, 2):
-        half = (k - odd) // 2
-        block = _even_harmonics(d, odd, half)
-        squares = monomials(d, half).variables
-        sets = np.array(list(combinations(range(d), odd)), dtype=np.intp)
-        sets = sets.reshape(comb(d, odd), odd)
-        member = np.zeros((len(sets), d), dtype=bool)
-        np.put_along_axis(member, sets, True, axis=1)
-        # Slots 0 .. odd-1 are the odd variables, the others follow in order.
-        slots = np.argsort(~member, axis=1, kind="stable")
-        doubled = np.repeat(slots[:, squares], 2, axis=2)
-        odds = np.broadcast_to(sets[:, None], (len(sets), len(squares), odd))
-        spelled = np.sort(np.concatenate([odds, doubled], axis=2), axis=2)
-        place = monomials(d, k).index.find(spelled.reshape(len(sets) * len(squares), k))
-        place = place.reshape(len(sets), len(squares))
-        kept = np.broadcast_to(place[:, None], (len(sets), *block.shape))
-        row = filled + np.arange(len(sets) * len(block)).reshape(len(sets), -1, 1)
-        rows.append(np.broadcast_to(row, kept.shape).ravel())
-        columns.append(kept.ravel())
-        values.append(np.broadcast_to(block, kept.shape).ravel())
-        filled += len(sets) * len(block)
-    entries = np.concatenate(values)
-    there = entries != 0
-    where = np.concatenate(rows)[there], np.concatenate(columns)[there]
-    return sparse.csr_array((entries[there], where), (filled, comb(d + k - 1, k)))
+    """Return B_k, shape (harmonic dimension, monomials), an orthonormal basis in the frame."""
+    rows = []
+    columns = []
+    entries = []
+    n_rows = 0
+    for n_odd in range(k % 2, min(k, d) + 1, 2):
+        block = _even_harmonics(d, n_odd, (k - n_odd) // 2)
+        places = _places_by_parity(d, k, n_odd)
+        n_sets = len(places)
+        shape = (n_sets, *block.shape)
+        n_new = n_sets * len(block)
+        new_rows = n_rows + np.arange(n_new).reshape(n_sets, -1, 1)
+        rows.append(np.broadcast_to(new_rows, shape).ravel())
+        columns.append(np.broadcast_to(places[:, None], shape).ravel())
+        entries.append(np.broadcast_to(block, shape).ravel())
+        n_rows += n_new
+    values = np.concatenate(entries)
+    is_entry = values != 0
+    indices = (np.concatenate(rows)[is_entry], np.concatenate(columns)[is_entry])
+    return sparse.csr_array((values[is_entry], indices), (n_rows, comb(d + k - 1, k)))
+
+
+def _places_by_parity(d: int, k: int, n_odd: int) -> NDArray:
+    """Return the positions of monomials of degree k whose exponents are odd for given variables.
+
+    There is one row for each set of ``n_odd`` variables, and one column for each product of squares
+    by which these variables are multiplied.
+    """
+    squares = monomials(d, (k - n_odd) // 2).variables
+    n_squares = len(squares)
+    n_sets = comb(d, n_odd)
+    odd_sets = np.array(list(combinations(range(d), n_odd)), dtype=np.intp)
+    odd_sets = odd_sets.reshape(n_sets, n_odd)
+    is_odd = np.zeros((n_sets, d), dtype=bool)
+    np.put_along_axis(is_odd, odd_sets, True, axis=1)
+    # The odd variables come first, the others follow in order.
+    ordered_variables = np.argsort(~is_odd, axis=1, kind="stable")
+    doubled = np.repeat(ordered_variables[:, squares], 2, axis=2)
+    single = np.broadcast_to(odd_sets[:, None], (n_sets, n_squares, n_odd))
+    variables = np.sort(np.concatenate([single, doubled], axis=2), axis=2)
+    places = monomials(d, k).index.find(variables.reshape(n_sets * n_squares, k))
+    return places.reshape(n_sets, n_squares)
 
 
 @lru_cache(maxsize=256)
-def _even_harmonics(d: int, odd: int, half: int) -> NDArray:
+def _even_harmonics(d: int, n_odd: int, half: int) -> NDArray:
     """Orthonormal null space of the Laplacian on x_1 ... x_odd q(x_1^2, ..., x_d^2).
 
     q runs over homogeneous polynomials of degree ``half``; rows are harmonic polynomials.
     """
-    squares = monomials(d, half).variables
     if half == 0:
         return np.ones((1, 1))
-    exponents = 2 * monomials(d, half).exponents
-    exponents[:, :odd] += 1
-    lower = comb(d + half - 2, half - 1)
-    laplacian = np.zeros((len(squares), lower))
-    index = monomials(d, half - 1).index
-    for position, rows in monomials(d, half).first_places():
-        variable = squares[rows, position]
-        a = exponents[rows, variable]
-        target = index.find(np.delete(squares[rows], position, axis=1))
-        laplacian[rows, target] = np.sqrt(a * (a - 1))
+    table = monomials(d, half)
+    exponents = 2 * table.exponents
+    exponents[:, :n_odd] += 1
+    n_lower = comb(d + half - 2, half - 1)
+    laplacian = np.zeros((len(exponents), n_lower))
+    lower_index = monomials(d, half - 1).index
+    for position, rows in table.first_places():
+        variables = table.variables[rows]
+        exponent = exponents[rows, variables[:, position]]
+        targets = lower_index.find(np.delete(variables, position, axis=1))
+        laplacian[rows, targets] = np.sqrt(exponent * (exponent - 1))
     basis, _ = qr(laplacian)
-    return np.ascontiguousarray(basis[:, lower:].T)
+    return np.ascontiguousarray(basis[:, n_lower:].T)
 
 
 @lru_cache(maxsize=64)
 def _raised(d: int, k: int) -> NDArray:
-    """Place of x_j times each monomial of degree k - 1 among those of degree k: (d, m)."""
-    lower = monomials(d, k - 1).variables
-    longer = (np.sort(np.insert(lower, 0, j, axis=1), axis=1) for j in range(d))
-    return np.stack([monomials(d, k).index.find(rows) for rows in longer])
+    """Positions, in degree k, of x_j times each monomial of degree k - 1, shape (d, m)."""
+    lower_variables = monomials(d, k - 1).variables
+    index = monomials(d, k).index
+    places = []
+    for j in range(d):
+        variables = np.insert(lower_variables, 0, j, axis=1)
+        places.append(index.find(np.sort(variables, axis=1)))
+    return np.stack(places)
 
 
 def symmetric_power(matrix: NDArray, k: int) -> NDArray:
-    """How x -> A x acts on normalised monomials of degree k, by polynomial substitution.
+    """Return the action of x -> A x on normalised monomials of degree k, by substitution.
 
     Returns
     -------
@@ -338,34 +404,44 @@ def symmetric_power(matrix: NDArray, k: int) -> NDArray:
     power = np.ones((1, 1))
     for degree in range(1, k + 1):
         table = monomials(d, degree)
-        # Transposed, so that what is added to a place lies together in memory.
-        grown = np.zeros((len(table.parents), len(table.parents)))
-        factor, lifted = matrix[table.last], np.ascontiguousarray(power[table.parents].T)
-        for j, target in enumerate(_raised(d, degree)):
-            if np.any(factor[:, j]):
-                grown[target] += factor[:, j] * lifted
-        power = grown.T
-    root = np.sqrt(monomials(d, k).factorials)
-    power *= root
-    power /= root[:, None]
+        size = len(table.parents)
+        factors = matrix[table.last]
+        # Transposed, so that the terms of one entry lie together in memory.
+        parents_power = np.ascontiguousarray(power[table.parents].T)
+        transposed = np.zeros((size, size))
+        for j, targets in enumerate(_raised(d, degree)):
+            if np.any(factors[:, j]):
+                transposed[targets] += factors[:, j] * parents_power
+        power = transposed.T
+    roots = np.sqrt(monomials(d, k).factorials)
+    power *= roots
+    power /= roots[:, None]
     return power
 
 
 def derived_power(matrix: NDArray, k: int) -> sparse.csr_array:
-    """How ``x -> x + e A x`` changes normalised monomials of degree k, to first order in e.
+    """Return the derivative of normalised monomials under ``x -> x + e A x``, at e = 0.
 
-    Row a of A's derivative holds ``A_ij sqrt(a_i (a_j + 1))`` at the monomial ``a - e_i + e_j``.
+    Row a of the derivative holds ``A_ij sqrt(a_i (a_j + 1))`` at the monomial ``a - e_i + e_j``.
     """
-    d, table = len(matrix), monomials(len(matrix), k)
-    rows, columns, entries = ([np.zeros(0, dtype=np.intp)] for _ in "rce")
+    d = len(matrix)
+    table = monomials(d, k)
+    size = len(table.variables)
+    rows = [np.zeros(0, dtype=np.intp)]
+    columns = [np.zeros(0, dtype=np.intp)]
+    entries = [np.zeros(0)]
     for position, places in table.first_places():
         for j in range(d):
-            moved = places[matrix[table.variables[places, position], j] != 0]
-            i, spelled = table.variables[moved, position], table.variables[moved].copy()
-            spelled[:, position] = j
-            weight = table.exponents[moved, i] * (table.exponents[moved, j] + (i != j))
-            rows.append(moved)
-            columns.append(table.index.find(np.sort(spelled, axis=1)))
-            entries.append(matrix[i, j] * np.sqrt(weight))
-    where = np.concatenate(rows), np.concatenate(columns)
-    return sparse.csr_array((np.concatenate(entries), where), (len(table.variables),) * 2)
+            replaced = table.variables[places, position]
+            places_of_j = places[matrix[replaced, j] != 0]
+            i = table.variables[places_of_j, position]
+            variables = table.variables[places_of_j].copy()
+            variables[:, position] = j
+            exponents_of_i = table.exponents[places_of_j, i]
+            exponents_of_j = table.exponents[places_of_j, j]
+            weights = exponents_of_i * (exponents_of_j + (i != j))
+            rows.append(places_of_j)
+            columns.append(table.index.find(np.sort(variables, axis=1)))
+            entries.append(matrix[i, j] * np.sqrt(weights))
+    indices = (np.concatenate(rows), np.concatenate(columns))
+    return sparse.csr_array((np.concatenate(entries), indices), (size, size))

@@ -63,13 +63,14 @@ class Torus(Basis):
         return float(2 * np.pi / self.period)
 
     def spectrum(self) -> Iterator[Eigenspace]:
-        d, size = self._d, 64
-        for level in count():
-            if level >= size:
-                size *= 4
-            number = int(sums_of_squares(d, size)[level])
-            if number:
-                yield Eigenspace(level, self._frequency**2 * level, number)
+        n_listed = 64
+        for squared_norm in count():
+            if squared_norm >= n_listed:
+                n_listed *= 4
+            dimension = int(sums_of_squares(self._d, n_listed)[squared_norm])
+            if dimension:
+                eigenvalue = self._frequency**2 * squared_norm
+                yield Eigenspace(squared_norm, eigenvalue, dimension)
 
     def sample(self, n_samples: int, random_state: Any = None) -> NDArray:
         check_values("Torus.sample", {"n_samples": Whole(0)}, {"n_samples": n_samples})
@@ -77,7 +78,7 @@ class Torus(Basis):
         return check_random_state(random_state).uniform(-half, half, size=(n_samples, self._d))
 
     def frequencies(self, k: int) -> NDArray:
-        """The integer vectors m of the k-th kept eigenspace, shape (dimension, d)."""
+        """Return the integer vectors m of the k-th kept eigenspace, shape (dimension, d)."""
         return _frequencies(self._d, self._squared_norm(self.labels_[k]))
 
     @staticmethod
@@ -99,43 +100,51 @@ class Torus(Basis):
     def _factors(self) -> tuple[NDArray, NDArray]:
         """Frequencies and coordinates of each function's factors, first those that are not 1."""
         m = np.concatenate([self.frequencies(k) for k in range(len(self.labels_))])
-        most = max(1, np.count_nonzero(m, axis=1).max(initial=0))
-        coordinates = np.argsort(m == 0, axis=1, kind="stable")[:, :most]
+        n_factors = max(1, np.count_nonzero(m, axis=1).max(initial=0))
+        nonzero_first = np.argsort(m == 0, axis=1, kind="stable")
+        coordinates = nonzero_first[:, :n_factors]
         return np.take_along_axis(m, coordinates, axis=1), coordinates
 
     def _values(self, X: NDArray, chosen: NDArray) -> NDArray:
-        frequencies, coordinates = (each[chosen] for each in self._factors)
-        top = int(np.abs(frequencies).max(initial=0))
-        # All one-dimensional factors: row (m + top) d + i holds factor m of coordinate i.
-        angles = self._frequency * X.T
-        table = np.empty((2 * top + 1, *angles.shape))
-        table[top] = 1
-        for m in range(1, top + 1):
-            turned = m * angles
-            np.cos(turned, out=table[top + m])
-            np.sin(turned, out=table[top - m])
-        table[:top] *= np.sqrt(2)
-        table[top + 1 :] *= np.sqrt(2)
-        table = table.reshape(-1, len(X))
-        places = (frequencies + top) * self._d + coordinates
+        all_frequencies, all_coordinates = self._factors
+        frequencies = all_frequencies[chosen]
+        coordinates = all_coordinates[chosen]
+        highest = int(np.abs(frequencies).max(initial=0))
+        table = self._factor_table(X, highest)
+        places = (frequencies + highest) * self._d + coordinates
         values = table[places[:, 0]]
         for slot in range(1, places.shape[1]):
             rows = np.flatnonzero(frequencies[:, slot])
             values[rows] *= table[places[rows, slot]]
         return values
 
+    def _factor_table(self, X: NDArray, highest: int) -> NDArray:
+        """Return all one-dimensional factors: row (m + highest) d + i is factor m of x_i."""
+        angles = self._frequency * X.T
+        table = np.empty((2 * highest + 1, *angles.shape))
+        table[highest] = 1
+        for m in range(1, highest + 1):
+            multiples = m * angles
+            np.cos(multiples, out=table[highest + m])
+            np.sin(multiples, out=table[highest - m])
+        table[:highest] *= np.sqrt(2)
+        table[highest + 1 :] *= np.sqrt(2)
+        return table.reshape(-1, len(X))
+
     def _values_cost(self, n_chosen: int) -> int:
-        return n_chosen + (2 * int(np.abs(self._factors[0]).max(initial=0)) + 1) * self._d
+        frequencies, _ = self._factors
+        highest = int(np.abs(frequencies).max(initial=0))
+        return n_chosen + (2 * highest + 1) * self._d
 
     def outside(self, X: NDArray) -> str | None:
         spread = np.ptp(X, axis=0).max(initial=0)
         if spread <= self.period * (1 + 1e-9):
             return None
         half = self.period / 2
-        number = int(np.any(np.abs(X) > half * (1 + 1e-9), axis=1).sum())
+        n_outside = int(np.any(np.abs(X) > half * (1 + 1e-9), axis=1).sum())
         return (
-            f"{number} of {len(X)} points lie outside of the torus, {-half:.6g} to {half:.6g}, and "
-            f"were read modulo {self.period:.6g}: scale them into it, or give their own period"
+            f"{n_outside} of {len(X)} points lie outside of the torus, {-half:.6g} to {half:.6g}, "
+            f"and were read modulo {self.period:.6g}: scale them into it, or give their own period"
         )
 
     def same_place(self, differences: NDArray) -> NDArray:
@@ -146,66 +155,67 @@ class Torus(Basis):
         return self.period / 8
 
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
-        own = getattr(group, "period", None)
-        if own is not None and abs(own - self.period) > 1e-9 * self.period:
-            mine = f"the {type(self).__name__} has period {self.period:.9g}"
-            raise ParameterError(f"{short(group)} has period {own:.9g}, but {mine}")
-        rounded = np.round(maps[0])
-        for i, (matrix, near) in enumerate(zip(maps[0], rounded, strict=True)):
-            if np.abs(matrix - near).max() > 1e-8 or signed_permutation(near) is None:
+        period = getattr(group, "period", None)
+        if period is not None and abs(period - self.period) > 1e-9 * self.period:
+            raise ParameterError(
+                f"{short(group)} has period {period:.9g}, but the {type(self).__name__} has period "
+                f"{self.period:.9g}"
+            )
+        matrices, shifts = maps
+        rounded_matrices = np.round(matrices)
+        for i, rounded in enumerate(rounded_matrices):
+            if np.abs(matrices[i] - rounded).max() > 1e-8 or signed_permutation(rounded) is None:
                 raise ParameterError(
                     f"element {i} of {short(group)} does not act on the torus: only signed "
                     "permutations of the coordinates, and translations, do"
                 )
-        return rounded, maps[1]
+        return rounded_matrices, shifts
 
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         perm, signs = _lattice_map(matrix)
-        m, level = self.frequencies(k), self._squared_norm(self.labels_[k])
-        index = _frequency_index(self._d, level)
-        moved = np.zeros_like(m)
-        moved[:, perm] = m
+        m = self.frequencies(k)
+        index = _frequency_index(self._d, self._squared_norm(self.labels_[k]))
+        permuted = np.zeros_like(m)
+        permuted[:, perm] = m
+        # The sign of each sine changes with the sign of its coordinate.
         values = np.prod(np.where((m < 0) & (signs < 0), -1.0, 1.0), axis=1)
-        rows = np.arange(len(m) + 1)
-        action = sparse.csr_array((values, index.find(moved), rows))
+        row_ends = np.arange(len(m) + 1)
+        action = sparse.csr_array((values, index.find(permuted), row_ends))
         translation = self.same_place(shift)
         for i in np.flatnonzero(np.abs(translation) >= 1e-14 * self.period):
             # cos(w(u + t)) and sin(w(u + t)) mix the functions m and m with its i-th sign changed.
-            cosine, sine = _snapped(self._frequency * np.abs(m[:, i]) * shift[i])
-            partner = m * np.where(np.arange(self._d) == i, -1, 1)
-            off = sparse.csr_array((-np.sign(m[:, i]) * sine, index.find(partner), rows))
-            action = sparse.csr_array((sparse.diags_array(cosine) + off) @ action)
+            angles = self._frequency * np.abs(m[:, i]) * shift[i]
+            cosines, sines = _snapped(angles)
+            partners = m.copy()
+            partners[:, i] *= -1
+            entries = (-np.sign(m[:, i]) * sines, index.find(partners), row_ends)
+            mixing = sparse.diags_array(cosines) + sparse.csr_array(entries)
+            action = sparse.csr_array(mixing @ action)
             action.eliminate_zeros()
         return action
 
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
-        """Traces on the kept eigenspaces, by a product of theta series.
+        """Return the traces on the kept eigenspaces, by a product of theta series.
 
-        A cycle of coordinates of length L acts as a single map x -> sign x + t followed around
-        it. Its trace on frequency m is 2 cos(omega m t) or, for a reflection, 0; it counts L m^2.
+        A cycle of coordinates of length L acts as one map x -> sign x + t, its maps one after the
+        other. The trace on frequency m is 2 cos(omega m t) or, for a reflection, 0; it belongs to
+        the squared norm L m^2.
         """
-        levels = np.array([self._squared_norm(label) for label in self.labels_])
-        size = int(levels[-1]) + 1
-        perm, signs = _lattice_map(matrix)
-        series = np.zeros(size)
+        squared_norms = np.array([self._squared_norm(label) for label in self.labels_])
+        n_terms = int(squared_norms[-1]) + 1
+        series = np.zeros(n_terms)
         series[0] = 1.0
-        seen = np.zeros(len(perm), dtype=bool)
-        for start in range(len(perm)):
-            if seen[start]:
+        for length, sign, translation in _cycles(matrix, shift):
+            if sign < 0:
                 continue
-            length, sign, translation, i = 0, 1.0, 0.0, start
-            while not seen[i]:
-                seen[i] = True
-                translation += sign * shift[i]
-                sign *= signs[i]
-                length, i = length + 1, int(perm[i])
-            grown = series.copy()
-            top = int(np.sqrt((size - 1) / length)) if sign > 0 else 0
-            for m in range(1, top + 1):
+            product = series.copy()
+            highest = int(np.sqrt((n_terms - 1) / length))
+            for m in range(1, highest + 1):
                 trace = 2 * np.cos(self._frequency * m * translation)
-                grown[length * m * m :] += trace * series[: size - length * m * m]
-            series = grown
-        return series[levels]
+                squared_norm = length * m * m
+                product[squared_norm:] += trace * series[: n_terms - squared_norm]
+            series = product
+        return series[squared_norms]
 
 
 class Circle(Torus):
@@ -228,83 +238,122 @@ class Circle(Torus):
         self.degree = degree
 
     def spectrum(self) -> Iterator[Eigenspace]:
-        return (Eigenspace(k, float(k * k), 2 if k else 1) for k in count())
+        yield Eigenspace(label=0, eigenvalue=0.0, dimension=1)
+        for k in count(1):
+            yield Eigenspace(label=k, eigenvalue=float(k * k), dimension=2)
 
     @staticmethod
     def _squared_norm(label: float) -> int:
         return int(label) ** 2
 
     def frequencies(self, k: int) -> NDArray:
-        return np.array([[k], [-k]] if k else [[0]])
+        if k == 0:
+            return np.array([[0]])
+        return np.array([[k], [-k]])
 
 
 def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
-    """perm and signs of a signed permutation, which `isometries` has made sure of."""
+    """Return perm and signs of a matrix that is known to be a signed permutation."""
     perm = np.abs(matrix).argmax(axis=1)
     return perm, matrix[np.arange(len(perm)), perm]
 
 
+def _cycles(matrix: NDArray, shift: NDArray) -> Iterator[tuple[int, float, float]]:
+    """Yield the length, sign and translation of each cycle of coordinates of a map."""
+    perm, signs = _lattice_map(matrix)
+    visited = np.zeros(len(perm), dtype=bool)
+    for start in range(len(perm)):
+        if visited[start]:
+            continue
+        length = 0
+        sign = 1.0
+        translation = 0.0
+        i = start
+        while not visited[i]:
+            visited[i] = True
+            translation += sign * shift[i]
+            sign *= signs[i]
+            length += 1
+            i = int(perm[i])
+        yield length, sign, translation
+
+
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:
-    """cos and sin, with the zeros and ones of quarter turns exact."""
-    values = np.cos(angles), np.sin(angles)
-    near = 1e-14 * np.maximum(1, np.abs(angles))
-    cosine, sine = (np.where(np.abs(v - np.round(v)) < near, np.round(v), v) for v in values)
-    return cosine, sine
+    """Return cosines and sines; those of quarter turns are exact."""
+    tolerance = 1e-14 * np.maximum(1, np.abs(angles))
+
+    def snap(values: NDArray) -> NDArray:
+        rounded = np.round(values)
+        return np.where(np.abs(values - rounded) < tolerance, rounded, values)
+
+    return snap(np.cos(angles)), snap(np.sin(angles))
 
 
 @lru_cache(maxsize=32)
 def sums_of_squares(d: int, size: int) -> NDArray:
-    """r_d(N), the number of integer vectors in Z^d with squared norm N, for N < size.
+    """Return r_d(N), the number of integer vectors in Z^d with squared norm N, for N < size.
 
     >>> sums_of_squares(2, 6)
     array([1, 4, 4, 0, 4, 8])
     """
-    exact = d * np.log2(2 * size**0.5 + 1) < 62
-    numbers = np.zeros(size, dtype=np.int64 if exact else object)
+    fits_int64 = d * np.log2(2 * size**0.5 + 1) < 62
+    numbers = np.zeros(size, dtype=np.int64 if fits_int64 else object)
     numbers[0] = 1
+    largest_root = int(np.sqrt(max(size - 1, 0)))
     for _ in range(d):
-        grown = numbers.copy()
-        for root in range(1, int(np.sqrt(size - 1)) + 1 if size > 1 else 1):
-            grown[root**2 :] += 2 * numbers[: size - root**2]
-        numbers = grown
+        with_coordinate = numbers.copy()
+        for root in range(1, largest_root + 1):
+            with_coordinate[root**2 :] += 2 * numbers[: size - root**2]
+        numbers = with_coordinate
     numbers.flags.writeable = False
     return numbers
 
 
 def _square_partitions(total: int, parts: int, largest: int) -> Iterator[tuple[int, ...]]:
-    """Ways to write ``total`` as at most ``parts`` positive squares; yields the roots, falling."""
+    """Yield the roots, in falling order, of at most ``parts`` squares > 0 that sum to ``total``."""
     if total == 0:
         yield ()
-    for root in range(min(largest, int(total**0.5 + 1e-9)), 0, -1) if parts else ():
-        for rest in _square_partitions(total - root * root, parts - 1, root):
-            yield (root, *rest)
+    if parts == 0:
+        return
+    largest_root = min(largest, int(total**0.5 + 1e-9))
+    for root in range(largest_root, 0, -1):
+        for smaller_roots in _square_partitions(total - root * root, parts - 1, root):
+            yield (root, *smaller_roots)
 
 
 def distinct_orders(items: tuple[int, ...]) -> list[tuple[int, ...]]:
-    """All different orders of a few numbers, some of which may be equal.
+    """Return all different orders of a few numbers, among which there may be equal ones.
 
     >>> distinct_orders((2, 1, 1))
     [(1, 1, 2), (1, 2, 1), (2, 1, 1)]
     """
     if not items:
         return [()]
-    rests = [(i, items.index(i)) for i in sorted(set(items))]
-    return [(i, *tail) for i, k in rests for tail in distinct_orders(items[:k] + items[k + 1 :])]
+    orders = []
+    for first_item in sorted(set(items)):
+        place = items.index(first_item)
+        remaining = items[:place] + items[place + 1 :]
+        for tail in distinct_orders(remaining):
+            orders.append((first_item, *tail))
+    return orders
 
 
 @lru_cache(maxsize=4096)
 def _frequencies(d: int, squared_norm: int) -> NDArray:
-    """All integer vectors in Z^d of a given squared norm, without visiting any others."""
+    """Return all integer vectors in Z^d of a squared norm, without a search through others."""
     blocks = []
     for roots in _square_partitions(squared_norm, d, squared_norm):
-        j = len(roots)
-        places = np.array(list(combinations(range(d), j)), dtype=int).reshape(comb(d, j), j)
+        n_nonzero = len(roots)
+        places = np.array(list(combinations(range(d), n_nonzero)), dtype=int)
+        places = places.reshape(comb(d, n_nonzero), n_nonzero)
         orders = np.array(distinct_orders(roots), dtype=int)
-        signs = 1 - 2 * ((np.arange(2**j)[:, None] >> np.arange(j)) & 1)
-        values = (orders[:, None] * signs).reshape(len(orders) * len(signs), j)
+        bits = (np.arange(2**n_nonzero)[:, None] >> np.arange(n_nonzero)) & 1
+        signs = 1 - 2 * bits
+        values = (orders[:, None] * signs).reshape(len(orders) * len(signs), n_nonzero)
         block = np.zeros((len(places), len(values), d), dtype=int)
-        which = np.arange(len(places))[:, None, None], np.arange(len(values))[:, None]
-        block[*which, places[:, None]] = values
+        place_index = np.arange(len(places))[:, None, None]
+        value_index = np.arange(len(values))[:, None]
+        block[place_index, value_index, places[:, None]] = values
         blocks.append(block.reshape(-1, d))
     rows = np.concatenate(blocks)
     rows.flags.writeable = False

@@ -10,11 +10,11 @@ from textwrap import fill
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from _trials import Trial, best_method
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from invariance.companion import Run, label_ends, look, panel
-from invariance.evaluation.trials import Trial, best_method
 
 #: Relative discrepancies below this are rounding.
 _ROUNDING = 1e-10

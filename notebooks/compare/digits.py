@@ -35,6 +35,7 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import all_trials, classification_trial
 from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -42,8 +43,7 @@ from invariance.beyond import TangentDistance
 from invariance.beyond.scattering import Scattering
 from invariance.companion import Run
 from invariance.datasets import balanced_sample, load_mnist
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import share_of_changes, trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import (
     GroupCDF,
     OrbitFourier,
@@ -230,11 +230,12 @@ def fit(method, X, y, repetition):
 @run.cache
 def compare(method, n, repetition):
     X, y, X_test, y_test = draw(n, repetition)
-    return trial(
+    return classification_trial(
         lambda: fit(method, X, y, repetition),
         X_test,
-        score=lambda predicted: 100 * np.mean(predicted == y_test),
-        discrepancy=lambda predict: share_of_changes(predict, group, X=X_test[:N_TRANSFORMED]),
+        y_test,
+        group=group,
+        n_transformed=N_TRANSFORMED,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -248,10 +249,7 @@ def compare(method, n, repetition):
 # method the most invariant?
 
 # %%
-trials = {}
-for method in NAMES:
-    for n in SIZES:
-        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
+trials = all_trials(compare, NAMES, SIZES, N_DRAWS)
 
 # %%
 show(

@@ -35,18 +35,17 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import all_trials, regression_trial
 from sklearn.preprocessing import FunctionTransformer
 
 from invariance import groups
 from invariance.companion import Run
 from invariance.datasets import load_qm7, make_molecules
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import OrbitFourier, OrbitNystroem, draw_templates
 from invariance.groups import SortedNoise, sort_coulomb
 from invariance.kernels import Average, BestFit, Gaussian, Laplacian
 from invariance.linear import RLSRegressor
-from invariance.spectral import invariance_discrepancy
 
 run = Run("compare/molecules", profile=profile, seed=seed)
 
@@ -223,16 +222,13 @@ def fit(method, X, y, repetition):
 @run.cache
 def compare(method, n, repetition):
     X, y, X_test, y_test = draw(n, repetition)
-
-    def discrepancy(predict):
-        points = X_test[:10]
-        return invariance_discrepancy(predict, all_orders, points, n_elements=20, relative=True)
-
-    return trial(
+    return regression_trial(
         lambda: fit(method, X, y, repetition),
         X_test,
-        score=lambda predicted: np.mean(np.abs(predicted - y_test)),
-        discrepancy=discrepancy,
+        y_test,
+        group=all_orders,
+        n_elements=20,
+        risk=np.abs,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -247,10 +243,7 @@ def compare(method, n, repetition):
 # Orbit Nystrom depends on its landmarks: with few draws, one draw with bad landmarks shows in the mean.
 
 # %%
-trials = {}
-for method in NAMES:
-    for n in SIZES:
-        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
+trials = all_trials(compare, NAMES, SIZES, N_DRAWS)
 
 # %%
 show(

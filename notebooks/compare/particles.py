@@ -34,10 +34,11 @@ from itertools import combinations
 
 import numpy as np
 from _comparison import show
+from _trials import regression_trial
 
 from invariance.beyond import Product, Rotations3D
 from invariance.companion import Run
-from invariance.evaluation import best_by_leave_one_out, trial
+from invariance.evaluation import best_by_leave_one_out
 from invariance.groups import Permutations
 from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSRegressor
@@ -158,16 +159,12 @@ def fit(method, X, y, n_particles, repetition):
 @run.cache
 def compare(method, n_particles, repetition):
     X, y, X_test, y_test = draw(n_particles, repetition)
-
-    def discrepancy(predict):
-        group = group_of(n_particles)
-        return invariance_discrepancy(predict, group, X_test[:10], n_elements=10, relative=True)
-
-    return trial(
+    return regression_trial(
         lambda: fit(method, X, y, n_particles, repetition),
         X_test,
-        score=lambda predicted: np.mean((predicted - y_test) ** 2),
-        discrepancy=discrepancy,
+        y_test,
+        group=group_of(n_particles),
+        n_elements=10,
         memory=repetition == 0,
         apart=FULL,
     )

@@ -30,14 +30,14 @@ seed: int = 0
 # %%
 import numpy as np
 from _comparison import show
+from _trials import all_trials, classification_trial
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.beyond import TangentDistance
 from invariance.beyond.scattering import Scattering
 from invariance.companion import Run
 from invariance.datasets import balanced_sample, load_digits_images, make_rotated_mnist
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import share_of_changes, trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import AngularBasis, GroupCDF, OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import VonMises
 from invariance.kernels import Average, BestFit, Gaussian, Locality
@@ -211,11 +211,12 @@ def fit(method, X, y, repetition):
 @run.cache
 def compare(method, n, repetition):
     X, y, X_test, y_test = draw(n, repetition)
-    return trial(
+    return classification_trial(
         lambda: fit(method, X, y, repetition),
         X_test,
-        score=lambda predicted: 100 * np.mean(predicted == y_test),
-        discrepancy=lambda predict: share_of_changes(predict, circle, X=X_test[:N_TRANSFORMED]),
+        y_test,
+        group=circle,
+        n_transformed=N_TRANSFORMED,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -228,10 +229,7 @@ def compare(method, n, repetition):
 # locality kernel knows that neighbouring pixels belong together. They do not know large rotations.
 
 # %%
-trials = {}
-for method in NAMES:
-    for n in SIZES:
-        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
+trials = all_trials(compare, NAMES, SIZES, N_DRAWS)
 
 # %%
 show(

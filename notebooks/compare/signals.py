@@ -34,11 +34,12 @@ seed: int = 1
 import matplotlib.pyplot as plt
 import numpy as np
 from _comparison import show
+from _trials import all_trials, classification_trial
 from scipy.ndimage import gaussian_filter1d
 
 from invariance.beyond import OverlapFit
 from invariance.companion import Run, colour
-from invariance.evaluation import best_by_leave_one_out, best_with_copies, share_of_changes, trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import median_gamma
 from invariance.groups import Translations
 from invariance.kernels import BestFit, Gaussian
@@ -160,11 +161,12 @@ def compare(method, n, repetition):
     X, y = signals(n, rng)
     X_test, y_test = signals(N_TEST, rng)
     small_shifts = Translations(LENGTH, 8)
-    return trial(
+    return classification_trial(
         lambda: fit(method, X, y, repetition),
         X_test,
-        score=lambda predicted: 100 * np.mean(predicted == y_test),
-        discrepancy=lambda predict: share_of_changes(predict, small_shifts, X=X_test[:10]),
+        y_test,
+        group=small_shifts,
+        n_transformed=10,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -176,10 +178,7 @@ def compare(method, n, repetition):
 # The standardized overlap is the best method; centring helps the zero-filled shifts most.
 
 # %%
-trials = {}
-for method in NAMES:
-    for n in SIZES:
-        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
+trials = all_trials(compare, NAMES, SIZES, N_DRAWS)
 
 # %%
 show(

@@ -37,16 +37,16 @@ import warnings
 
 import numpy as np
 from _comparison import show
+from _trials import all_trials, regression_trial
 from sklearn.model_selection import GridSearchCV
 
 from invariance.companion import Run
-from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
-from invariance.evaluation.trials import trial
+from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 from invariance.groups import SignFlips
 from invariance.kernels import Average, BestFit, Gaussian
 from invariance.linear import RLSRegressor
-from invariance.spectral import SpectralAveraging, Torus, invariance_discrepancy
+from invariance.spectral import SpectralAveraging, Torus
 
 run = Run("compare/torus", profile=profile, seed=seed)
 
@@ -208,16 +208,12 @@ def fit(method, X, y, repetition):
 @run.cache
 def compare(method, n, repetition):
     X, y, X_test = draw(n, repetition)
-    y_test = target(X_test)
-
-    def discrepancy(predict):
-        return invariance_discrepancy(predict, flips, X_test[:10], n_elements=64, relative=True)
-
-    return trial(
+    return regression_trial(
         lambda: fit(method, X, y, repetition),
         X_test,
-        score=lambda predicted: np.mean((predicted - y_test) ** 2),
-        discrepancy=discrepancy,
+        target(X_test),
+        group=flips,
+        n_elements=64,
         memory=repetition == 0,
         apart=FULL,
     )
@@ -231,10 +227,7 @@ def compare(method, n, repetition):
 # depend on the positions of the sample points; ridge regression in the same subspace fits them.
 
 # %%
-trials = {}
-for method in NAMES:
-    for n in SIZES:
-        trials[method, n] = [compare(method, n, repetition) for repetition in range(N_DRAWS)]
+trials = all_trials(compare, NAMES, SIZES, N_DRAWS)
 
 # %%
 show(

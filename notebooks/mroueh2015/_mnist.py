@@ -1,8 +1,8 @@
 """Learning from pooled features of digits: the steps that need neither the data set nor the group."""
 
 import numpy as np
+from _block_pca import BlockPCA
 
-from invariance.features import BlockPCA
 from invariance.linear import RLSClassifier, rls_by_cholesky
 
 LARGE_SAMPLE = 2000  # above it, one Cholesky decomposition per lambda instead of eigenvectors

@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from _block_pca import BlockPCA
 
 from invariance.datasets import (
     fixed_length,
@@ -13,7 +14,6 @@ from invariance.datasets import (
     load_synthetic_speech,
     make_vowels,
 )
-from invariance.features import BlockPCA
 from invariance.linear import rls_by_cholesky
 
 N_SAMPLES = 8000  # one second

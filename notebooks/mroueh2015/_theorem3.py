@@ -5,11 +5,11 @@ from itertools import combinations
 
 import numpy as np
 from _groups import sphere
+from _norm_infinity import NormInfinityClassifier, margin_loss
 from scipy.special import entr, expit
 
 from invariance.features import GroupCDF
 from invariance.kernels import CDF, Average
-from invariance.linear import NormInfinityClassifier, margin_loss
 
 N_CANDIDATES = 40  # points among which the two of the target are chosen
 TEMPLATES_AT_ONCE = 2000

@@ -29,6 +29,7 @@ from functools import cache
 
 import matplotlib.pyplot as plt
 import numpy as np
+from _block_pca import BlockPCA
 from _mnist import (
     accuracy_by_cholesky,
     fit_and_score,
@@ -40,7 +41,7 @@ from joblib import Parallel, delayed
 
 from invariance.companion import Run, colour, curve, family, mean_se, panel
 from invariance.datasets import load_digits_images, load_mnist
-from invariance.features import BlockPCA, GroupCDF, draw_windowed_templates
+from invariance.features import GroupCDF, draw_windowed_templates
 from invariance.groups import Rotations, Translations
 from invariance.linear import rls_by_cholesky
 

@@ -45,6 +45,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _groups import sphere
+from _norm_infinity import NormInfinityClassifier, margin_loss
 from _theorem3 import (
     LinearProblem,
     best_in_class,
@@ -57,7 +58,7 @@ from scipy.special import expit
 
 from invariance.companion import Run, colour, curve, fit_rate, mean_se, panel, ticks
 from invariance.groups import Permutations
-from invariance.linear import NormInfinityClassifier, RLSRegressor, margin_loss
+from invariance.linear import RLSRegressor
 from invariance.theory import mroueh2015 as theory
 
 run = Run("mroueh2015/theorem3", profile=profile, seed=seed, epsilon=epsilon, margin=margin)

@@ -1,9 +1,17 @@
 """Programs whose instructions the notebook `remark4` counts."""
 
+from pathlib import Path
+
+# The programs import modules that lie beside this one.
+SEARCH_HERE = f"import sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+
 # `prepare` returns the call to count, for a pair (part, size).
-PROGRAM = """
+PROGRAM = (
+    SEARCH_HERE
+    + """
 import numpy as np
-from invariance.features import OrbitFourier, StructuredTemplates, draw_frequencies
+from _structured_templates import StructuredTemplates
+from invariance.features import OrbitFourier, draw_frequencies
 from invariance.groups import Permutations
 
 d, s, rng = {d}, {s}, np.random.default_rng({seed})
@@ -35,3 +43,4 @@ def prepare(size):
         return acting(64, n)
     return globals()[part](n)
 """
+)

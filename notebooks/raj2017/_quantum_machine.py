@@ -11,13 +11,14 @@ from itertools import combinations, product
 from typing import Any, NamedTuple
 
 import numpy as np
+from _ridge import gram_times, solve_by_gradients
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 
 from invariance.features import draw_templates
 from invariance.groups import SortedNoise
 from invariance.kernels import Gaussian
-from invariance.linear import gram_times, solve_by_gradients, solve_ridges
+from invariance.linear import solve_ridges
 from invariance.orbits import Histogram, OrbitProducts, WeightedMean
 
 N_FOLDS = 5

@@ -6,13 +6,14 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from _ridge import solve_by_gradients
 from numpy.typing import NDArray
 
 from invariance.companion.ledger.settings import read_settings
 from invariance.companion.paths import Paths
 from invariance.features import AngularBasis, OrbitFourier, median_gamma
 from invariance.kernels import Gaussian, Hyperkernel, Kernel
-from invariance.linear import kernel_ridge, rls_by_cholesky, solve_by_gradients
+from invariance.linear import kernel_ridge, rls_by_cholesky
 
 CLASSES = np.arange(10)
 # The preconditioner's penalty, relative to the mean squared norm, is at least this.

@@ -29,9 +29,10 @@ s: int = 200  # templates
 import matplotlib.pyplot as plt
 import numpy as np
 from _hadamard_work import PROGRAM
+from _structured_templates import StructuredTemplates
 
 from invariance.companion import Run, fit_rate, instructions, panel, processor_seconds
-from invariance.features import OrbitFourier, StructuredTemplates, draw_frequencies
+from invariance.features import OrbitFourier, draw_frequencies
 from invariance.groups import CyclicShifts, Permutations
 from invariance.kernels import Average, Gaussian
 

@@ -1,15 +1,13 @@
-"""Means, fitted exponents, and trials."""
-
-import time
+"""Means, exponents and shares of changes, against their definitions."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
 
+from invariance.evaluation import share_of_changes
 from invariance.evaluation.means import Score, mean_se
 from invariance.evaluation.rates import fit_rate
-from invariance.evaluation.trials import share_of_changes, trial
 from invariance.groups import Negation
 
 X = np.array([10.0, 20, 40, 80, 160])
@@ -69,44 +67,7 @@ def test_exact_points_give_the_exact_exponent():
         assert fit.low == pytest.approx(2) == fit.high
 
 
-def spin(seconds):
-    start = time.process_time()
-    while time.process_time() - start < seconds:
-        pass
-
-
-def test_a_trial_measures_score_and_discrepancy():
-    def fit():
-        return lambda points: points[:, 0] + 1
-
-    done = trial(fit, POINTS, score=np.mean, discrepancy=lambda f: f(POINTS[:1])[0])
-    assert done.score == pytest.approx(POINTS[:, 0].mean() + 1)
-    assert done.discrepancy == pytest.approx(POINTS[0, 0] + 1)
-    assert np.isnan(done.peak_mb)
-
-
-def test_fit_and_prediction_are_timed_separately():
-    def fit():
-        spin(0.1)
-        return lambda points: (spin(0.03), points[:, 0])[1]
-
-    done = trial(fit, POINTS, score=np.mean, discrepancy=lambda f: 0.0)
-    assert 0.1 <= done.fit_s and 0.03 <= done.predict_s < 0.1
-
-
-def test_memory_is_measured_by_a_second_run_or_by_the_first():
-    for apart, runs in ((True, 2), (False, 1)):
-        fits = []
-
-        def fit(fits=fits):
-            fits.append(np.ones(2**20).mean())  # 8 MiB, which are freed before the prediction
-            return lambda points: points[:, 0]
-
-        options = dict(score=np.mean, discrepancy=lambda f: 0.0, memory=True, apart=apart)
-        assert 8 <= trial(fit, POINTS, **options).peak_mb < 8.5 and len(fits) == runs
-
-
-def test_share_of_changes_averages_over_pairs_of_points_and_elements():
+def test_share_of_changes_counts_pairs_of_point_and_element():
     group = Negation()
     signs = POINTS[:, 0] > 0
     expected = np.mean([(Y[:, 0] > 0) != signs for Y in group.act(group.sample(8, 0), POINTS)])

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.features import BlockPCA, GroupCDF, draw_templates
+from invariance.features import GroupCDF, draw_templates
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -220,33 +220,3 @@ def test_features_scale_with_the_square_root_of_the_scale_of_the_points(power, s
     scaled = model.fit_transform(np.ldexp(X, power))
     assert model.s_ == np.ldexp(half_width, power)
     assert_allclose(scaled, np.sqrt(2.0) ** power * expected, rtol=1e-12)
-
-
-# -- common principal components of blocks: preserved inner products and stated losses -------------
-
-
-def curves(n=80, seed=0):
-    X = np.random.default_rng(seed).standard_normal((n, 12))
-    features = GroupCDF(CyclicShifts(12), n_components=7, n_bins=10, s="data", random_state=0)
-    return features.fit_transform(X / np.linalg.norm(X, axis=1, keepdims=True))
-
-
-def test_all_components_preserve_every_centred_inner_product():
-    Z = curves()
-    P = BlockPCA(block=21, n_components=21).fit(Z).transform(Z)
-    Zc = Z - Z.mean(axis=0)
-    Pc = P - P.mean(axis=0)
-    np.testing.assert_allclose(Pc @ Pc.T, Zc @ Zc.T, atol=1e-12)
-
-
-def test_the_loss_is_the_variance_of_the_dropped_components():
-    Z = curves()
-    pca = BlockPCA(block=21, n_components=6).fit(Z)
-    blocks = Z.reshape(-1, 21) - Z.reshape(-1, 21).mean(axis=0)
-    assert np.isclose(pca.lost_, 1 - np.square(pca.transform(Z)).sum() / np.square(blocks).sum())
-    assert 0 < pca.lost_ < 0.1
-    np.testing.assert_allclose(pca.components_ @ pca.components_.T, np.eye(6), atol=1e-12)
-    # With more than 200,000 blocks, a sample of them has nearly the same loss.
-    n_copies = 1 + 200_000 // len(blocks)
-    sampled = BlockPCA(block=21, n_components=6, random_state=0).fit(np.tile(Z, (n_copies, 1)))
-    assert 0 < abs(sampled.lost_ - pca.lost_) < 0.02

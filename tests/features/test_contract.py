@@ -36,7 +36,6 @@ CHANGES = {
     ),
     "MaxFilter": (beyond.MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
     "AngularBasis": (F.AngularBasis((4, 4)), {"shape": (1, 16), "concentration": 0.9}),
-    "BlockPCA": (F.BlockPCA(4, 2), {"block": 8, "n_components": 1}),
     "LogMel": (beyond.LogMel(), {"hop": 7, "frame": 31, "n_bands": 3}),
     "PatchPooling": (
         beyond.PatchPooling(PCA(2), (4, 4), size=2, random_state=0),

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
-from scipy.linalg import hadamard
 
-from invariance.features import OrbitFourier, StructuredTemplates
+from invariance.features import OrbitFourier
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -163,32 +162,3 @@ def test_the_unsuitable_side_is_refused_or_causes_a_warning():
     assert OrbitFourier(Scalings(), 4, n_transforms=10, random_state=0).fit(X).side_ == "first"
     with pytest.raises(TypeError, match=r"sample\(n_samples"):
         OrbitFourier(Scalings(), 3).fit(X)
-
-
-# -- structured templates agree with the matrices that define them ---------------------------------
-
-
-def test_structured_products_agree_with_their_matrices():
-    for s, d in [(1, 1), (5, 3), (16, 16), (40, 12)]:
-        templates = StructuredTemplates(s, d, gamma=0.7, random_state=0)
-        H = hadamard(templates.size) / np.sqrt(templates.size)
-        rows = []
-        for signs, radii in zip(templates.signs, templates.radii, strict=True):
-            block = H @ np.diag(signs[2]) @ H @ np.diag(signs[1]) @ H @ np.diag(signs[0])
-            # Rows of full blocks have the norms of Gaussian vectors times sqrt(2 gamma).
-            rows.append(radii[:, None] * templates.size**1.5 * block)
-        W = np.concatenate(rows)[:s, :d]
-        X = np.random.default_rng(0).standard_normal((4, d))
-        assert_allclose(templates.products(X), X @ W.T, atol=1e-12)
-        assert templates.products(X.astype(np.float32)).dtype == np.float32
-
-
-def test_structured_features_approximate_the_kernel():
-    """The mean over 200 draws has a standard error below 0.004."""
-    X = np.random.default_rng(1).standard_normal((6, 8)) / np.sqrt(8)
-    grams = []
-    for draw in range(200):
-        values = StructuredTemplates(16, 8, gamma=0.5, random_state=draw).products(X)
-        Z = np.hstack([np.cos(values), np.sin(values)]) / 4
-        grams.append(Z @ Z.T)
-    assert_allclose(np.mean(grams, axis=0), Gaussian(0.5)(X), atol=0.03)

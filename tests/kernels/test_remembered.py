@@ -271,15 +271,17 @@ def test_changes_in_objects_that_refer_to_each_other_take_effect():
     assert np.any(kernel(X) != before)
 
 
-def test_the_warning_comes_at_every_call():
-    points = X[:, :5]
-    kernel = K.BestFit(K.Linear(), G.CyclicShifts(5))
-    kernel.theta = kernel.theta
-    gaussian = K.BestFit(DotProduct(0.5), G.CyclicShifts(5))
-    gaussian.theta = gaussian.theta
+def test_a_call_does_not_depend_on_the_calls_before_it():
+    points = np.vstack([X[:, :5], -X[:, :5], 2 * X[::-1, :5]])
+    kernel = K.BestFit(DotProduct(0.5), G.CyclicShifts(5))
+    gram = kernel(points)
     for _ in range(3):
+        kernel.theta = kernel.theta
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_array_equal(kernel(points), gram)
         with pytest.warns(UserWarning, match="not positive definite"):
-            gaussian(np.vstack([points, -points, 2 * points[::-1]]))
+            kernel(points, eval_gradient=True)
 
 
 # -- a subclass that loses a fast method causes a warning when it is defined -----------------------

@@ -7,7 +7,7 @@ from scipy import linalg
 from sklearn.kernel_ridge import KernelRidge
 
 from invariance.kernels import Gaussian
-from invariance.linear import kernel_ridge, solve_by_gradients, solve_ridges
+from invariance.linear import kernel_ridge, solve_ridges
 
 #: So many penalties share a factor even if the matrix is small.
 MANY = 300
@@ -69,22 +69,6 @@ def test_matrices_that_may_be_indefinite_give_nan_unless_the_ridge_is_large():
     assert np.isnan(solutions[:40]).all() and np.isfinite(solutions[40:]).all()
     assert_allclose(solutions[-1], np.repeat([1 / 2, 1 / 3, 2], 100))
     assert_array_equal(matrix, before)
-
-
-def test_conjugate_gradients_if_each_target_has_its_own_rows():
-    rng = np.random.default_rng(0)
-    Z = rng.standard_normal((40, 25))
-    ridges = np.array([0.01, 3.0])
-    inside = np.column_stack([np.arange(40) < 30, np.arange(40) >= 5])
-    y = inside * rng.standard_normal((40, 2))
-    near = []
-    expected = np.zeros((40, 2))
-    for i, rows in enumerate(inside.T):
-        matrix = Z[rows] @ Z[rows].T + ridges[i] * np.eye(rows.sum())
-        expected[rows, i] = linalg.solve(matrix, y[rows, i])
-        near.append((rows, i, (matrix + 0.02 * np.eye(len(matrix))).astype(np.float32)))
-    solutions = solve_by_gradients(Z, y, ridges, near, inside=inside, rtol=1e-12)
-    assert_allclose(solutions, expected, atol=1e-9 * np.abs(expected).max())
 
 
 def plain(gram, y, train, test, lam):

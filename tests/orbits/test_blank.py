@@ -95,7 +95,6 @@ MODELS = [
         for i, group in enumerate([None, *GROUPS])
     ),
     F.AngularBasis((6, 6)),
-    F.BlockPCA(6, 2),
     beyond.LogMel(frame=16, hop=8),
     beyond.PatchPooling(
         F.OrbitFourier(n_components=4, random_state=0), (6, 6), size=3, random_state=0

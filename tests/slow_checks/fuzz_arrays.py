@@ -95,7 +95,6 @@ TARGETS: dict[str, Answer] = {
             beyond.PatchPooling(None, (4, 4), size=2),
             beyond.Scattering((4, 4), n_scales=1, orientations=4),
             features.AngularBasis((4, 4)),
-            features.BlockPCA(4, 2),
             beyond.SetFeatures(n_coordinates=2),
             beyond.LogMel(8000, n_bands=2, frame=8, hop=4),
             kernels.GramTransformer(GAUSSIAN),
@@ -108,7 +107,6 @@ TARGETS: dict[str, Answer] = {
             linear.RLSRegressor([1e-3], GAUSSIAN),
             linear.RLSClassifier([1e-3, 1e-1]),
             linear.BlockRidgeClassifier(1e-3, block_rows=5),
-            linear.NormInfinityClassifier(0.1),
             spectral.SpectralAveraging(spectral.Torus(WIDTH, period=200.0), degree=1),
             beyond.Augmented(Ridge(), SHIFTS),
         )

@@ -7,6 +7,7 @@ import csv
 import json
 import math
 import runpy
+import sys
 from pathlib import Path
 
 import matplotlib
@@ -18,7 +19,9 @@ matplotlib.use("Agg")
 
 from invariance.companion import Run, recorded, saved
 from invariance.companion.paths import Paths
-from invariance.evaluation.trials import LEVEL, Trial
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "notebooks/compare"))
+from _trials import LEVEL, Trial
 
 ROOT = Path(__file__).parents[3]
 PATHS = Paths(ROOT)

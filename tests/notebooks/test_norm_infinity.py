@@ -1,5 +1,9 @@
 """The norm-infinity program agrees with other solvers and its dual bound."""
 
+import sys
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,8 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import linprog, lsq_linear, minimize
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from invariance.linear import NormInfinityClassifier, margin_loss
+sys.path.insert(0, str(Path(__file__).parents[2] / "notebooks/mroueh2015"))
+from _norm_infinity import NormInfinityClassifier, margin_loss
 
 cvxpy = pytest.importorskip("cvxpy", reason="needs the extra `qp`")
 
@@ -118,3 +124,20 @@ def test_the_order_and_repetition_of_samples_do_not_matter():
     order = np.random.default_rng(5).permutation(40)
     twice = NormInfinityClassifier(0.2).fit(np.r_[X, X][order], np.r_[y, y][order])
     assert_allclose(twice.coef_, NormInfinityClassifier(0.2).fit(X, y).coef_, atol=1e-12)
+
+
+@parametrize_with_checks([NormInfinityClassifier(loss="hinge", bound=10.0)])
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (partial(NormInfinityClassifier().fit, np.eye(3), ["a"] * 3), "two classes, got the one"),
+        (partial(margin_loss, "absolute", 0.0), "hinge"),
+    ],
+)
+def test_refusals_name_the_remedy(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -1,25 +1,25 @@
-"""Methods on the same draws of the data: results, costs, and the choice between them."""
+"""Trials of methods on the same draws of the data: results, costs, and the choice of a method."""
 
 from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..groups import Group
-from .means import Score, mean_se
+from invariance.evaluation import Score, mean_se, share_of_changes
+from invariance.evaluation.selection import Predict
+from invariance.groups import Transformations
+from invariance.spectral import invariance_discrepancy
 
 #: A method with an error this many times the best one's is not level with it, however noisy.
 LEVEL = 1.25
 
-#: Methods that take less than this many seconds are equally quick.
+#: Methods that take less than this many seconds count as equally quick.
 NO_TIME = 0.1
-
-Predict = Callable[[NDArray], NDArray]
 
 
 class Trial(NamedTuple):
@@ -88,28 +88,76 @@ def trial(
     )
 
 
-def share_of_changes(
-    predict: Predict, group: Group, *, X: NDArray, n_elements: int = 8, random_state: Any = 0
-) -> float:
-    """Share of predicted classes that change under a random transformation.
+def classification_trial(
+    fit: Callable[[], Predict],
+    X: NDArray,
+    y: NDArray,
+    *,
+    group: Transformations,
+    n_transformed: int = 10,
+    memory: bool,
+    apart: bool,
+) -> Trial:
+    """Return the trial of a classifier on test points: its accuracy in per cent.
 
-    ``predict`` takes points of shape (n, d), such as X, to classes; the ``n_elements``
-    transformations are the same ones for every point.
-
-    >>> from invariance.groups import Negation
-    >>> ones = np.ones((5, 1))
-    >>> signs = share_of_changes(lambda X: X[:, 0] > 0, Negation(), X=ones, n_elements=100)
-    >>> bool(0.35 < signs < 0.65)
-    True
+    The discrepancy is the share of classes of the first points that change with a transformation.
     """
-    images = group.act(group.sample(n_elements, random_state), X)
-    classes = predict(images.reshape(-1, X.shape[1]))
-    changes = classes.reshape(len(images), -1) != predict(X)
-    return float(np.mean(changes))
+    return trial(
+        fit,
+        X,
+        score=lambda predicted: 100 * np.mean(predicted == y),
+        discrepancy=lambda predict: share_of_changes(predict, group, X=X[:n_transformed]),
+        memory=memory,
+        apart=apart,
+    )
+
+
+def regression_trial(
+    fit: Callable[[], Predict],
+    X: NDArray,
+    y: NDArray,
+    *,
+    group: Transformations,
+    n_elements: int,
+    risk: Callable[[NDArray], NDArray] = np.square,
+    memory: bool,
+    apart: bool,
+) -> Trial:
+    """Return the trial of a regression on test points: the mean risk of its errors.
+
+    The discrepancy is the relative `invariance_discrepancy` at the first ten points.
+    """
+
+    def discrepancy(predict: Predict) -> float:
+        value = invariance_discrepancy(predict, group, X[:10], n_elements=n_elements, relative=True)
+        return float(value)
+
+    return trial(
+        fit,
+        X,
+        score=lambda predicted: np.mean(risk(predicted - y)),
+        discrepancy=discrepancy,
+        memory=memory,
+        apart=apart,
+    )
+
+
+def all_trials(
+    compare: Callable[[str, int, int], Trial],
+    methods: Iterable[str],
+    sizes: Sequence[int],
+    n_draws: int,
+) -> dict[tuple[str, int], list[Trial]]:
+    """Return the trials ``compare(method, n, draw)`` of all draws, by method and sample size."""
+    trials = {}
+    for method in methods:
+        for n in sizes:
+            trials[method, n] = [compare(method, n, draw) for draw in range(n_draws)]
+    return trials
 
 
 class Answer(NamedTuple):
-    """The best method by its mean, its score, the others level with it, the quickest of these."""
+    """The best method and its score, the methods level with it, and the quickest of all these."""
 
     best: str
     score: Score
@@ -118,7 +166,7 @@ class Answer(NamedTuple):
 
 
 def best_method(trials: Mapping[str, Sequence[Trial]], *, higher_is_better: bool) -> Answer:
-    """The best method, those level with it, and the quickest of them.
+    """Return the best method, the methods level with it, and the quickest of them.
 
     A method is *level* with the best one if the mean of their differences, paired by draw, lies
     within two of its standard errors and its error is at most `LEVEL` times as large. Methods below

@@ -13,11 +13,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ..core import parameters as kinds
-from ..core.arrays import validate_data
-from ..core.extras import need
-from ..core.parameters import arguments, short, stores_parameters
-from .classes import OneVsRest, check_two_classes
+from invariance.core import parameters as kinds
+from invariance.core.arrays import validate_data
+from invariance.core.extras import need
+from invariance.core.parameters import arguments, short, stores_parameters
+from invariance.linear.classes import OneVsRest, check_two_classes
 
 #: The hinge loss is a linear program, which simplex and interior points with crossover end on an
 #: exact vertex; the other two are cone programs.
@@ -29,7 +29,7 @@ _TOLERANCE = 1e-5
 
 @arguments(loss=_LOSSES, margins=kinds.Array(empty=True))
 def margin_loss(loss: str, margins: ArrayLike) -> NDArray:
-    """V(u) at margins u = y f(x), elementwise.
+    """Return the losses V(u) of margins u = y f(x), elementwise.
 
     Parameters
     ----------
@@ -113,8 +113,10 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
         largest = self.duality_gap_.max()
         risk_at_zero = float(margin_loss(self.loss, 0.0))
         if largest > _TOLERANCE * risk_at_zero:
-            gap = f"{largest:.1e}, beside a risk of {risk_at_zero:.3g} at zero"
-            message = f"the duality gap is {gap}; scale the features"
+            message = (
+                f"the duality gap is {largest:.1e}, beside a risk of {risk_at_zero:.3g} at zero; "
+                "scale the features"
+            )
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
@@ -139,8 +141,10 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
             with suppress(cp.error.SolverError):  # w.value is then None
                 cp.Problem(cp.Minimize(risk), [margins]).solve(solver=solver)
         if w.value is None:
-            failed = f"the solver {solver} returned no weights at bound={short(self.bound)}"
-            raise RuntimeError(f"{failed}; scale the features")
+            raise RuntimeError(
+                f"the solver {solver} returned no weights at bound={short(self.bound)}; scale the "
+                "features"
+            )
         v = np.clip(w.value, -1, 1)
         solved_margins = signed @ v
         value = float(c @ margin_loss(self.loss, solved_margins))
@@ -172,7 +176,7 @@ class NormInfinityClassifier(OneVsRest, BaseEstimator):
 
 
 def _merge(X: NDArray, codes: NDArray, weights: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Equal samples merged and sorted, with weights that sum to one.
+    """Return samples sorted, equal ones merged, with weights that sum to one.
 
     Points of one orbit have equal features, so there can be many. The order fixed here makes the
     chosen minimiser, if there are several, independent of that of the samples.

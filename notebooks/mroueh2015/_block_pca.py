@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
-from ..core.parameters import ParameterError, RandomState, Whole, stores_parameters
-from .feature_map import FeatureMap
+from invariance.core.parameters import ParameterError, RandomState, Whole, stores_parameters
+from invariance.features.feature_map import FeatureMap
 
 #: The components are fitted to at most this many blocks.
 _MAX_BLOCKS = 200_000
@@ -52,7 +52,7 @@ class BlockPCA(FeatureMap):
     random_state: RandomState = None
 
     def fit(self, X: ArrayLike, y=None) -> BlockPCA:
-        """Find the components from features X of shape (n, p)."""
+        """Compute the components from features X of shape (n, p)."""
         X = self._points_to_fit(X)
         if X.shape[1] % self.block:
             raise ParameterError(f"block = {self.block} does not divide {X.shape[1]} features")
@@ -89,7 +89,7 @@ class BlockPCA(FeatureMap):
         return blocks[np.sort(sample)]
 
     def transform(self, X: ArrayLike) -> NDArray:
-        """Components of every block, shape (n, p / block * n_components)."""
+        """Return the components of every block, shape (n, p / block * n_components)."""
         X = self._points_to_transform(X)
         blocks = X.reshape(-1, len(self.mean_))
         components = self.components_.T.astype(X.dtype)

@@ -177,7 +177,7 @@ class OrbitKernel(Kernel):
         epsilon = float(np.finfo(dtype).eps)
         form = form_of(self.base, (1, 1, 1))
         if form is not None and form.rooted:
-            return epsilon**0.5
+            return float(epsilon**0.5)
         return epsilon
 
     def _derivatives(self, n_features: int) -> list[Derivative] | None:

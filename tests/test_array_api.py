@@ -88,7 +88,7 @@ FEATURES = {
 @BOTH
 def test_orbit_features(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
-        monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
+        monkeypatch.setattr("invariance.orbits.ways.arrays.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
     X[:, :3] *= not blocked  # a blank border
     given = library.asarray(X)
@@ -107,7 +107,7 @@ def test_cdf_features_count_the_same_projections(
     library, rejection, dtype, blocked, away, monkeypatch
 ):
     if away:  # as on a device whose memory NumPy does not read
-        monkeypatch.setattr("invariance.orbits.reductions.on_cpu", lambda X: False)
+        monkeypatch.setattr("invariance.orbits.ways.arrays.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
     given = library.asarray(X)
     settings = dict(n_components=9, n_bins=7, epsilon=0.1, rejection=rejection, random_state=0)
@@ -156,7 +156,7 @@ KERNELS = {
 @BOTH
 def test_gram_matrices(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
-        for part in ("kernels.locality", "orbits.engine", "groups.permutations"):
+        for part in ("kernels.locality", "orbits.ways.arrays", "groups.permutations"):
             monkeypatch.setattr(f"invariance.{part}.on_cpu", lambda X: False)
     kernel = KERNELS[name]
     X, Y = IMAGES.astype(dtype), OTHERS.astype(dtype)
@@ -174,8 +174,8 @@ def test_away_from_the_host_shifts_are_products_there(library, monkeypatch):
     kernels = [kind(K.Gaussian(0.1), shifts) for kind in (K.Average, K.BestFit)]
     model = OrbitFourier(shifts, 31, gamma=0.1, random_state=0).fit(POINTS)
     expected = [take(POINTS) for take in (*kernels, model.transform)]
-    monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
-    monkeypatch.delattr("invariance.orbits.shifts.Shifts.block")  # which is NumPy's
+    monkeypatch.setattr("invariance.orbits.ways.arrays.on_cpu", lambda X: False)
+    monkeypatch.delattr("invariance.orbits.ways.shifts.Shifts.compute")  # which is NumPy's
     for take, values in zip((*kernels, model.transform), expected, strict=True):
         same(take(given), values, given)
 

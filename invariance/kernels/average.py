@@ -23,6 +23,8 @@ from ..core.config import block_bytes_of
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
+from ..orbits.blocks import in_tiles
+from ..orbits.cost import warn
 from ..orbits.nodes import (
     Pairs,
     Rule,
@@ -33,7 +35,6 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
-from ..orbits.way import in_tiles, joined, warn
 from .base import of_products, preserved, root_of_diagonal, whole_derivatives
 from .orbit import OrbitKernel
 
@@ -128,7 +129,7 @@ class Average(OrbitKernel):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         n_points = len(X)
         n_templates = len(templates)
-        cheapest = orbits.ways(self._as_factors(orbits, X), _MEAN)[0]
+        cheapest = orbits.ranked(self._as_factors(orbits, X), _MEAN)[0]
         operations = len(orbits.elements) * cheapest.operations(n_points, n_templates)
         orbits.announce(operations, cheapest, n_points, n_templates)
         return _both_sides(orbits, X, is_gram)
@@ -155,7 +156,8 @@ class Average(OrbitKernel):
         for rows in row_blocks(X.shape[0], 1, 16):
             gram = self._mean(X[rows, :], None)
             blocks.append(diagonal(gram))
-        values = joined(xp, blocks)
+        concatenate = np.concatenate if xp is np else xp.concat
+        values = concatenate(blocks)
         return root_of_diagonal(type(self).__name__, values, self._rounding(X))
 
     def _rounding(self, X: Any) -> Any:
@@ -309,7 +311,7 @@ class Average(OrbitKernel):
         if derivatives is None or not one_sided or self.normalize:
             return whole_derivatives(self, X)
         orbits = orbits.at(X)
-        cheapest = orbits.ways(X, _MEAN)[0]
+        cheapest = orbits.ranked(X, _MEAN)[0]
         if cheapest.name == "closed form":
             return whole_derivatives(self, X)
         return of_products(orbits, derivatives, symmetric=self.side == "auto")

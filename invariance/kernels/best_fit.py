@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
-from ..orbits.engine import image_shape
-from ..orbits.way import warn
+from ..orbits.cost import warn
+from ..orbits.plan import image_shape
 from .base import preserved, whole_derivatives
 from .orbit import OrbitKernel
 

@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF
 from invariance.beyond import OverlapFit
 from invariance.groups import Translations, check_group
 from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
-from invariance.orbits import way
+from invariance.orbits import cost
 
 
 def points(n, d, seed=0):
@@ -73,7 +73,7 @@ def test_explain_and_gradient(monkeypatch):
     kernel = OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))
     assert "overlaps" in str(kernel.explain(X))
     with monkeypatch.context() as patched:
-        patched.setattr(way, "_LONG", 0.0)
+        patched.setattr(cost, "LONG_SECONDS", 0.0)
         with pytest.warns(UserWarning, match="OverlapFit: 5 x 5 pairs .* minutes .* Cheaper"):
             kernel(X)
     gram, gradient = kernel(X, eval_gradient=True)

@@ -105,7 +105,7 @@ def test_points_are_worked_off_in_the_order_of_what_they_show(base, name):
 )
 @pytest.mark.parametrize("group", [CYCLIC, TURNS, TURNS.then(CYCLIC), CYCLIC.then(TURNS)], ids=repr)
 def test_single_precision_blocks_and_threads(base, group, monkeypatch):
-    monkeypatch.setattr("invariance.orbits.engine._THREADS_FROM", 0)  # whatever the size
+    monkeypatch.setattr("invariance.orbits.engine.THREADS_FROM", 0)  # whatever the size
     X, Z = points(70), points(20, seed=1)
     single = BestFit(base, group, precision="single")
     assert_allclose(single(X, Z), BestFit(base, group)(X, Z), rtol=1e-5)

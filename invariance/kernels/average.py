@@ -195,7 +195,7 @@ class Average(OrbitKernel):
             return self._orbits(elements=elements, side=self.side, group=group), True
         if self.side == "auto" and elements is None and preserved(self.base, self.group):
             if group.one_sided:
-                return self._orbits(group=group), True
+                return self._orbits(group=group, side="either"), True
             relative_rule = group.relative_rule()
             if relative_rule is not None:
                 elements, weights = relative_rule

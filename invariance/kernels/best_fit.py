@@ -110,14 +110,14 @@ class BestFit(OrbitKernel):
         """
         cache = self._cache_for(n_features)
         if "engine" not in cache:
+            takes_all = self.n_transforms is None
+            symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
             orbits = self._orbits(
                 elements=self.elements(),
-                side=self.side,
+                side="either" if symmetric else self.side,
                 method=self.method,
                 precision=self.precision,
             )
-            takes_all = self.n_transforms is None
-            symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
             cache["engine"] = (orbits, symmetric)
         engine: tuple[OrbitProducts, bool] = cache["engine"]
         return engine

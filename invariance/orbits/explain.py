@@ -39,7 +39,7 @@ def explanation(
     ``times`` is the number of such reductions.
     """
     group = orbits.group
-    points, templates, far = orbits.placed(*orbits.roles(X), reduction)
+    points, templates, far = orbits.placed(*orbits.roles(X, reduction), reduction)
     if far is not None and far.is_everything:
         return explanation(
             far.exact, far.points(points), reduction, times=times, symmetric=symmetric

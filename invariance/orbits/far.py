@@ -40,8 +40,7 @@ def centred(
     if form is None or not form.distance or not form.linear:
         return None
     largest = largest_entry(templates)
-    largest_half_norm = templates.shape[1] * largest**2 / 2
-    if largest > OVERFLOWS or not needs_care(form, largest_half_norm):
+    if largest > OVERFLOWS or not needs_care(form, templates.shape[1] * largest**2 / 2):
         return None
     centre = centre_of(form, templates, group)
     if centre is None:

@@ -33,6 +33,8 @@ from .registry import Algorithm, Prepared, array_library
 
 Array = NDArray[Any]
 
+#: The other side is transformed if this takes less than so many times the operations.
+_WORTH_EXCHANGING = 0.8
 #: The time is not estimated for fewer operations.
 ESTIMATE_FROM = 1e11
 _CHEAPER = "n_transforms=..., single precision, or features (OrbitFourier, OrbitNystroem)"
@@ -59,8 +61,9 @@ class OrbitProducts:
         weigh equally without weights.
     offsets : ndarray of shape (m,) or None
         Added to the inner products with each template, such as phases.
-    side : {"second", "first"}
-        Whether the templates are transformed, or the points handed to `reduce`: <g x, z>.
+    side : {"second", "first", "either"}
+        Whether the templates are transformed, or the points handed to `reduce`: <g x, z>. "either"
+        states that both give the same, and takes the cheaper one.
     method, precision : as in `BestFit`
     keep : bool
         Whether prepared templates are kept between calls if they fit into half of ``block_bytes``.
@@ -139,12 +142,12 @@ class OrbitProducts:
         """
         if is_foreign(X):
             return array_library().reduce(self, X, reduction)
-        if self.side == "second":
-            results = self._reduce(X, self.Z, reduction, symmetric, list(out))
+        if not self._transforms_first(X, reduction):
+            results = self._reduce(X, self.Z, reduction, symmetric, list(out), False)
         else:
             # The points X are transformed and meet Z: results have the axes (Z, X).
             results = [result.swapaxes(0, 1) for result in out]
-            results = self._reduce(self.Z, X, reduction, symmetric, results)
+            results = self._reduce(self.Z, X, reduction, symmetric, results, True)
             results = [result.swapaxes(0, 1) for result in results]
         for target, result in zip(out, results, strict=False):
             if not np.may_share_memory(target, result):
@@ -158,8 +161,12 @@ class OrbitProducts:
         reduction: Reduction,
         symmetric: bool,
         results: list[Array],
+        transposed: bool,
     ) -> list[Array]:
-        """Reduce over the orbits of templates, for points X that are not transformed."""
+        """Reduce over the orbits of templates, for points X that are not transformed.
+
+        Missing results are created, so that after transposing they are in C order.
+        """
         dtype = np.result_type(X, templates)
         X, templates, far = self.placed(X, templates, reduction)
         if far is not None and far.is_everything:
@@ -173,7 +180,7 @@ class OrbitProducts:
         n_missing = reduction_of_products.n_outputs - len(results)
         output_dtype = np.result_type(dtype, problem.dtype) if reduction.extreme else dtype
         for _ in range(n_missing):
-            results.append(self._empty(len(X), len(templates), reduction.tail, output_dtype))
+            results.append(_empty(len(X), len(templates), reduction.tail, output_dtype, transposed))
         self._run(algorithm, X, templates, reduction_of_products, results, symmetric)
         if reduction.extreme:
             results = self._finish(problem, reduction, results, X, dtype)
@@ -185,12 +192,6 @@ class OrbitProducts:
             for result in results:
                 mirror(result)
         return results
-
-    def _empty(self, n: int, m: int, tail: tuple[int, ...], dtype: Any) -> Array:
-        """An array of shape (n, m, ...) for results that are in C order as the user sees them."""
-        if self.side == "second":
-            return np.empty((n, m, *tail), dtype)
-        return np.empty((m, n, *tail), dtype).swapaxes(0, 1)
 
     def _run(
         self,
@@ -222,9 +223,27 @@ class OrbitProducts:
             )
         operations_done[algorithm.problem.dtype.name] += int(operations)
 
-    def roles(self, X: Any) -> tuple[Any, Any]:
+    def roles(self, X: Any, reduction: Reduction) -> tuple[Any, Any]:
         """Return the points that are not transformed, and the templates, which are."""
-        return (X, self.Z) if self.side == "second" else (self.Z, X)
+        if self._transforms_first(X, reduction):
+            return self.Z, X
+        return X, self.Z
+
+    def _transforms_first(self, X: Any, reduction: Reduction) -> bool:
+        """Whether the points X are transformed; gradients with respect to X need the templates."""
+        if self.side != "either":
+            return self.side == "first"
+        n = X.shape[0]
+        m = self.Z.shape[0]
+        if n >= m or is_foreign(X):
+            return False
+        dtype = np.result_type(X, self.Z)
+        plan = self.planner.plan(X.shape[1], self.Z.shape[1], dtype, reduction, self._bound)
+        return plan.least_cost(m, n) < _WORTH_EXCHANGING * plan.least_cost(n, m)
+
+    @property
+    def _bound(self) -> int:
+        return block_bytes_of(self.block_bytes)
 
     def placed(
         self, X: Array, templates: Array, reduction: Reduction
@@ -238,13 +257,14 @@ class OrbitProducts:
         return X, templates, far_pairs(self, form, X, templates, reduction)
 
     def _plan(self, X: Array, templates: Array, reduction: Reduction) -> Plan:
-        return self.planner.plan(X, templates, reduction, block_bytes_of(self.block_bytes))
+        dtype = self.planner.dtype(X, templates, reduction)
+        return self.planner.plan(X.shape[1], templates.shape[1], dtype, reduction, self._bound)
 
     def _prepared_for(
         self, algorithm: Algorithm, templates: Array, pool: Workers
     ) -> list[Prepared] | None:
         """Return prepared templates that are kept between calls, or None if they are not."""
-        if not self.keep or self.side == "first":
+        if not self.keep or self.side != "second":
             return None
         problem = algorithm.problem
         if algorithm not in self.prepared:
@@ -290,7 +310,7 @@ class OrbitProducts:
 
     def ranked(self, X: Array, reduction: Reduction) -> list[Algorithm]:
         """Return the algorithms for points X, the cheapest first; `reduce` takes the first one."""
-        X, templates = self.roles(X)
+        X, templates = self.roles(X, reduction)
         X, templates, _ = self.placed(X, templates, reduction)
         plan = self._plan(X, templates, reduction)
         return plan.ranked(X, len(templates), skip_blank=not self.keep)
@@ -323,3 +343,10 @@ class OrbitProducts:
             algorithm.check()  # Work that will be refused is not announced.
             seconds = operations / rate(algorithm.problem.dtype.name)
             warn_long(seconds, f"{self.owner}: {n} x {m} pairs", _CHEAPER)
+
+
+def _empty(n: int, m: int, tail: tuple[int, ...], dtype: Any, transposed: bool) -> Array:
+    """An array of shape (n, m, ...), of which the transposed one may be in C order."""
+    if transposed:
+        return np.empty((m, n, *tail), dtype).swapaxes(0, 1)
+    return np.empty((n, m, *tail), dtype)

@@ -214,6 +214,10 @@ class Plan:
     problem: Problem
     algorithms: list[Algorithm]
 
+    def least_cost(self, n: int, m: int) -> float:
+        """Return the cost of the cheapest algorithm for n points and m templates."""
+        return min(algorithm.cost(n, m) for algorithm in self.algorithms)
+
     def ranked(self, X: Array, n_templates: int, *, skip_blank: bool) -> list[Algorithm]:
         """Return the algorithms for points X, the cheapest first.
 
@@ -259,14 +263,19 @@ class Planner:
             self._outlines[key] = Outline(self._form(shape, reduction), shape)
         return self._outlines[key]
 
-    def plan(self, X: Any, templates: Array, reduction: Reduction, block_bytes: int) -> Plan:
-        """Return the problem for these points, and the algorithms for it."""
-        n_features = X.shape[1]
-        outline = self.outline(n_features, reduction)
-        dtype = self.dtype(outline.form, X, templates)
+    def plan(
+        self,
+        n_features: int,
+        template_size: int,
+        dtype: np.dtype[Any],
+        reduction: Reduction,
+        block_bytes: int,
+    ) -> Plan:
+        """Return the problem for points of this size and type, and the algorithms for it."""
         key = (n_features, reduction.key, dtype, block_bytes)
         if key not in self._plans:
-            self._check_width(n_features, templates.shape[1])
+            outline = self.outline(n_features, reduction)
+            self._check_width(n_features, template_size)
             problem = self._problem(outline, reduction, dtype, block_bytes)
             self._plans[key] = Plan(problem, _candidates(problem))
         return self._plans[key]
@@ -283,12 +292,13 @@ class Planner:
             return replace(form, distance=False, rate=None)
         return form
 
-    def dtype(self, form: Form | None, X: Any, templates: Any) -> np.dtype[Any]:
+    def dtype(self, X: Any, templates: Any, reduction: Reduction) -> np.dtype[Any]:
         """Type of the inner products: float32 if requested, or if the points are and it is enough.
 
         Points may be arrays of any library. Distances that overflow are refused here, since inner
         products may not show it.
         """
+        form = self.outline(X.shape[1], reduction).form
         sets = (detached(X), detached(templates))
         single = all(points.dtype == namespace(points).float32 for points in sets)
         if form is not None and form.distance:

@@ -93,7 +93,7 @@ def test_an_algorithm_is_its_definition(group, fine, base, reduction, block_byte
     for algorithm in algorithms():
         monkeypatch.setattr("invariance.orbits.plan.algorithms", lambda only=algorithm: [only])
         orbits = OrbitProducts(Z, group, base=base, block_bytes=block_bytes)
-        plan = orbits.planner.plan(X, Z, reduction, 2**28)
+        plan = orbits.planner.plan(d, d, X.dtype, reduction, 2**28)
         if not plan.algorithms or (plan.algorithms[0].by_elements and not exact):
             continue
         (values,) = orbits.reduce(X, reduction)

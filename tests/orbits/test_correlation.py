@@ -142,7 +142,9 @@ def problem_of(base, shape):
     points = np.ones((1, int(np.prod(shape))))
     group = Rotations(shape, degrees=[0, 90, 180, 270])
     planner = OrbitProducts(points, group, base=base).planner
-    problem = planner.plan(points, points, Extremes(), 2**20).problem
+    problem = planner.plan(
+        points.shape[1], points.shape[1], points.dtype, Extremes(), 2**20
+    ).problem
     return problem.form, problem
 
 

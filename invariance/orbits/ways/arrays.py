@@ -8,7 +8,7 @@ max pooling. Nothing else in `orbits` computes with arrays of other libraries.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -97,13 +97,14 @@ class _Task:
     points: Any
     templates: Array
     problem: Problem
-    #: The algorithm whose operations are done in the library.
+    #: The algorithm whose operations are done in the library, and the method that does them.
     algorithm: Algorithm
+    compute: Callable[[_Task], list[Any]]
     is_for_numpy: bool
 
     @classmethod
     def of(cls, orbits: OrbitProducts, X: Any, reduction: Reduction) -> _Task:
-        points, templates = orbits.roles(X)
+        points, templates = orbits.roles(X, reduction)
         if not is_foreign(points):
             points = like(points, X)
         if is_foreign(templates):
@@ -111,18 +112,37 @@ class _Task:
         _check_base(orbits, points, templates, reduction)
         is_single = points.dtype == namespace(points).float32
         same_type = templates.astype(np.float32 if is_single else np.float64, copy=False)
-        plan = orbits.planner.plan(points, same_type, reduction, block_bytes_of(orbits.block_bytes))
-        n, m = points.shape[0], len(templates)
-        algorithm = _algorithm_for_arrays(plan.problem)
-        is_possible = _is_possible(plan.problem, plan.algorithms, algorithm)
-        if wants_gradient(points):
-            is_for_numpy = not is_possible
-        elif on_cpu(points) or not is_possible:
-            is_for_numpy = True
-        else:
-            fastest = min(candidate.cost(n, m) for candidate in plan.algorithms)
-            is_for_numpy = _GPU_SPEED * fastest < algorithm.cost(n, m)
-        return cls(orbits, reduction, points, templates, plan.problem, algorithm, is_for_numpy)
+        dtype = orbits.planner.dtype(points, same_type, reduction)
+        bound = block_bytes_of(orbits.block_bytes)
+        plan = orbits.planner.plan(points.shape[1], templates.shape[1], dtype, reduction, bound)
+        algorithm, compute = _algorithm_for_arrays(plan.problem)
+        task = cls(
+            orbits,
+            reduction,
+            points,
+            templates,
+            plan.problem,
+            algorithm,
+            compute,
+            is_for_numpy=False,
+        )
+        task.is_for_numpy = task.is_better_by_numpy(plan.algorithms)
+        return task
+
+    def is_better_by_numpy(self, candidates: list[Algorithm]) -> bool:
+        """Whether NumPy can do it as well and faster, or the library cannot do it."""
+        n = self.points.shape[0]
+        m = len(self.templates)
+        if not _is_possible(self.problem, candidates, self.algorithm):
+            return True
+        if wants_gradient(self.points):
+            return False
+        fastest = min(candidates, key=lambda candidate: candidate.cost(n, m))
+        if self.problem.form is None:  # The kernel refuses arrays that it cannot evaluate.
+            return not fastest.by_elements
+        if on_cpu(self.points):
+            return True
+        return _GPU_SPEED * fastest.cost(n, m) < self.algorithm.cost(n, m)
 
     @property
     def xp(self) -> Any:
@@ -136,11 +156,7 @@ class _Task:
         xp = self.xp
         dtype = xp.float32 if self.problem.dtype == np.float32 else xp.float64
         self.points = xp.astype(self.points, dtype)
-        if isinstance(self.algorithm, MeanExponential):
-            return [self._mean_exponential()]
-        if isinstance(self.algorithm, Aligned):
-            return self._finished(self._aligned_extremes())
-        results = self._products()
+        results = self.compute(self)
         return self._finished(results) if self.reduction.extreme else results
 
     def _place(self) -> tuple[OrbitProducts, Any] | None:
@@ -160,7 +176,7 @@ class _Task:
 
     # Products.
 
-    def _products(self) -> list[Any]:
+    def products(self) -> list[Any]:
         """Reduce products with all transformed templates, block by block."""
         xp = self.xp
         reduction = self.reduction.to_follow(self.problem.form)
@@ -255,7 +271,8 @@ class _Task:
 
     # Closed forms.
 
-    def _mean_exponential(self) -> Any:
+    def mean_exponential(self) -> list[Any]:
+        """Means of exponentials."""
         xp = self.xp
         rate = self.problem.form.rate
         templates = self.templates.astype(self.problem.dtype, copy=False)
@@ -268,9 +285,9 @@ class _Task:
         template_terms = self.problem.template_terms(templates[None], self.orbits.offsets)
         if template_terms is not None:
             exponents = exponents + rate * self._sent(template_terms[0])[None, :]
-        return xp.exp(exponents)
+        return [xp.exp(exponents)]
 
-    def _aligned_extremes(self) -> list[Any]:
+    def aligned_extremes(self) -> list[Any]:
         """Extreme inner products of representatives; the smallest are those of -z, negated."""
         group = self.problem.whole_group
         templates = self.templates.astype(self.problem.dtype, copy=False)
@@ -311,12 +328,15 @@ def _check_base(orbits: OrbitProducts, points: Any, templates: Array, reduction:
         numpy_only(type(base).__name__, remedy, points, templates)
 
 
-def _algorithm_for_arrays(problem: Problem) -> Algorithm:
+def _algorithm_for_arrays(problem: Problem) -> tuple[Algorithm, Callable[[_Task], list[Any]]]:
     """The algorithm whose operations are done in the library: a closed form, or the product."""
-    for closed_form in (Aligned, MeanExponential):
-        if closed_form.applies_to(problem) and not problem.by_differences:
-            return closed_form(problem)
-    return Product(problem)
+    if problem.by_differences:
+        return Product(problem), _Task.products
+    if Aligned.applies_to(problem):
+        return Aligned(problem), _Task.aligned_extremes
+    if MeanExponential.applies_to(problem):
+        return MeanExponential(problem), _Task.mean_exponential
+    return Product(problem), _Task.products
 
 
 def _is_possible(problem: Problem, candidates: list[Algorithm], algorithm: Algorithm) -> bool:

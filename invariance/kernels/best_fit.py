@@ -112,9 +112,11 @@ class BestFit(OrbitKernel):
         if "engine" not in cache:
             takes_all = self.n_transforms is None
             symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
+            # The same value is attained on the other side, which may be the smaller one.
+            is_either = symmetric and self.side == "second"
             orbits = self._orbits(
                 elements=self.elements(),
-                side="either" if symmetric else self.side,
+                side="either" if is_either else self.side,
                 method=self.method,
                 precision=self.precision,
             )

@@ -129,12 +129,28 @@ class Workspace:
         return self.buffers[name][:size].reshape(shape)
 
 
+def part_of(values: Any, rows: Any) -> Any:
+    """Return ``values[rows]``, or None if there are no values."""
+    if values is None:
+        return None
+    return values[rows]
+
+
+def total(first: Any, second: Any) -> Any:
+    """Return the sum of two terms, of which either may be None, which counts as zero."""
+    if first is None:
+        return second
+    if second is None:
+        return first
+    return first + second
+
+
 def side_by_side(*parts: Array | None) -> Array:
     """Join arrays along axis 1; vectors are single columns, and None is left out."""
     columns = []
     for part in parts:
         if part is not None:
-            columns.append(part if part.ndim == 2 else part[:, None])
+            columns.append(part.reshape(len(part), -1))
     if len(columns) == 1:
         return columns[0]
     return np.concatenate(columns, axis=1)

@@ -12,7 +12,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from .blocks import Workers, row_blocks
+from .blocks import Workers, part_of, row_blocks
 from .numerics import largest_norm
 from .reductions import Reduction
 from .registry import Algorithm, Prepared
@@ -38,7 +38,7 @@ def reduce_in_blocks(
     *,
     pool: Workers,
     offsets: Array | None = None,
-    offsets_of_points: bool = False,
+    row_offsets: Array | None = None,
     prepared: list[Prepared] | None = None,
     symmetric: bool = False,
 ) -> None:
@@ -49,16 +49,15 @@ def reduce_in_blocks(
     X, templates : ndarrays of shape (n, d) and (m, ...); the templates are transformed
     results : list of arrays of shape (n, m, ...), one for each output, which receive the values
     pool : Workers
-    offsets : ndarray or None, added to the inner products with each template
-    offsets_of_points : bool, whether the offsets belong to points X instead
+    offsets, row_offsets : ndarrays or None
+        Added to the inner products with each template, and with each point.
     prepared : list or None, all templates as `algorithm` needs them, if they are prepared already
     symmetric : bool, whether values below the diagonal may be left out
     """
     n = len(X)
     m = len(templates)
     is_large = deserves_threads(algorithm.operations(n, m))
-    row_terms = algorithm.problem.row_terms(X, offsets if offsets_of_points else None)
-    template_offsets = None if offsets_of_points else offsets
+    row_terms = algorithm.problem.row_terms(X, row_offsets)
     n_pieces = 1
     order = None
     if symmetric:
@@ -68,11 +67,12 @@ def reduce_in_blocks(
         order = algorithm.row_order(X)
 
     for columns in row_blocks(m, 1, -(-m // n_pieces)):
-        n_rows = columns.stop if symmetric else n
+        n_rows = n
+        if symmetric:
+            n_rows = columns.stop
         blocks = _blocks_of_rows(algorithm, n_rows, columns.stop - columns.start, is_large, order)
-        piece_offsets = None if template_offsets is None else template_offsets[columns]
         parts: Iterable[Prepared] = prepared or algorithm.prepare(
-            templates[columns], piece_offsets, pool
+            templates[columns], part_of(offsets, columns), pool
         )
         is_first_part = True
         for part in parts:
@@ -101,7 +101,7 @@ class _BlockOfResults:
     def compute(self, rows: Any) -> None:
         """Compute and store the results for some points."""
         X = self.X[rows, :]
-        row_terms = None if self.row_terms is None else self.row_terms[rows]
+        row_terms = part_of(self.row_terms, rows)
         reduction = self.reduction
         if reduction.may_shorten:
             reduction = reduction.within(largest_norm(X) * self.part.largest_norm)

@@ -112,7 +112,7 @@ class OrbitProducts:
                 weights=self.weights,
                 method=self.method,
                 precision=self.precision,
-                has_row_offsets=self.offsets is not None and self.side == "first",
+                has_row_offsets=self.row_offsets is not None,
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -207,7 +207,9 @@ class OrbitProducts:
         m = len(templates)
         operations = algorithm.operations(n, m)
         self.announce(operations, algorithm, n, m)
-        n_threads = effective_n_jobs(self.n_jobs) if deserves_threads(operations) else 1
+        n_threads = 1
+        if deserves_threads(operations):
+            n_threads = effective_n_jobs(self.n_jobs)
         with workers(n_threads, self.verbose) as pool:
             reduce_in_blocks(
                 algorithm,
@@ -215,8 +217,8 @@ class OrbitProducts:
                 templates,
                 reduction,
                 results,
-                offsets=self.offsets,
-                offsets_of_points=self.side == "first",
+                offsets=self.template_offsets,
+                row_offsets=self.row_offsets,
                 prepared=self._prepared_for(algorithm, templates, pool),
                 symmetric=symmetric,
                 pool=pool,
@@ -279,13 +281,11 @@ class OrbitProducts:
         self, problem: Problem, reduction: Any, extremes: list[Array], X: Array, dtype: Any
     ) -> list[Array]:
         """Apply the kernel to extreme inner products."""
-        form = problem.form
         halves = None
-        if form is not None and form.distance:
+        if problem.has_halves:
             halves = half_norms(X.astype(float, copy=False))[:, None]
-        outer = None if form is None else form.outer
         values: list[Array]
-        values, n_reversed = reduction.finish(extremes, outer, halves, dtype)
+        values, n_reversed = reduction.finish(extremes, problem.kernel_outer, halves, dtype)
         self.warn_of_reversed(n_reversed, prod(values[0].shape))
         return values
 
@@ -305,6 +305,20 @@ class OrbitProducts:
             largest = np.clip(self.weights, 0, None).sum()
         for mean in means:
             np.minimum(mean, largest, out=mean)
+
+    @property
+    def template_offsets(self) -> Array | None:
+        """Offsets of the transformed points."""
+        if self.side == "first":
+            return None
+        return self.offsets
+
+    @property
+    def row_offsets(self) -> Array | None:
+        """Offsets of the points that are not transformed."""
+        if self.side == "first":
+            return self.offsets
+        return None
 
     # -- plans and costs -------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from ..core.arrays import detached, namespace
 from ..core.parameters import ParameterError
 from ..groups import Composition, Transformations
 from ..groups.base import ENUMERATION_LIMIT
+from .blocks import total
 from .form import INNER, Form, form_of
 from .numerics import half_norms, row_norms, single_will_do
 from .reductions import Reduction
@@ -49,7 +50,9 @@ class WeightedSet:
 
     @cached_property
     def order(self) -> float:
-        return self.group.order if self.is_whole else len(self.rule[0])
+        if self.is_whole:
+            return self.group.order
+        return len(self.rule[0])
 
 
 def composed(sets: list[WeightedSet]) -> Any:
@@ -119,13 +122,21 @@ class Problem:
         """Function of the values that an algorithm computes; None is the identity."""
         if self.folds_rate:
             return _exponential
-        return None if self.form is None else self.form.outer
+        return self.kernel_outer
+
+    @property
+    def kernel_outer(self) -> Any:
+        """The kernel as a function of inner products; None is the identity."""
+        if self.form is None:
+            return None
+        return self.form.outer
 
     @cached_property
     def n_channels(self) -> int:
         """Number of channels of lifted points."""
-        n_channels = None if self.form is None else self.form.n_channels
-        return n_channels or self.shape[2]
+        if self.form is None or self.form.n_channels is None:
+            return self.shape[2]
+        return self.form.n_channels
 
     @cached_property
     def lifted_size(self) -> int:
@@ -138,6 +149,11 @@ class Problem:
         if not self.is_linear or form.outer is not None or form.distance or self.adds_row_terms:
             return 0.0
         return self.reduction.tolerance(self.lifted_size, self.dtype)
+
+    @property
+    def has_halves(self) -> bool:
+        """Whether half of both squared norms is subtracted from inner products."""
+        return self.form is not None and self.form.distance
 
     @property
     def has_row_terms(self) -> bool:
@@ -157,12 +173,11 @@ class Problem:
         terms = None
         if self.tolerance:
             terms = -row_norms(X)
-        elif self.form is not None and self.form.distance and not self.reduction.extreme:
+        elif self.has_halves and not self.reduction.extreme:
             terms = -half_norms(X)
-        if offsets is None:
-            return terms
-        offsets = offsets[: len(X)].astype(self.dtype, copy=False)
-        return offsets if terms is None else terms + offsets
+        if offsets is not None:
+            offsets = offsets[: len(X)].astype(self.dtype, copy=False)
+        return total(terms, offsets)
 
     def row_factors(self, transformed: Array) -> Array | None:
         """Factors of the row terms for transformed templates (r, d), shape (r,), if there are any.
@@ -179,20 +194,22 @@ class Problem:
         """Terms added to inner products with transformed templates (r, m, d), shape (r, m)."""
         shape = transformed.shape[:2]
         terms = None
-        if self.form is not None and self.form.distance:
+        if self.has_halves:
             rows = transformed.reshape(-1, transformed.shape[2])
             terms = -half_norms(rows).reshape(shape)
-        if offsets is None:
-            return terms
-        offsets = np.broadcast_to(offsets.astype(self.dtype), shape)
-        return offsets if terms is None else terms + offsets
+        if offsets is not None:
+            offsets = np.broadcast_to(offsets.astype(self.dtype), shape)
+        return total(terms, offsets)
 
     def scaled(self, values: Any, *, in_place: bool = False) -> Any:
         """Multiply prepared values by the rate if products are to be exponents."""
         if not self.folds_rate or values is None:
             return values
         rate = values.dtype.type(self.form.rate)
-        return np.multiply(values, rate, out=values if in_place else None)
+        if not in_place:
+            return values * rate
+        values *= rate
+        return values
 
 
 def _exponential(values: Any, xp: Any) -> Any:
@@ -313,14 +330,18 @@ class Planner:
                 single = single_will_do(form, half_norm)
         if self.method == "differences":
             return np.dtype(np.float64)
-        single = single or self.precision == "single"
-        return np.dtype(np.float32 if single else np.float64)
+        if single or self.precision == "single":
+            return np.dtype(np.float32)
+        return np.dtype(np.float64)
 
     def _check_width(self, n_features: int, template_size: int) -> None:
         """Refuse a group that maps templates to another length than that of X."""
         if self.group.keeps_shape:
             return
-        elements = self.group.sample(1, 0) if self.elements is None else self.elements[:1]
+        elements = self.elements
+        if elements is None:
+            elements = self.group.sample(1, 0)
+        elements = elements[:1]
         width = self.group.act(elements, np.zeros((1, template_size))).size
         if width != n_features:
             raise ParameterError(
@@ -334,6 +355,9 @@ class Planner:
         self, outline: Outline, reduction: Reduction, dtype: np.dtype[Any], block_bytes: int
     ) -> Problem:
         form = outline.form
+        evaluate = None
+        if form is None:
+            evaluate = getattr(self.base, "_gram", self.base)
         sets = [WeightedSet(self.group, self.elements, self.weights)]
         if self.elements is None:
             sets = [WeightedSet(part) for part in self.group.chain()]
@@ -341,7 +365,7 @@ class Planner:
         return Problem(
             sets=sets,
             form=form,
-            evaluate=getattr(self.base, "_gram", self.base) if form is None else None,
+            evaluate=evaluate,
             reduction=reduction.to_follow(form),
             shape=outline.shape,
             dtype=dtype,
@@ -357,8 +381,9 @@ class Planner:
             return None
         if not reduction.plain_mean and not reduction.plain_maximum:
             return None
-        closed_form = getattr(self.base, "closed_form", None)
-        return None if closed_form is None else closed_form(self.group, reduction.extreme)
+        if not hasattr(self.base, "closed_form"):
+            return None
+        return self.base.closed_form(self.group, reduction.extreme)
 
 
 def _candidates(problem: Problem) -> list[Algorithm]:
@@ -393,18 +418,22 @@ def image_shape(group: Transformations | None, base: Any, d: int) -> tuple[int, 
 
     Raises a ValueError if base kernel and group see points of different shapes.
     """
-    group_shape = None if group is None else group.shape
     base_shape = getattr(base, "point_shape", None)
     if base_shape is None:
-        grid = None if group is None else group.grid_shape
-        return (1, d, 1) if grid is None or prod(grid) != d else grid
+        grid = None
+        if group is not None:
+            grid = group.grid_shape
+        if grid is None or prod(grid) != d:
+            return 1, d, 1
+        return grid
     height, width, n_channels = base_shape
-    seen_by_base = (height, width, n_channels) if n_channels > 1 else (height, width)
-    if group_shape is not None:
-        flat = (1, *group_shape) if len(group_shape) == 1 else group_shape
-        if flat not in (seen_by_base, tuple(base_shape), (1, prod(base_shape))):
+    if group is not None and group.shape is not None:
+        accepted = [(1, prod(base_shape)), (prod(base_shape),), tuple(base_shape)]
+        if n_channels == 1:
+            accepted.append((height, width))
+        if tuple(group.shape) not in accepted:
             raise ValueError(
-                f"{base!r} sees points {seen_by_base}, {group!r} {group_shape}: they must agree"
+                f"{base!r} sees points {accepted[-1]}, {group!r} {group.shape}: they must agree"
             )
     return height, width, n_channels
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .blocks import Workers, Workspace, row_blocks, side_by_side
+from .blocks import Workers, Workspace, part_of, row_blocks, side_by_side
 from .numerics import largest_norm
 from .plan import Problem, composed
 from .reductions import Reduction
@@ -83,8 +83,10 @@ class Product(Algorithm):
         return int(min(order, 1e300))
 
     def operations(self, n: int, m: int) -> float:
-        used = 1.0 if self.features is None else len(self.features) / self.width
-        for_a_value = 2 * self.width * used + self.problem.reduction.cost
+        n_used = self.width
+        if self.features is not None:
+            n_used = len(self.features)
+        for_a_value = 2 * n_used + self.problem.reduction.cost
         return float(m) * self.n_elements * (n * for_a_value + _PASSES * self.width)
 
     def for_support(self, support: Array, n: int) -> Algorithm:
@@ -103,12 +105,17 @@ class Product(Algorithm):
     def points(self, X: Array) -> Array:
         if self.is_lifted:
             X = self.problem.lift_points(X).reshape(len(X), -1)
-        return X if self.features is None else X[:, self.features]
+        return self._used(X)
 
     def templates(self, transformed: Array) -> Array:
         if self.is_lifted:
             transformed = self.problem.lift_templates(transformed).reshape(len(transformed), -1)
-        return transformed if self.features is None else transformed[:, self.features]
+        return self._used(transformed)
+
+    def _used(self, features: Array) -> Array:
+        if self.features is None:
+            return features
+        return features[:, self.features]
 
     # Transform.
 
@@ -146,15 +153,16 @@ class Product(Algorithm):
         r = len(elements)
         m = share.stop - share.start
         transformed = self.set.group.act(elements, templates[share]).reshape(r, m, -1)
-        terms = self.problem.template_terms(
-            transformed, None if offsets is None else offsets[share]
-        )
+        terms = self.problem.template_terms(transformed, part_of(offsets, share))
         transformed = transformed.reshape(r * m, -1)
-        norm = largest_norm(transformed) if self.problem.reduction.extreme else 0.0
-        factors = self.problem.row_factors(transformed)
+        norm = 0.0
+        if self.problem.reduction.extreme:
+            norm = largest_norm(transformed)
+        if terms is not None:
+            terms = terms.ravel()
         # Terms of templates meet a column of ones, factors meet the terms of points.
-        columns = None if terms is None else terms.ravel()
-        matrix = side_by_side(self.templates(transformed), columns, factors)
+        factors = self.problem.row_factors(transformed)
+        matrix = side_by_side(self.templates(transformed), terms, factors)
         matrix = self.problem.scaled(matrix, in_place=terms is not None).reshape(r, m, -1)
         del transformed  # Its memory serves the tiles.
         tiles = []
@@ -197,10 +205,9 @@ class Product(Algorithm):
 
     def _with_terms(self, points: Array, row_terms: Array | None, width: int) -> Array:
         """Append columns to points, up to the width of the tiles."""
-        n_further = width - points.shape[1]
-        n_row_terms = 0 if row_terms is None else 1
+        n_columns = points.shape[1] + (row_terms is not None)
         ones = None
-        if n_further > n_row_terms:
+        if n_columns < width:
             ones = np.ones(len(points), points.dtype)
         return side_by_side(points, ones, row_terms)
 
@@ -225,8 +232,10 @@ class Product(Algorithm):
     def pieces(self, m: int) -> int:
         """Pieces of templates are large, since elements come in blocks too, if merging is cheap."""
         n_that_fit = self._elements_that_fit(1)
-        fewest = _FEWEST_TEMPLATES if self.problem.reduction.tail else n_that_fit
-        templates_per_piece = max(min(fewest, n_that_fit), n_that_fit // self.n_elements)
+        fewest = n_that_fit
+        if self.problem.reduction.tail:
+            fewest = min(_FEWEST_TEMPLATES, n_that_fit)
+        templates_per_piece = max(fewest, n_that_fit // self.n_elements)
         return -(-m // templates_per_piece)
 
     def row_bytes(self, width: int) -> float:

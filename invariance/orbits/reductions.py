@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from .blocks import part_of
 from .form import Form
 
 Array = NDArray[Any]
@@ -219,10 +220,10 @@ class Extremes(Reduction):
         return [largest, _extreme_of_tile(np.minimum, values, in_place=True)]
 
     def of_turns(self, fixed: Array, radius: Array, weight: float) -> list[Array]:
-        smallest = [fixed - radius] if self.smallest else []
+        smallest = fixed - radius
         if np.ndim(fixed) or fixed:
             radius += fixed
-        return [radius, *smallest]
+        return [radius, smallest][: self.n_outputs]
 
     def merge(self, out: Array, part: Array, output: int) -> Array:
         extreme = np.maximum if output == 0 else np.minimum
@@ -266,7 +267,7 @@ class Extremes(Reduction):
         for start in range(0, n, step):
             rows = slice(start, start + step)
             block = [part[rows].astype(float) for part in extremes]
-            block_halves = None if halves is None else halves[rows, :]
+            block_halves = part_of(halves, rows)
             values, n_reversed_in_block = self.finish_arrays(block, outer, block_halves, np)
             n_reversed += n_reversed_in_block
             for output, value in zip(outputs, values, strict=True):

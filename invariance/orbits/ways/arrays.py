@@ -27,7 +27,7 @@ from ...core.arrays import (
 )
 from ...core.config import block_bytes_of
 from ...groups.base import ENUMERATION_LIMIT
-from ..blocks import row_blocks
+from ..blocks import part_of, row_blocks, total
 from ..far import centred, far_pairs
 from ..numerics import half_norms, half_squares
 from ..orbit_products import OrbitProducts
@@ -196,7 +196,7 @@ class _Task:
     ) -> list[Any]:
         """Reduce products with some transformed templates, for some points at a time."""
         xp = self.xp
-        outer = None if self.problem.form is None else self.problem.form.outer
+        outer = self.problem.kernel_outer
         n = self.points.shape[0]
         n_elements = sent.weights.shape[0]
         bytes_per_row = _COPIES_OF_VALUES * self.problem.dtype.itemsize * sent.rows.shape[0]
@@ -234,27 +234,30 @@ class _Task:
         problem = self.problem
         elements, weights = composed(problem.sets).rule
         templates = self.templates.astype(problem.dtype, copy=False)
-        offsets = None if self.orbits.side == "first" else self.orbits.offsets
+        offsets = self.orbits.template_offsets
         bytes_per_row = _COPIES_OF_TEMPLATES * problem.dtype.itemsize * self.points.shape[1]
         budget = problem.block_bytes / 2
         for columns in row_blocks(len(templates), bytes_per_row, budget):
             bytes_per_element = bytes_per_row * (columns.stop - columns.start)
-            piece_offsets = None if offsets is None else offsets[columns]
             for block in row_blocks(len(elements), bytes_per_element, budget):
                 transformed = composed(problem.sets).group.act(elements[block], templates[columns])
                 transformed = transformed.reshape(len(elements[block]), len(templates[columns]), -1)
-                terms = problem.template_terms(transformed, piece_offsets)
+                terms = problem.template_terms(transformed, part_of(offsets, columns))
+                if terms is not None:
+                    terms = terms.ravel()
                 rows = transformed.reshape(-1, transformed.shape[2])
                 yield SentTemplates(
                     columns,
                     self._sent(rows),
-                    None if terms is None else self._sent(terms.ravel()),
+                    self._sent(terms),
                     self._sent(problem.row_factors(rows)),
                     self._sent(weights[block]),
                 )
 
     def _sent(self, values: Array | None) -> Any:
-        return None if values is None else like(values, detached(self.points))
+        if values is None:
+            return None
+        return like(values, detached(self.points))
 
     def _row_terms(self) -> Any:
         """Terms of the points, see `Problem.row_terms`."""
@@ -262,12 +265,10 @@ class _Task:
         terms = None
         if problem.tolerance:
             terms = -self.xp.sqrt(2 * half_norms(self.points))
-        elif problem.form is not None and problem.form.distance and not self.reduction.extreme:
+        elif problem.has_halves and not self.reduction.extreme:
             terms = -half_norms(self.points)
-        if self.orbits.offsets is None or self.orbits.side != "first":
-            return terms
-        offsets = self._sent(self.orbits.offsets[: self.points.shape[0]])
-        return offsets if terms is None else terms + offsets
+        offsets = part_of(self.orbits.row_offsets, slice(self.points.shape[0]))
+        return total(terms, self._sent(offsets))
 
     # Closed forms.
 
@@ -295,8 +296,7 @@ class _Task:
         extremes = [points @ self._sent(group.aligned(templates)).T]
         if self.reduction.to_follow(self.problem.form).n_outputs > 1:
             extremes.append(-(points @ self._sent(group.aligned(-templates)).T))
-        offsets = None if self.orbits.side == "first" else self.orbits.offsets
-        terms = self.problem.template_terms(templates[None], offsets)
+        terms = self.problem.template_terms(templates[None], self.orbits.template_offsets)
         if terms is not None:
             extremes = [values + self._sent(terms[0])[None, :] for values in extremes]
         row_terms = self._row_terms()
@@ -307,12 +307,11 @@ class _Task:
     def _finished(self, extremes: list[Any]) -> list[Any]:
         """Apply the kernel to extreme inner products, in double precision."""
         xp = self.xp
-        form = self.problem.form
         extremes = [xp.astype(values, xp.float64) for values in extremes]
-        if form is not None and form.distance:
+        if self.problem.has_halves:
             halves = half_norms(xp.astype(self.points, xp.float64))[:, None]
             extremes = [values - halves for values in extremes]
-        outer = None if form is None else form.outer
+        outer = self.problem.kernel_outer
         reduction: Any = self.reduction
         values, n_reversed = reduction.finish_arrays(extremes, outer, None, xp)
         self.orbits.warn_of_reversed(n_reversed, values[0].shape[0] * values[0].shape[1])
@@ -354,4 +353,6 @@ def _is_possible(problem: Problem, candidates: list[Algorithm], algorithm: Algor
 
 
 def _joined(xp: Any, parts: Any, axis: int) -> Any:
-    return parts[0] if len(parts) == 1 else xp.concat(list(parts), axis=axis)
+    if len(parts) == 1:
+        return parts[0]
+    return xp.concat(list(parts), axis=axis)

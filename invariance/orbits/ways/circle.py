@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blocks import Workers, row_blocks, side_by_side
+from ..blocks import Workers, part_of, row_blocks, side_by_side
 from ..numerics import largest_norm
 from ..plan import Problem
 from ..reductions import Reduction
@@ -67,7 +67,7 @@ class Circle(Algorithm):
         self, templates: Array, offsets: Array | None, workers: Workers
     ) -> Iterator[Prepared]:
         terms = self.problem.template_terms(templates[None], offsets)
-        column = None if terms is None else terms[0]
+        column = part_of(terms, 0)
         factors = self.problem.row_factors(templates)
         extended = self.problem.scaled(side_by_side(templates, column, factors))
         # Rotations leave the columns of terms as they are.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..blocks import Workers
+from ..blocks import Workers, part_of
 from ..matching import least_matching, matching_operations
 from ..numerics import largest_norm
 from ..plan import Problem
@@ -41,8 +41,7 @@ class ClosedForm(Algorithm):
 
     def terms(self, templates: Array, offsets: Array | None) -> Array | None:
         """Terms added to the inner products with each template, shape (m,)."""
-        terms = self.problem.template_terms(templates[None], offsets)
-        return None if terms is None else terms[0]
+        return part_of(self.problem.template_terms(templates[None], offsets), 0)
 
 
 def add_terms(

@@ -17,7 +17,7 @@ from scipy.special import i0e
 
 from ...groups import Transformations
 from ...groups.base import ENUMERATION_LIMIT
-from ..blocks import Workers, row_blocks
+from ..blocks import Workers, part_of, row_blocks
 from ..numerics import largest_norm
 from ..plan import Problem, WeightedSet, composed
 from ..reductions import Reduction
@@ -90,7 +90,7 @@ class OverInfinitePart(ClosedForm):
         results: list[Array] = []
         for weight_after, moved_X in _moved_back(X, self.after):
             for i, weight_before in enumerate(prepared.weights):
-                terms = None if prepared.terms is None else prepared.terms[i]
+                terms = part_of(prepared.terms, i)
                 weight = weight_after * weight_before
                 parts = self.values(
                     moved_X, prepared.templates[i], row_terms, terms, reduction, weight
@@ -144,7 +144,9 @@ def one_infinite(parts: Sequence[Transformations]) -> int | None:
     place = places[0]
     n_listed = prod(part.order for part in parts if part.order < inf)
     can_be_undone = all(part.unitary and hasattr(part, "inverse") for part in parts[place + 1 :])
-    return place if n_listed <= ENUMERATION_LIMIT and can_be_undone else None
+    if n_listed > ENUMERATION_LIMIT or not can_be_undone:
+        return None
+    return place
 
 
 def _moved_back(X: Array, parts: list[WeightedSet]) -> Iterator[tuple[float, Array]]:

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...groups import Grid, Transformations
-from ..blocks import Workers
+from ..blocks import Workers, part_of, total
 from ..numerics import largest_norm, row_norms
-from ..plan import Problem, composed
+from ..plan import Problem, WeightedSet, composed
 from ..reductions import Reduction
 from ..registry import Algorithm, Prepared, register
 from .correlation import shift_correlation
@@ -62,12 +62,13 @@ class Shifts(Algorithm):
         place, grid = _shifts_of(problem)  # type: ignore[misc]
         self.before = composed(problem.sets[:place])
         self.after = composed(problem.sets[place + 1 :])
-        self.n_before = 1 if self.before is None else len(self.before.rule[0])
-        self.n_after = 1 if self.after is None else len(self.after.rule[0])
+        self.n_before = _n_elements(self.before)
+        self.n_after = _n_elements(self.after)
         self.is_cyclic = grid.cyclic
         self.pairs = grid.pairs
         self.shift_weights = problem.sets[place].rule[1]
-        self.slowness = 1.0 if problem.reduction.extreme else _SLOWNESS
+        if not problem.reduction.extreme:
+            self.slowness = _SLOWNESS
         #: Zeros below and to the right of images turn shifts that lose pixels into cyclic ones.
         self.margin = np.zeros(2, dtype=np.intp)
         if not grid.cyclic:
@@ -76,7 +77,7 @@ class Shifts(Algorithm):
         self._transposes: list[Array] | None = None
         bytes_of_transposes = self.n_after * problem.dtype.itemsize * prod(problem.shape) ** 2
         if self.after is not None and bytes_of_transposes <= problem.block_bytes:
-            self._transposes = [self._transpose(i) for i in range(self.n_after)]
+            self._transposes = [self._new_transpose(i) for i in range(self.n_after)]
 
     @classmethod
     def applies_to(cls, problem: Problem) -> bool:
@@ -97,8 +98,8 @@ class Shifts(Algorithm):
         self.correlation = shift_correlation(
             (height, width), self.pairs, self.problem.n_channels, self.problem.dtype, shown=shown
         )
-        share = shown[1] if self.correlation.transposed else shown[0]
-        self._share_shown = max(1e-3, float(share))
+        share_of_rows = shown[int(self.correlation.transposed)]
+        self._share_shown = max(1e-3, float(share_of_rows))
 
     def row_order(self, X: Array) -> Array:
         """Sort images so that those of a block share blank rows, which are skipped."""
@@ -116,7 +117,9 @@ class Shifts(Algorithm):
         depth = self.correlation.depth * self._share_shown
         products = stages["products"] * (1 + _OVERHEAD / depth)
         transforms = 2 * (stages["rows"] + stages["columns"])
-        per_value = reduction.cost if reduction.extreme else reduction.cost + _OVERHEAD
+        per_value = reduction.cost
+        if not reduction.extreme:
+            per_value += _OVERHEAD
         return n_pairs * (products + transforms + len(self.pairs) * per_value)
 
     # Memory.
@@ -141,7 +144,9 @@ class Shifts(Algorithm):
                 largest //= 2
         budget = min(_ROWS_BYTES, self.problem.block_bytes / 8)
         step = int(np.clip(budget // self.row_bytes(width), 8, largest))
-        return step - step % _MULTIPLE if step > _MULTIPLE else step
+        if step > _MULTIPLE:
+            step -= step % _MULTIPLE
+        return step
 
     # Points and templates as images.
 
@@ -164,6 +169,11 @@ class Shifts(Algorithm):
 
     def _transpose(self, i: int) -> Array:
         """The matrix that applies the transpose of an element of `after` to rows of points."""
+        if self._transposes is None:
+            return self._new_transpose(i)
+        return self._transposes[i]
+
+    def _new_transpose(self, i: int) -> Array:
         basis = np.eye(prod(self.problem.shape), dtype=self.problem.dtype)
         element = self.after.rule[0][i : i + 1]
         images: Array = self.after.group.act(element, basis)[0]
@@ -224,7 +234,9 @@ class Shifts(Algorithm):
             offsets = offsets[:, None]
         if self.is_cyclic or not problem.form.distance:
             terms = problem.template_terms(transformed, offsets)
-            return (None if terms is None else terms.ravel()), None
+            if terms is not None:
+                terms = terms.ravel()
+            return terms, None
         points = transformed.reshape(-1, transformed.shape[2])
         frame = np.zeros((1, problem.n_channels, *self.correlation.grid), problem.dtype)
         frame[:, :, : problem.shape[0], : problem.shape[1]] = 1
@@ -249,17 +261,14 @@ class Shifts(Algorithm):
     def compute(
         self, X: Array, prepared: ShiftedTemplates, row_terms: Array | None, reduction: Reduction
     ) -> list[Array]:
-        reduce = self._extremes if reduction.extreme else self._reduced_values
         if self.after is None:
-            return reduce(X, prepared, self._terms_of_pairs(prepared, row_terms), reduction)
+            return self._compute_shifts(X, prepared, row_terms, reduction)
         results: list[Array] = []
         for i, weight in enumerate(self.after.rule[1]):
-            transpose = self._transpose(i) if self._transposes is None else self._transposes[i]
-            moved_X = X @ transpose
+            moved_X = X @ self._transpose(i)
             if self.problem.tolerance:  # Rounding is relative to the norms of what is multiplied.
                 row_terms = -row_norms(moved_X)
-            terms = self._terms_of_pairs(prepared, row_terms)
-            parts = reduce(moved_X, prepared, terms, reduction)
+            parts = self._compute_shifts(moved_X, prepared, row_terms, reduction)
             if not reduction.extreme:
                 parts = [part * float(weight) for part in parts]
             if not results:
@@ -268,6 +277,15 @@ class Shifts(Algorithm):
             for k, part in enumerate(parts):
                 results[k] = reduction.merge(results[k], part, k)
         return results
+
+    def _compute_shifts(
+        self, X: Array, prepared: ShiftedTemplates, row_terms: Array | None, reduction: Reduction
+    ) -> list[Array]:
+        """Reduce over the shifts and `before`."""
+        terms = self._terms_of_pairs(prepared, row_terms)
+        if reduction.extreme:
+            return self._extremes(X, prepared, terms, reduction)
+        return self._reduced_values(X, prepared, terms, reduction)
 
     def _extremes(
         self, X: Array, prepared: ShiftedTemplates, terms: Array | None, reduction: Reduction
@@ -308,18 +326,26 @@ class Shifts(Algorithm):
         return results
 
     def _images(self, X: Array) -> Any:
-        return self.lifted_points(X) if self.problem.is_linear else _LiftedOnDemand(self, X)
+        if self.problem.is_linear:
+            return self.lifted_points(X)
+        return _LiftedOnDemand(self, X)
 
     def _terms_of_pairs(self, prepared: ShiftedTemplates, row_terms: Array | None) -> Array | None:
         """Terms added at every shift, of a shape that broadcasts to (m, n)."""
-        terms = None if prepared.terms is None else prepared.terms[:, None]
+        terms = part_of(prepared.terms, (slice(None), None))
         if row_terms is None:
             return terms
         if self.problem.tolerance and prepared.factors is not None:
             row_terms = prepared.factors[:, None] * row_terms[None, :]
         else:
             row_terms = self.problem.scaled(row_terms)[None, :]
-        return row_terms if terms is None else terms + row_terms
+        return total(terms, row_terms)
+
+
+def _n_elements(part: WeightedSet | None) -> int:
+    if part is None:
+        return 1
+    return len(part.rule[0])
 
 
 def _shifts_of(problem: Problem) -> tuple[int, Grid] | None:
@@ -335,8 +361,9 @@ def _shifts_of(problem: Problem) -> tuple[int, Grid] | None:
         if grid is None:
             continue
         # Shifts of flattened points are not those of the images that the base kernel sees.
-        is_applicable = grid.shape == problem.shape and _can_transpose(problem, place + 1)
-        return (place, grid) if is_applicable else None
+        if grid.shape != problem.shape or not _can_transpose(problem, place + 1):
+            return None
+        return place, grid
     return None
 
 

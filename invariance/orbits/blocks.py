@@ -137,7 +137,7 @@ def part_of(values: Any, rows: Any) -> Any:
 
 
 def total(first: Any, second: Any) -> Any:
-    """Return the sum of two terms, of which either may be None, which counts as zero."""
+    """Return the sum of two terms; a term of None counts as zero."""
     if first is None:
         return second
     if second is None:

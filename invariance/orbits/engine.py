@@ -120,7 +120,7 @@ def deserves_threads(operations: float) -> bool:
 
 
 def triangle_pieces(algorithm: Algorithm, n: int, m: int) -> int:
-    """Number of pieces of a symmetric matrix, of which blocks below the diagonal are skipped."""
+    """Number of pieces of templates for a symmetric matrix, whose lower triangle is left out."""
     if not deserves_threads(algorithm.operations(n, m)):
         return algorithm.pieces(m)
     return max(algorithm.pieces(m), min(_TRIANGLE_PIECES, m // _TRIANGLE_WIDTH))

@@ -49,7 +49,12 @@ def explanation(
     if lists_elements and group.order > _LARGE_GROUP:
         draw = getattr(group, "random_words", group.sample)  # Words need no stabilizer chain.
         elements = draw(_TRIAL_ELEMENTS, random_state=0)
-        sampled = replace(orbits, elements=elements, weights=None, planner=None)
+        sampled = replace(
+            orbits,
+            elements=elements,
+            weights=None,
+            planner=None,  # type: ignore[arg-type]
+        )
         times *= group.order / _TRIAL_ELEMENTS
         return explanation(sampled, X, reduction, times=times, symmetric=symmetric)
     n = len(points)

@@ -96,7 +96,7 @@ class FarPairs:
 
 
 def far_pairs(
-    orbits: OrbitProducts, form: Form, X: Array, templates: Array, reduction: Reduction
+    orbits: OrbitProducts, form: Any, X: Array, templates: Array, reduction: Reduction
 ) -> FarPairs | None:
     """Return the pairs of centred points that lose digits, or None.
 
@@ -123,7 +123,7 @@ def far_pairs(
         method="differences",
         side="second",
         keep=False,
-        planner=None,
+        planner=None,  # type: ignore[arg-type]
     )
     covers_all = len(rows) == len(X) and len(columns) == len(templates)
     decaying = form.rate is not None and form.rate > 0

@@ -44,9 +44,9 @@ _CHEAPER = "n_transforms=..., single precision, or features (OrbitFourier, Orbit
 class OrbitProducts:
     r"""Reductions of :math:`k(x, g z)` over g, for all pairs of points x and templates z.
 
-    What it remembers between calls follows one rule: a plan and, with ``keep``, prepared templates
-    are stored under everything that they depend on, and none depends on the points of a call. No
-    result depends on earlier calls.
+    One rule holds for everything that is remembered between calls: a plan and, with ``keep``,
+    prepared templates are stored under all that they depend on, which never includes the points of
+    a call. So no result depends on earlier calls.
 
     Parameters
     ----------
@@ -97,8 +97,8 @@ class OrbitProducts:
     n_jobs: int | None = None
     verbose: int = 0
     #: Plans, which copies for other templates share; None for a planner without any.
-    planner: Planner | None = None
-    prepared: dict[Any, Any] = field(default_factory=dict, init=False)
+    planner: Planner = None  # type: ignore[assignment]
+    prepared: dict[Any, list[Any]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         if self.group is None:
@@ -343,7 +343,7 @@ class OrbitProducts:
         return not self.ranked(X, reduction)[0].by_elements
 
     def explain(
-        self, X: Array, reduction: Reduction, *, times: float = 1, symmetric: bool = False
+        self, X: Any, reduction: Reduction, *, times: float = 1, symmetric: bool = False
     ) -> Explanation:
         """Return the algorithm that `reduce` takes for points X, with operations and seconds.
 
@@ -360,7 +360,7 @@ class OrbitProducts:
 
 
 def _empty(n: int, m: int, tail: tuple[int, ...], dtype: Any, transposed: bool) -> Array:
-    """An array of shape (n, m, ...), of which the transposed one may be in C order."""
+    """An array of shape (n, m, ...) in C order, or one whose transpose is in C order."""
     if transposed:
         return np.empty((m, n, *tail), dtype).swapaxes(0, 1)
     return np.empty((n, m, *tail), dtype)

@@ -1,8 +1,7 @@
-"""`Planner`: states what is to be computed (`Problem`), and ranks the algorithms that can do it."""
+"""`Planner`: describes a reduction (`Problem`), and ranks the algorithms that can do it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -77,8 +76,8 @@ class Problem:
     #: Parts of the group with their elements, those applied first in front.
     sets: list[WeightedSet]
     #: The kernel as a function of inner products. If it is None, ``evaluate(X, Z)`` is the kernel.
-    form: Form | None
-    evaluate: Callable[[Array, Array], Array] | None
+    form: Any
+    evaluate: Any
     #: The reduction; another one with the same key is computed in the same way.
     reduction: Reduction
     #: Shape of a point: (height, width, channels), or (1, d, 1).
@@ -91,7 +90,7 @@ class Problem:
     #: norm, or an offset.
     adds_row_terms: bool = False
     #: ``closed(X, Z)`` is the whole reduction, if the base kernel knows it.
-    closed: Callable[[Array, Array], Array] | None = None
+    closed: Any = None
     #: Whether squared distances are computed from differences.
     by_differences: bool = False
 
@@ -136,7 +135,7 @@ class Problem:
         """Number of channels of lifted points."""
         if self.form is None or self.form.n_channels is None:
             return self.shape[2]
-        return self.form.n_channels
+        return int(self.form.n_channels)
 
     @cached_property
     def lifted_size(self) -> int:
@@ -168,7 +167,7 @@ class Problem:
         lifted: Array = self.form.second(Z.reshape(len(Z), *self.shape))
         return lifted
 
-    def row_terms(self, X: Array, offsets: Array | None) -> Array | None:
+    def row_terms(self, X: Array, offsets: Array | None) -> Any:
         """Terms for points X of shape (n,), which meet `row_factors`."""
         terms = None
         if self.tolerance:
@@ -190,7 +189,7 @@ class Problem:
             return np.asarray(self.tolerance * row_norms(transformed), dtype=transformed.dtype)
         return np.ones(len(transformed), transformed.dtype)
 
-    def template_terms(self, transformed: Array, offsets: Array | None) -> Array | None:
+    def template_terms(self, transformed: Array, offsets: Array | None) -> Any:
         """Terms added to inner products with transformed templates (r, m, d), shape (r, m)."""
         shape = transformed.shape[:2]
         terms = None
@@ -252,9 +251,9 @@ class Plan:
 class Planner:
     """Makes plans for a base kernel over a group.
 
-    This is what the engine remembers between calls: `Outline` and `Plan`, under everything that
-    they depend on besides the planner's own fields, which never change. No entry depends on values
-    of points, so that a call gives the same result whatever was called before.
+    It remembers each `Outline` and `Plan` between calls, under everything that they depend on
+    besides the planner's own fields, which never change. No entry depends on values of points, so
+    that the result of a call does not depend on earlier calls.
     """
 
     group: Transformations

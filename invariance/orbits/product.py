@@ -175,7 +175,7 @@ class Product(Algorithm):
         return tiles, norm
 
     def element_weights(self, weights: Array) -> Array:
-        """Weights of what `values` returns, given the weights of the elements of a tile."""
+        """Weights of the values of a tile, given the weights of its elements."""
         return weights
 
     # Multiply and reduce.

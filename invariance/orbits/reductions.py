@@ -175,7 +175,7 @@ def _contract(values: Array, weights: Array) -> Array:
     if a == 1 and q == 1:
         return (values.reshape(p, b) @ weights[0, :])[:, None]
     if a == 1:
-        return np.matmul(weights, values[0])[:, 0, :]
+        return np.asarray(np.matmul(weights, values[0])[:, 0, :])
     sums_over_b = np.matmul(weights[:, None, None, :], values)
     return np.asarray(sums_over_b[:, :, 0, :].sum(axis=0))
 

@@ -44,8 +44,8 @@ class Prepared(NamedTuple):
 class Algorithm(ABC):
     """A way to solve a `Problem`: a block of points X against all prepared templates.
 
-    It holds nothing that depends on the points. What is prepared of the templates is handed from
-    `prepare` to `compute`.
+    It holds nothing that depends on the points. Prepared templates are handed from `prepare` to
+    `compute`.
     """
 
     #: Name in `OrbitProducts.explain`.

@@ -8,7 +8,7 @@ max pooling. Nothing else in `orbits` computes with arrays of other libraries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -218,8 +218,8 @@ class _Task:
             return half_squares(points, rows)
         return points @ rows.T
 
-    def _sent_templates(self) -> list[SentTemplates] | Iterator[SentTemplates]:
-        """Transformed templates, which are kept between calls if the orbits say so."""
+    def _sent_templates(self) -> Iterable[SentTemplates]:
+        """Transformed templates, which are kept between calls if the orbits ask for it."""
         orbits = self.orbits
         n_bytes = self.algorithm.prepared_bytes(len(self.templates))
         fits = n_bytes <= self.problem.block_bytes / 2

@@ -39,7 +39,7 @@ class ClosedForm(Algorithm):
     def row_bytes(self, width: int) -> float:
         return self.problem.dtype.itemsize * (3 * self.problem.lifted_size + 4 * width)
 
-    def terms(self, templates: Array, offsets: Array | None) -> Array | None:
+    def terms(self, templates: Array, offsets: Array | None) -> Any:
         """Terms added to the inner products with each template, shape (m,)."""
         return part_of(self.problem.template_terms(templates[None], offsets), 0)
 

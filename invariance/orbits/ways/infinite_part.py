@@ -33,7 +33,7 @@ _RADIUS = 100.0
 _SPECIAL_FUNCTION = 500.0
 
 
-class Moved(NamedTuple):
+class Transformed(NamedTuple):
     """Templates transformed by some elements of the parts before the infinite one."""
 
     templates: Array  #: shape (r, m, d)
@@ -73,27 +73,27 @@ class OverInfinitePart(ClosedForm):
     ) -> Iterator[Prepared]:
         if self.before is None:
             terms = self.problem.template_terms(templates[None], offsets)
-            yield Prepared(largest_norm(templates), Moved(templates[None], terms, np.ones(1)))
+            yield Prepared(largest_norm(templates), Transformed(templates[None], terms, np.ones(1)))
             return
         elements, weights = self.before.rule
         step = max(1, int(self.problem.block_bytes / 2 // super().prepared_bytes(len(templates))))
         for block in row_blocks(len(elements), 1, step):
-            moved = self.before.group.act(elements[block], templates)
-            moved = moved.reshape(-1, *templates.shape)
-            norm = largest_norm(moved.reshape(-1, templates.shape[1]))
-            terms = self.problem.template_terms(moved, offsets)
-            yield Prepared(norm, Moved(moved, terms, weights[block]))
+            images = self.before.group.act(elements[block], templates)
+            images = images.reshape(-1, *templates.shape)
+            norm = largest_norm(images.reshape(-1, templates.shape[1]))
+            terms = self.problem.template_terms(images, offsets)
+            yield Prepared(norm, Transformed(images, terms, weights[block]))
 
     def compute(
-        self, X: Array, prepared: Moved, row_terms: Array | None, reduction: Reduction
+        self, X: Array, prepared: Transformed, row_terms: Array | None, reduction: Reduction
     ) -> list[Array]:
         results: list[Array] = []
-        for weight_after, moved_X in _moved_back(X, self.after):
+        for weight_after, back_X in _transformed_back(X, self.after):
             for i, weight_before in enumerate(prepared.weights):
                 terms = part_of(prepared.terms, i)
                 weight = weight_after * weight_before
                 parts = self.values(
-                    moved_X, prepared.templates[i], row_terms, terms, reduction, weight
+                    back_X, prepared.templates[i], row_terms, terms, reduction, weight
                 )
                 if not results:
                     results = parts
@@ -107,8 +107,8 @@ class OverInfinitePart(ClosedForm):
         self,
         X: Array,
         templates: Array,
-        row_terms: Array | None,
-        template_terms: Array | None,
+        row_terms: Any,
+        template_terms: Any,
         reduction: Reduction,
         weight: float,
     ) -> list[Array]:
@@ -149,16 +149,16 @@ def one_infinite(parts: Sequence[Transformations]) -> int | None:
     return place
 
 
-def _moved_back(X: Array, parts: list[WeightedSet]) -> Iterator[tuple[float, Array]]:
-    """Points moved back by all elements of the parts, each with its weight."""
+def _transformed_back(X: Array, parts: list[WeightedSet]) -> Iterator[tuple[float, Array]]:
+    """Points transformed back by all elements of the parts, each with its weight."""
     if not parts:
         yield 1.0, X
         return
     elements, weights = parts[-1].rule
     group: Any = parts[-1].group
     for inverse, weight in zip(group.inverse(elements), weights, strict=True):
-        moved = group.act(inverse[None], X)[0]
-        for weight_of_rest, points in _moved_back(moved, parts[:-1]):
+        images = group.act(inverse[None], X)[0]
+        for weight_of_rest, points in _transformed_back(images, parts[:-1]):
             yield float(weight) * weight_of_rest, points
 
 
@@ -181,8 +181,8 @@ class Superposed(OverInfinitePart):
         self,
         X: Array,
         templates: Array,
-        row_terms: Array | None,
-        template_terms: Array | None,
+        row_terms: Any,
+        template_terms: Any,
         reduction: Reduction,
         weight: float,
     ) -> list[Array]:
@@ -228,8 +228,8 @@ class Turned(OverInfinitePart):
         self,
         X: Array,
         templates: Array,
-        row_terms: Array | None,
-        template_terms: Array | None,
+        row_terms: Any,
+        template_terms: Any,
         reduction: Reduction,
         weight: float,
     ) -> list[Array]:

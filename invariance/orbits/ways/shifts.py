@@ -84,7 +84,7 @@ class Shifts(Algorithm):
         return _shifts_of(problem) is not None
 
     def for_support(self, support: Array, n: int) -> Algorithm:
-        shown = support.reshape(self.problem.shape).any(axis=2)
+        shown: Any = support.reshape(self.problem.shape).any(axis=2)
         n_rows = shown.any(axis=1).sum()
         n_columns = shown.any(axis=0).sum()
         shorter = copy(self)
@@ -153,7 +153,7 @@ class Shifts(Algorithm):
     def lifted_points(self, X: Array) -> Array:
         """Points X lifted, with zeros below and to the right."""
         images = self.problem.lift_points(X)
-        down, right = self.margin
+        down, right = map(int, self.margin)
         if not down and not right:
             return images
         return np.pad(images, ((0, 0), (0, 0), (0, down), (0, right)))
@@ -161,7 +161,7 @@ class Shifts(Algorithm):
     def _lifted_templates(self, Z: Array) -> Array:
         """Templates lifted, with zeros below and to the right."""
         images = Z.reshape(len(Z), *self.problem.shape)
-        down, right = self.margin
+        down, right = map(int, self.margin)
         if down or right:
             images = np.pad(images, ((0, 0), (0, down), (0, right), (0, 0)))
         lifted: Array = self.problem.form.second(images)
@@ -203,7 +203,7 @@ class Shifts(Algorithm):
         """Templates after `before`, shape (m, r, d): those of a template are neighbours."""
         if self.before is None:
             return templates[:, None]
-        transformed = self.before.group.act(self.before.rule[0], templates)
+        transformed: Array = self.before.group.act(self.before.rule[0], templates)
         transformed = transformed.reshape(-1, *templates.shape)
         return np.ascontiguousarray(transformed.swapaxes(0, 1))
 
@@ -256,7 +256,7 @@ class Shifts(Algorithm):
         if self.before is None:
             return weights
         products = weights[:, None] * self.before.rule[1][:, None]
-        return products.reshape(len(weights), -1)
+        return np.reshape(products, (len(weights), -1))
 
     def compute(
         self, X: Array, prepared: ShiftedTemplates, row_terms: Array | None, reduction: Reduction
@@ -266,7 +266,7 @@ class Shifts(Algorithm):
         results: list[Array] = []
         for i, weight in enumerate(self.after.rule[1]):
             moved_X = X @ self._transpose(i)
-            if self.problem.tolerance:  # Rounding is relative to the norms of what is multiplied.
+            if self.problem.tolerance:  # Rounding is relative to the norms of both factors.
                 row_terms = -row_norms(moved_X)
             parts = self._compute_shifts(moved_X, prepared, row_terms, reduction)
             if not reduction.extreme:
@@ -330,7 +330,7 @@ class Shifts(Algorithm):
             return self.lifted_points(X)
         return _LiftedOnDemand(self, X)
 
-    def _terms_of_pairs(self, prepared: ShiftedTemplates, row_terms: Array | None) -> Array | None:
+    def _terms_of_pairs(self, prepared: ShiftedTemplates, row_terms: Array | None) -> Any:
         """Terms added at every shift, of a shape that broadcasts to (m, n)."""
         terms = part_of(prepared.terms, (slice(None), None))
         if row_terms is None:

@@ -68,7 +68,8 @@ class Average(OrbitKernel):
         elements of a finite set, and the trapezoidal rule for rotations by any angle.
     side : {"auto", "both", "second", "first"}
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
-        Liu et al. 2022, section 2.3); "auto" is "both".
+        Liu et al. 2022, section 2.3); "auto" is "both". If one sum is enough, "auto" transforms
+        the smaller set of points.
     tolerance : float
         For an infinite group: nodes are doubled until the kernel of the points that move farthest
         changes by no more than this, relative to its largest value, or a warning states the error.

@@ -56,6 +56,8 @@ class BestFit(OrbitKernel):
         Any finite set; all rotations of the plane or of space, alone or with finite sets before and
         after them (``.then``, ``.times``); or any set with ``n_transforms``.
     side : {"second", "first"}, which argument is transformed
+        Over a whole group of unitary maps both give the same for many base kernels. "second" then
+        transforms the smaller set of points, up to rounding with the same result.
     n_transforms : int or None
         Number of elements to draw from the group's measure. None takes all elements.
     method : {"auto", "definition"}, "definition" evaluates the base kernel for every transformation

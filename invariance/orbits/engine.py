@@ -60,7 +60,7 @@ def reduce_in_blocks(
     row_terms = algorithm.problem.row_terms(X, row_offsets)
     n_pieces = 1
     order = None
-    if symmetric:
+    if prepared is None and symmetric:
         n_pieces = triangle_pieces(algorithm, n, m)
     elif prepared is None:
         n_pieces = algorithm.pieces(m)

@@ -346,3 +346,26 @@ def test_a_lower_bound_on_memory_after_a_first_transform(name, kind):
     for block_bytes in (4000, 20_000, 2**28):
         with config_context(block_bytes=block_bytes):
             assert_allclose(model.transform(X), Z, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("r", [1, 16, 33, 50, 128, 1100])
+def test_extremes_of_a_tile_are_those_of_numpy_to_the_last_bit(r, dtype):
+    values = np.random.default_rng(0).standard_normal((1, 6, r, 1024 // r + 1)).astype(dtype)
+    weights = np.full((1, r), 1 / r)
+    (largest,) = Extremes().of(values.copy(), weights, None)
+    both = Extremes(smallest=True).of(values.copy(), weights, None)
+    assert_array_equal(largest, values[0].max(axis=1))
+    assert_array_equal(both, [values[0].max(axis=1), values[0].min(axis=1)])
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("n", [3, 200])
+def test_no_result_depends_on_earlier_calls(keep, n):
+    group, Z, X = GROUPS["turn, shift"], points(90, seed=1), points(n)
+    fresh = OrbitProducts(Z, group, keep=keep).reduce(X, WeightedMean([np.cos]))[0]
+    used = OrbitProducts(Z, group, keep=keep)
+    for earlier in (1, 50, 400):
+        used.reduce(points(earlier, seed=2), WeightedMean([np.sin]))
+        used.reduce(points(earlier, seed=2), Extremes())
+    assert_array_equal(used.reduce(X, WeightedMean([np.cos]))[0], fresh)

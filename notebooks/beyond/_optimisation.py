@@ -31,7 +31,8 @@ def kernel_of(route: str, matrices: Array) -> Kernel:
     if route == "plain":
         return base
     if route == "average":
-        return Average(base, LinearMaps(matrices))
+        # Normalised, since the variance of a point is otherwise about one over the group's order.
+        return Average(base, LinearMaps(matrices), normalize=True)
     return BestFit(base, LinearMaps(matrices))
 
 

@@ -1,12 +1,16 @@
 """``invariance new`` starts an independent companion to a paper, from text to site."""
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from invariance.companion.cli import main
+from invariance.companion.new import start_companion
+from invariance.companion.paths import Paths
 
 CLAIMS = """\
   - {id: doe2031/figure1, kind: order, source: figure 1, says: "more coins err less",
@@ -97,3 +101,59 @@ def test_invalid_names_and_folders_are_refused(tmp_path, monkeypatch, arguments,
     result = CliRunner().invoke(main, ["new", *arguments])
     assert result.exit_code in (1, 2) and message in result.output
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
+
+
+@pytest.fixture
+def companion(tmp_path, monkeypatch):
+    """Return the paths of a new companion, with the working directory in it."""
+    monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
+    start_companion("doe2031", tmp_path / "doe2031")
+    monkeypatch.chdir(tmp_path / "doe2031")
+    return Paths(tmp_path / "doe2031")
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    text = path.read_text("utf-8")
+    assert before in text
+    path.write_text(text.replace(before, after), "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("notebook: doe2031/first", "notebook: doe2031/frist", "notebook: 'doe2031/frist' is no"),
+        ("first: [first]", "first: [frist]", "first: 'doe2031/frist' is no notebook"),
+        ('bound: ["#000000", ""]', "bound: black", "expected [colour, marker]"),
+    ],
+)
+def test_check_names_what_papers_yml_misspells(companion, before, after, message):
+    edit(companion.papers, before, after)
+    output = CliRunner().invoke(main, ["check"]).output
+    assert message in output and "notebooks/papers.yml" in output
+
+
+def test_the_page_about_protocols_names_the_file_that_holds_earlier_results(companion):
+    page = companion.figures / "PROTOCOLS.md"
+    assert "(../notebooks/claims.yml)" in page.read_text("utf-8")
+    assert "0 times the other way." in page.read_text("utf-8")
+    (companion.notebooks / "history.yml").write_text("doe2031/first: {}\n", "utf-8")
+    CliRunner().invoke(main, ["scoreboard"])
+    assert "(../notebooks/history.yml)" in page.read_text("utf-8")
+
+
+def test_an_edited_claim_is_named_with_the_command_that_records_it(companion):
+    edit(companion.ledger, "sum to zero", "have the sum zero")
+    output = CliRunner().invoke(main, ["check"]).output
+    assert "claims.yml: is not what was recorded. If you have edited it" in output
+    assert CliRunner().invoke(main, ["scoreboard"]).exit_code == 0
+    assert "agree" in CliRunner().invoke(main, ["check"]).output
+
+
+def test_the_exported_file_names_stand_in_data(companion):
+    edit(companion.ledger, "data: generated", "data: stand-in")
+    exported = json.loads(CliRunner().invoke(main, ["export", "paper-json"]).output)
+    assert any("not on the paper's data" in limit for limit in exported["does_not_claim"])
+
+
+def test_help_without_a_topic_lists_the_commands():
+    assert "scoreboard" in CliRunner().invoke(main, ["help"]).output

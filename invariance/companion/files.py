@@ -138,7 +138,10 @@ def parse_yaml(text: str, title: str, scalars: str = AS_VALUES) -> Any:
         _check_depth(text, fast_loader)
         return yaml.load(text, Loader=fast_loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise LedgerError(f"{title} is not YAML: {error}") from error
+        remedy = ""
+        if "mapping values are not allowed" in str(error):
+            remedy = ". A text that contains a colon needs quotation marks"
+        raise LedgerError(f"{title} is not YAML: {error}{remedy}") from error
 
 
 def _parse_json(text: str, title: str, scalars: str) -> Any:

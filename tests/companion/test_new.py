@@ -1,14 +1,19 @@
 """``invariance new`` starts an independent companion to a paper, from text to site."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
 from click.testing import CliRunner
 
+from invariance.companion import Run, fit_rate
 from invariance.companion.cli import main
+from invariance.companion.ledger.claims import KINDS
 from invariance.companion.new import start_companion
 from invariance.companion.paths import Paths
 
@@ -19,10 +24,10 @@ CLAIMS = """\
      data: generated, protocol: "10,000 coins, seed 1"}
 """
 PAPERS = """\
+  coin: ["#767676", "o"]
 findings:
 - {title: Evenly, notebook: doe2031/first, figure: terms,
    says: "At most {{ recorded('doe2031/first').tolerance }}."}
-methods: {coin: ["#767676", "o"]}
 """
 CELLS = """
 # %%
@@ -157,3 +162,40 @@ def test_the_exported_file_names_stand_in_data(companion):
 
 def test_help_without_a_topic_lists_the_commands():
     assert "scoreboard" in CliRunner().invoke(main, ["help"]).output
+
+
+def test_a_colon_without_quotation_marks_is_explained(companion):
+    edit(companion.ledger, "says: the n-th", "says: roots: the n-th")
+    output = CliRunner().invoke(main, ["check"]).output
+    assert "line 8" in output and "a colon needs quotation marks" in output
+
+
+def test_the_calls_in_the_help_about_the_ledger_are_accepted(tmp_path, monkeypatch):
+    """Write the claims and record the numbers of all kinds as ``invariance help ledger`` shows."""
+    monkeypatch.delenv("INVARIANCE_ROOT", raising=False)
+    start_companion("miller1999", tmp_path / "miller")
+    monkeypatch.chdir(tmp_path / "miller")
+    text = CliRunner().invoke(main, ["help", "ledger"]).output
+    calls = re.findall(r"(?m)^    (run\.\w+\(.*)$", text)
+    kinds = re.findall(r"(?m)^\*\*(\w+)\*\*: ", text)
+    assert sorted(kinds) == sorted(KINDS) and len(calls) == len(kinds) + 1
+    history = re.search(r"(?m)^    history:\n      (- .*)$", text)
+    claims = [
+        {"id": call.split('"')[1], "kind": kind, "source": "p. 1", "data": "generated",
+         "margin": 1.0, "protocol": "none"}
+        for kind, call in zip(kinds, calls[:-1], strict=True)
+    ]  # fmt: skip
+    claims[0] |= {"paper": 98.1, "better": "higher", "history": yaml.safe_load(history[1])}
+    for claim in claims[1:-1]:
+        del claim["margin"]
+    Paths(tmp_path / "miller").ledger.write_text(yaml.safe_dump({"claims": claims}), "utf-8")
+    ones = np.ones(5)
+    points = np.array([1.0, 10.0, 100.0])
+    names = {
+        "run": Run("miller1999/first"), "fit_rate": fit_rate, "accuracies": 98 + ones / 10,
+        "a": 2 * ones, "b": ones, "observed": ones, "bounds": 2 * ones, "largest_possible": 3,
+        "n": points, "errors": points**-0.5, "largest_difference": 0.0, "differences": 0 * ones,
+    }  # fmt: skip
+    verdicts = [eval(call.partition("  #")[0], names) for call in calls]
+    assert [verdict.verdict for verdict in verdicts[:-1]] == ["matched"] * len(kinds)
+    assert verdicts[-1] == [True]

@@ -199,3 +199,13 @@ def test_the_calls_in_the_help_about_the_ledger_are_accepted(tmp_path, monkeypat
     verdicts = [eval(call.partition("  #")[0], names) for call in calls]
     assert [verdict.verdict for verdict in verdicts[:-1]] == ["matched"] * len(kinds)
     assert verdicts[-1] == [True]
+
+
+@pytest.mark.parametrize("name", ["claims.yml", "papers.yml"])
+def test_a_key_that_stands_twice_is_refused(companion, name):
+    path = companion.notebooks / name
+    key = "kind: order" if name == "claims.yml" else "title: Again"
+    line = f"\n    {key}" if name == "claims.yml" else f"\n{key}"
+    path.write_text(path.read_text("utf-8").rstrip() + line + "\n", "utf-8")
+    output = CliRunner().invoke(main, ["check"]).output
+    assert f"{name} is not YAML: the key '{key.split(':')[0]}' stands twice" in output

@@ -146,7 +146,7 @@ def parse_yaml(text: str, title: str, scalars: str = AS_VALUES) -> Any:
 
 
 class _OneValuePerKey:
-    """A part of a YAML loader, which refuses repeated keys. PyYAML's loaders keep the last value."""
+    """A part of a YAML loader that refuses repeated keys; PyYAML keeps the last value."""
 
     def construct_mapping(self, node: Any, *args: Any, **keywords: Any) -> Any:
         keys = set()

@@ -108,9 +108,13 @@ def new(name: str, out: Path | None) -> None:
 
 
 @main.command("help")
-@click.argument("topic", type=click.Choice(["ledger"]))
-def explain(topic: str) -> None:
+@click.argument("topic", type=click.Choice(["ledger"]), required=False)
+@click.pass_context
+def explain(context: click.Context, topic: str | None) -> None:
     """Explain a TOPIC: the language of the ledger, with an example of each kind of claim."""
+    if topic is None and context.parent is not None:
+        click.echo(context.parent.get_help())
+        return
     text = (Path(__file__).parent / f"{topic}.md").read_text(encoding="utf-8")
     click.echo(text.rstrip())
 

@@ -7,13 +7,13 @@ stable ids, what is not claimed, and the exact command that reproduces each one.
 from importlib.metadata import version
 from typing import Any
 
-from .ledger.claims import load_ledger, read_papers
+from .ledger.claims import DATA, load_ledger, read_papers
 from .ledger.rows import Row, published_results, rows_of
 from .paths import Paths
 
 #: The identifier of a claim in paper.json is a letter and a number; its own id is in its evidence.
 _CLAIM = "C{number}"
-_ENVIRONMENT = "Python 3.11 or newer; pip install '.[companion]' in a clone of the repository"
+_ENVIRONMENT = "Python 3.11 or newer; pip install '.[companion]' in a clone of invariance"
 
 
 def paper_json(paths: Paths) -> dict[str, Any]:
@@ -77,6 +77,8 @@ def _limits(rows: list[Row]) -> list[str]:
     limits = ["That a verdict holds for another protocol than the one that is registered with it."]
     for number, row in enumerate(rows, 1):
         name = f"{_CLAIM.format(number=number)} ({row.claim.id})"
+        if row.claim.data == "stand-in":
+            limits.append(f"{name}: tested on {DATA[row.claim.data]}, not on the paper's data")
         if row.claim.limits:
             limits.append(f"{name}: {row.claim.limits}")
         if row.claim.erratum is not None:

@@ -134,11 +134,30 @@ def parse_yaml(text: str, title: str, scalars: str = AS_VALUES) -> Any:
     kind = "BaseLoader" if scalars == AS_PRINTED else "SafeLoader"
     loader = getattr(yaml, kind)
     fast_loader = getattr(yaml, f"C{kind}", loader)  # Missing if PyYAML was built without libyaml.
+    strict_loader = type("StrictLoader", (_OneValuePerKey, fast_loader), {})
     try:
         _check_depth(text, fast_loader)
-        return yaml.load(text, Loader=fast_loader)
+        return yaml.load(text, Loader=strict_loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise LedgerError(f"{title} is not YAML: {error}") from error
+        remedy = ""
+        if "mapping values are not allowed" in str(error):
+            remedy = ". A text that contains a colon needs quotation marks"
+        raise LedgerError(f"{title} is not YAML: {error}{remedy}") from error
+
+
+class _OneValuePerKey:
+    """A part of a YAML loader that refuses repeated keys; PyYAML keeps the last value."""
+
+    def construct_mapping(self, node: Any, *args: Any, **keywords: Any) -> Any:
+        keys = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            if key.value in keys:
+                problem = f"the key {key.value!r} stands twice"
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
+            keys.add(key.value)
+        return super().construct_mapping(node, *args, **keywords)  # type: ignore[misc]
 
 
 def _parse_json(text: str, title: str, scalars: str) -> Any:

@@ -416,6 +416,11 @@ def _problem_of_key(key: Any, value: Any) -> str | None:
         for name, entry in value.items():
             if not isinstance(entry, dict):
                 return f"{key}: {name}: {entry!r:.60} is no mapping"
+    if key == "methods":
+        for name, entry in value.items():
+            if not isinstance(entry, list) or len(entry) != 2:
+                form = 'expected [colour, marker], such as ["#0072b2", "o"]'
+                return f"{key}: {name}: {entry!r:.60}: {form}"
     return None
 
 

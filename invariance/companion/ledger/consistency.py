@@ -19,7 +19,7 @@ from ..errors import CompanionError, NotebookError, hint
 from ..files import read_json, read_text
 from ..paths import PROFILES, Paths
 from ..source import calls_of, chooses, notebook_code, read_notebook, read_parameters, reads
-from .claims import Claim, Ledger, load_ledger
+from .claims import Claim, Ledger, load_ledger, read_papers
 from .drawing import text_constant
 from .guard import alterations, departures
 from .outdated import outdated_results
@@ -51,6 +51,7 @@ def problems(paths: Paths, edition: Path | None = None) -> list[str]:
         alterations,
         partial(departures, edition=edition),
         _notebook_problems,
+        _papers_problems,
         _settings_problems,
         _results_problems,
         _scoreboard_problems,
@@ -112,6 +113,28 @@ def _form_problems(paths: Paths, notebook: str) -> Iterator[str]:
         arguments = ", ".join(f"{name}={name}" for name in parameters)
         line = f'    run = Run("{notebook}", {arguments})'
         yield f"{notebook}: Run is called without {', '.join(missing)}; write\n{line}"
+
+
+def _papers_problems(paths: Paths) -> Iterator[str]:
+    """Yield the notebooks and figures that ``papers.yml`` names and the project does not have."""
+    notebooks = paths.all_notebooks()
+    papers = read_papers(paths)
+    for key, entry in {**papers["papers"], **papers["sections"]}.items():
+        named = {f"{key}/{name}": "first" for name in entry.get("first") or []}
+        if "notebook" in entry:
+            named[entry["notebook"]] = "notebook"
+        for notebook, field in named.items():
+            if notebook not in notebooks:
+                problem = f"{key}: {field}: {notebook!r} is no notebook"
+                yield f"{paths.papers}: {problem}. {hint(notebook, notebooks, 'notebooks')}"
+    for key, entry in papers["papers"].items():
+        if "notebook" not in entry or "figure" not in entry:
+            continue
+        results, _ = read_results(paths.published(entry["notebook"]))
+        figures = [] if results is None else [figure["name"] for figure in results["figures"]]
+        if figures and entry["figure"] not in figures:
+            problem = f"{key}: figure: {entry['notebook']} draws no {entry['figure']!r}"
+            yield f"{paths.papers}: {problem}. {hint(entry['figure'], figures, 'figures')}"
 
 
 def _first_text(call: ast.Call) -> str | None:

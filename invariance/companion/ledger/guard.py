@@ -22,6 +22,9 @@ _REMEDY = (
     "'git diff' shows the change; 'invariance run --profile full' publishes results, "
     "'invariance scoreboard' records the ledger and everything else"
 )
+_REMEDY_FOR_THE_LEDGER = (
+    "If you have edited it, 'invariance scoreboard' records it; 'git diff' shows the change"
+)
 
 
 # ---------------------------------------------------------------------------- published files
@@ -98,11 +101,13 @@ def alterations(paths: Paths) -> list[str]:
     files = {path.relative_to(paths.root).as_posix(): path for path in _guarded(paths)}
     missing = sorted(recorded.keys() - files.keys())
     sentences = [f"{name}: is recorded in SHA256SUMS, but missing" for name in missing]
+    texts = [*ledger_files(paths.ledger), paths.papers]
     for name, path in sorted(files.items()):
+        remedy = _REMEDY_FOR_THE_LEDGER if path in texts else _REMEDY
         if name not in recorded:
-            sentences.append(f"{name}: nobody has recorded it. {_REMEDY}")
+            sentences.append(f"{name}: nobody has recorded it. {remedy}")
         elif path.is_symlink() or file_digest(path) != recorded[name]:
-            sentences.append(f"{name}: is not what was recorded. {_REMEDY}")
+            sentences.append(f"{name}: is not what was recorded. {remedy}")
     return sentences
 
 

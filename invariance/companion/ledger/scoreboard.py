@@ -18,7 +18,7 @@ from ..files import read_text, write_bytes
 from ..numbers import without_rounding
 from ..paths import Paths
 from ..words import without_tex
-from .claims import Ledger, ledger_files, paper_label
+from .claims import HISTORY, Ledger, ledger_files, paper_label
 from .errata import corrections
 from .guard import record_digests
 from .paper_tables import tables_of
@@ -111,10 +111,15 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "without_tex": without_tex,
     }
     ledger = Ledger({row.claim.id: row.claim for row in rows})
+    # A small project keeps earlier results in the claims themselves.
+    history = paths.ledger.with_name(HISTORY)
+    if not history.is_file():
+        history = paths.ledger
     counted_topics = tallies(rows)
     environment.globals |= {
         "corrections": corrections(paths.errata, ledger, paths.figures),
         "failed": [row for row in rows if row.verdict in FAILED and row.claim.is_scored],
+        "history": history.name,
         "numbers_off": numbers_off(rows),
         "outcomes": used_outcomes(counted_topics),
         "results": _papers_first(published_results(paths), rows),

@@ -112,7 +112,12 @@ def sentence(rows: Sequence[Row]) -> str:
         reproduced = [row for row in rows if row.claim.is_scored and row.verdict in KEPT]
         n_weak = sum(bool(row.claim.limits) for row in reproduced)
         verb = "is" if n_weak == 1 else "are"
-        text += f" Of the {len(reproduced)} reproduced claims, {n_weak} {verb} weakly tested."
+        text += f" Of the {len(reproduced)} reproduced claims, {n_weak} {verb} weakly tested"
+        n_stand_ins = sum(row.claim.data == "stand-in" for row in reproduced)
+        if n_stand_ins:
+            verb = "was" if n_stand_ins == 1 else "were"
+            text += f", and {n_stand_ins} {verb} tested on data that stand in for the paper's"
+        text += "."
     for_us, against_us = turns(rows)
     if for_us or against_us:
         noun = "verdict" if len(for_us) == 1 else "verdicts"

@@ -562,7 +562,8 @@ def _identity(claim: Claim, recorded: Recorded) -> Parts:
         verdict = "matched"
         relation = "within the tolerance"
     ours = f"largest difference {difference(largest)}"
-    reason = f"{ours} over {recorded['count']} comparisons, {relation} {tolerance:.0e}"
+    noun = "comparison" if recorded["count"] == 1 else "comparisons"
+    reason = f"{ours} over {recorded['count']} {noun}, {relation} {tolerance:.0e}"
     yield Verdict(verdict, reason, ours)
 
 

@@ -49,10 +49,15 @@ def methods() -> dict[str, Look]:
 @cache
 def _methods(paths: Paths) -> dict[str, Look]:
     papers = read_papers(paths)
-    looks = {str(name): Look(*entry) for name, entry in papers["methods"].items()}
+    looks = {_key(name): Look(*entry) for name, entry in papers["methods"].items()}
     for alias, name in papers["aliases"].items():
-        looks[str(alias)] = looks[name]
+        looks[_key(alias)] = looks[_key(name)]
     return looks
+
+
+def _key(method: str) -> str:
+    """Return a method's name in small letters, with hyphens between words."""
+    return "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
 
 
 def look(method: str) -> Look:
@@ -65,7 +70,7 @@ def look(method: str) -> Look:
     >>> look("Published") == look("published")
     True
     """
-    key = "-".join(str(method).lower().replace("_", " ").replace("-", " ").split())
+    key = _key(method)
     if key not in methods():
         remedy = f"{hint(key, methods(), 'methods')} Add a new one in notebooks/papers.yml"
         raise ValueError(f"no colour is set for the method {method!r}. {remedy}")

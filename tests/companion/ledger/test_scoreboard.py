@@ -202,12 +202,13 @@ def test_the_sentence_counts_claims_by_what_they_are_about(project):
         },
         order={"about": "finding", "history": earlier},
         bound={"history": (Earlier("ten draws", "1", "matched"),), "limits": "few"},
-        law={"about": "cost", "limits": "counted"},
+        law={"about": "cost", "limits": "counted", "data": "stand-in"},
         alike={"scored": "false", "history": earlier},
     )
     text = sentence(rows)
     assert "scale: 0 of 2 theorems, 1 of 1 cost and 1 of 1 finding**" in text
-    assert "Of the 2 reproduced claims, 1 is weakly tested." in text
+    tested = "Of the 2 reproduced claims, 1 is weakly tested"
+    assert f"{tested}, and 1 was tested on data that stand in for the paper's." in text
     turned = "turned 1 verdict from unfavourable to favourable, and 1 the other way."
     assert turned in text
     assert "program" not in text

@@ -4,6 +4,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from invariance.companion import curve, panel
+from invariance.companion.errors import LedgerError
 from invariance.companion.run import style
 from invariance.companion.run.style import light_picture, to_png
 
@@ -20,6 +21,21 @@ def test_a_project_has_the_methods_of_its_papers_file(project):
     assert style.look("Ours") == ("#ff0000", "o")
     with pytest.raises(ValueError, match=r"'mind'.*Did you mean 'mine'"):
         style.colour("mind")
+
+
+def test_a_method_may_have_several_words(project):
+    (project.root / "notebooks/papers.yml").write_text(
+        'methods: {Exact kernel: ["#ff0000", o]}\naliases: {the_truth: Exact kernel}\n', "utf-8"
+    )
+    names = ("exact kernel", "exact-kernel", "Exact Kernel", "the truth")
+    assert {style.look(name) for name in names} == {("#ff0000", "o")}
+
+
+@pytest.mark.parametrize("entry", ["black", "[black]", "[black, o, o]", '{color: "black"}'])
+def test_a_look_is_a_colour_and_a_marker(project, entry):
+    (project.root / "notebooks/papers.yml").write_text(f"methods: {{mine: {entry}}}\n", "utf-8")
+    with pytest.raises(LedgerError, match=r"methods: mine: .*\[colour, marker\]"):
+        style.look("mine")
 
 
 @pytest.mark.parametrize(

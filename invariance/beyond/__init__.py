@@ -15,6 +15,7 @@ from .set_features import SetFeatures
 from .sets import MatchingKernel, SetKernel
 from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
 from .space import ContinuousGroup, PlaneRotations, Rotations3D
+from .spherical import SphericalCoefficients
 from .symmetry import (
     Augmented,
     FoundSymmetry,
@@ -48,6 +49,7 @@ __all__ = [
     "SetFeatures",
     "SetKernel",
     "SpectrogramPitchSpeed",
+    "SphericalCoefficients",
     "SymmetryTest",
     "TangentDistance",
     "Wreath",

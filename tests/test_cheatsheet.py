@@ -68,7 +68,9 @@ def _evaluated(code: str, points: str):
 
 def _is_group(code: str) -> bool:
     """Whether a line of the sheet constructs a group, not a kernel or an estimator."""
-    return not re.match(r"\w*Kernel|\w+Features|OverlapFit|DilatedCDF|Average|Spectral|Hyper", code)
+    return not re.match(
+        r"\w*Kernel|\w+Features|OverlapFit|DilatedCDF|Average|Antisym|Spectral|Hyper", code
+    )
 
 
 CASES = [

@@ -1,5 +1,6 @@
 """Objects that no paper needs: sets, graphs, series, images, sound, rotations in space, tests."""
 
+from .antisymmetric import Antisymmetric
 from .atoms import atom_environments
 from .dilated_cdf import DilatedCDF
 from .graphs import graph_nodes
@@ -30,6 +31,7 @@ from .wreath import Wreath
 
 __all__ = [
     "TANGENTS",
+    "Antisymmetric",
     "Augmented",
     "ContinuousGroup",
     "DilatedCDF",

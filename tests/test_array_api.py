@@ -89,7 +89,7 @@ FEATURES = {
 @BOTH
 def test_features_of_tensors_agree_with_numpy(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
-        monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
+        monkeypatch.setattr("invariance.orbits.ways.arrays.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
     X[:, :3] *= not blocked  # a blank border
     tensor = library.asarray(X)
@@ -108,7 +108,7 @@ def test_cdf_features_of_tensors_count_the_same_projections(
     library, rejection, dtype, blocked, away, monkeypatch
 ):
     if away:  # as on a device whose memory NumPy does not read
-        monkeypatch.setattr("invariance.orbits.reductions.on_cpu", lambda X: False)
+        monkeypatch.setattr("invariance.orbits.ways.arrays.on_cpu", lambda X: False)
     X = POINTS.astype(dtype)
     tensor = library.asarray(X)
     settings = dict(n_components=9, n_bins=7, epsilon=0.1, rejection=rejection, random_state=0)
@@ -157,7 +157,7 @@ KERNELS = {
 @BOTH
 def test_gram_matrices_of_tensors_agree_with_numpy(library, name, dtype, blocked, monkeypatch):
     if blocked:  # as on a device whose memory NumPy does not read
-        for part in ("kernels.locality", "orbits.engine", "groups.permutations"):
+        for part in ("kernels.locality", "orbits.ways.arrays", "groups.permutations"):
             monkeypatch.setattr(f"invariance.{part}.on_cpu", lambda X: False)
     kernel = KERNELS[name]
     X = IMAGES.astype(dtype)
@@ -179,8 +179,9 @@ def test_shifts_of_tensors_on_other_devices_use_products(library, monkeypatch):
     kernels = [kind(K.Gaussian(0.1), shifts) for kind in (K.Average, K.BestFit)]
     model = OrbitFourier(shifts, 31, gamma=0.1, random_state=0).fit(POINTS)
     expected = [take(POINTS) for take in (*kernels, model.transform)]
-    monkeypatch.setattr("invariance.orbits.engine.on_cpu", lambda X: False)
-    monkeypatch.delattr("invariance.orbits.shifts.Shifts.block")  # the method for NumPy arrays
+    monkeypatch.setattr("invariance.orbits.ways.arrays.on_cpu", lambda X: False)
+    # The method for NumPy arrays.
+    monkeypatch.delattr("invariance.orbits.ways.shifts.Shifts.compute")
     for take, values in zip((*kernels, model.transform), expected, strict=True):
         assert_same(take(tensor), values, tensor)
 

@@ -14,7 +14,8 @@ from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..kernels.base import as_points, products
 from ..kernels.orbit import OrbitKernel
 from ..orbits import Explanation, Form, form_of
-from ..orbits.way import in_tiles, warn_long
+from ..orbits.blocks import in_tiles
+from ..orbits.cost import warn_long
 
 Array = NDArray[Any]
 

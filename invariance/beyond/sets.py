@@ -18,8 +18,9 @@ from ..core.parameters import check_parameters, stores_parameters
 from ..groups import Transformations
 from ..kernels.base import BASE, Kernel, on_rows, preserved, root_of_diagonal
 from ..orbits import Explanation
-from ..orbits.closed import matching_operations
-from ..orbits.way import mirror, rate, warn_long
+from ..orbits.blocks import mirror
+from ..orbits.cost import rate, warn_long
+from ..orbits.matching import matching_operations
 from .padded import PointSets, as_set_rows, nested_as_sets
 
 Array = NDArray[Any]

@@ -17,8 +17,8 @@ from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..kernels.base import as_points
 from ..orbits import row_blocks
+from ..orbits.blocks import in_tiles
 from ..orbits.numerics import near_origin
-from ..orbits.way import in_tiles
 
 Array = NDArray[Any]
 

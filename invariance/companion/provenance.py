@@ -113,12 +113,12 @@ def floor_s() -> float:
 
     Solvers, figures and interrupted calls are not included; a symmetric matrix counts in full.
     """
-    way = sys.modules.get("invariance.orbits.way")  # Missing if there were no orbits.
-    if way is None:
+    cost = sys.modules.get("invariance.orbits.cost")  # Missing if there were no orbits.
+    if cost is None:
         return 0.0
     seconds = 0.0
-    for dtype, n_operations in way.done.items():
-        seconds += n_operations / way.rate(dtype)
+    for dtype, n_operations in cost.operations_done.items():
+        seconds += n_operations / cost.rate(dtype)
     return seconds
 
 

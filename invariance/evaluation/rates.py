@@ -109,10 +109,10 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     return RateFit(slope, slope - width, slope + width, intercept, se, len(x), method)
 
 
-def _checked(x: ArrayLike, y: ArrayLike) -> tuple[NDArray, NDArray]:
+def _checked(abscissae: ArrayLike, ordinates: ArrayLike) -> tuple[NDArray, NDArray]:
     """Return x and y as floats; y has shape (points,) if there is one repetition."""
-    x = as_floats("x", x)
-    y = as_floats("y", y)
+    x: NDArray = as_floats("x", abscissae)
+    y: NDArray = as_floats("y", ordinates)
     if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[-1] != len(x):
         due = "(points,) and (points,) or (repetitions, points)"
         raise ParameterError(f"x has shape {x.shape} and y {y.shape}: expected {due}")

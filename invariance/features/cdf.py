@@ -16,7 +16,7 @@ from ..core import parameters as kinds
 from ..core.arrays import is_foreign, like, namespace, refuse_gradient
 from ..core.parameters import ParameterError, check_memory, stores_parameters
 from ..orbits import Histogram
-from ..orbits.way import row_norms
+from ..orbits.numerics import row_norms
 from .orbit import OrbitFeatures
 from .templates import TEMPLATES, draw_templates
 

@@ -18,6 +18,7 @@ from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction
+from ..orbits.cost import warn
 from ..orbits.nodes import (
     Rule,
     are_given,
@@ -28,7 +29,6 @@ from ..orbits.nodes import (
     moving_norms,
     plain,
 )
-from ..orbits.way import warn
 from .feature_map import FeatureMap
 
 #: Nodes are chosen for at most this many templates.

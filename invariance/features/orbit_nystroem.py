@@ -17,7 +17,7 @@ from ..kernels import Gaussian, Kernel, Laplacian
 from ..kernels.base import BASE, preserved
 from ..linear.gram import describe_negative, rounding, warn_indefinite
 from ..orbits import WeightedMean, row_blocks
-from ..orbits.way import warn
+from ..orbits.cost import warn
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import median_gamma
 

@@ -24,6 +24,8 @@ from ..core.parameter_state import one_call
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
+from ..orbits.blocks import in_tiles
+from ..orbits.cost import warn
 from ..orbits.nodes import (
     Pairs,
     Rule,
@@ -34,7 +36,6 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
-from ..orbits.way import in_tiles, joined, warn
 from .base import of_products, preserved, root_of_diagonal, whole_derivatives
 from .orbit import OrbitKernel
 
@@ -68,7 +69,8 @@ class Average(OrbitKernel):
         elements of a finite set, and the trapezoidal rule for rotations by any angle.
     side : {"auto", "both", "second", "first"}
         Which arguments are transformed. "second" transforms z alone (the average-fit kernel of
-        Liu et al. 2022, section 2.3); "auto" is "both".
+        Liu et al. 2022, section 2.3); "auto" is "both". If one sum is enough, "auto" transforms
+        the smaller set of points.
     tolerance : float
         For an infinite group: nodes are doubled until the kernel of the points that move farthest
         changes by no more than this, relative to its largest value, or a warning states the error.
@@ -129,7 +131,7 @@ class Average(OrbitKernel):
             numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
         n_points = len(X)
         n_templates = len(templates)
-        cheapest = orbits.ways(self._as_factors(orbits, X), _MEAN)[0]
+        cheapest = orbits.ranked(self._as_factors(orbits, X), _MEAN)[0]
         operations = len(orbits.elements) * cheapest.operations(n_points, n_templates)
         orbits.announce(operations, cheapest, n_points, n_templates)
         return _both_sides(orbits, X, is_gram)
@@ -156,7 +158,8 @@ class Average(OrbitKernel):
         for rows in row_blocks(X.shape[0], 1, 16):
             gram = self._mean(X[rows, :], None)
             blocks.append(diagonal(gram))
-        values = joined(xp, blocks)
+        concatenate = np.concatenate if xp is np else xp.concat
+        values = concatenate(blocks)
         return root_of_diagonal(type(self).__name__, values, self._rounding(X))
 
     def _rounding(self, X: Any) -> Any:
@@ -194,7 +197,7 @@ class Average(OrbitKernel):
             return self._orbits(elements=elements, side=self.side, group=group), True
         if self.side == "auto" and elements is None and preserved(self.base, self.group):
             if group.one_sided:
-                return self._orbits(group=group), True
+                return self._orbits(group=group, side="either"), True
             relative_rule = group.relative_rule()
             if relative_rule is not None:
                 elements, weights = relative_rule
@@ -310,7 +313,7 @@ class Average(OrbitKernel):
         if derivatives is None or not one_sided or self.normalize:
             return whole_derivatives(self, X)
         orbits = orbits.at(X)
-        cheapest = orbits.ways(X, _MEAN)[0]
+        cheapest = orbits.ranked(X, _MEAN)[0]
         if cheapest.name == "closed form":
             return whole_derivatives(self, X)
         return of_products(orbits, derivatives, symmetric=self.side == "auto")

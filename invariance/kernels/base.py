@@ -39,18 +39,18 @@ from ..core.parameter_state import ComparingContents, one_call
 from ..core.parameters import ParameterError, plain, short, stores_parameters
 from ..groups import Transformations
 from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
-from ..orbits.closed import least_matching
+from ..orbits.matching import least_matching
 from ..orbits.numerics import (
     REPAIR_FROM,
     centre_of,
     error_of,
+    half_norms,
     half_squares,
     needs_care,
     repair,
     repair_near,
     single_will_do,
 )
-from ..orbits.way import half_norms
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from ..core.parameter_state import one_call
 from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
-from ..orbits.engine import image_shape
-from ..orbits.way import warn
+from ..orbits.cost import warn
+from ..orbits.plan import image_shape
 from .base import preserved, whole_derivatives
 from .orbit import OrbitKernel
 
@@ -57,6 +57,8 @@ class BestFit(OrbitKernel):
         Any finite set; all rotations of the plane or of space, alone or with finite sets before and
         after them (``.then``, ``.times``); or any set with ``n_transforms``.
     side : {"second", "first"}, which argument is transformed
+        Over a whole group of unitary maps both give the same for many base kernels. "second" then
+        transforms the smaller set of points, up to rounding with the same result.
     n_transforms : int or None
         Number of elements to draw from the group's measure. None takes all elements.
     method : {"auto", "definition"}, "definition" evaluates the base kernel for every transformation
@@ -111,14 +113,16 @@ class BestFit(OrbitKernel):
         """
         cache = self._cache_for(n_features)
         if "engine" not in cache:
+            takes_all = self.n_transforms is None
+            symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
+            # The same value is attained on the other side, which may be the smaller one.
+            is_either = symmetric and self.side == "second"
             orbits = self._orbits(
                 elements=self.elements(),
-                side=self.side,
+                side="either" if is_either else self.side,
                 method=self.method,
                 precision=self.precision,
             )
-            takes_all = self.n_transforms is None
-            symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
             cache["engine"] = (orbits, symmetric)
         engine: tuple[OrbitProducts, bool] = cache["engine"]
         return engine

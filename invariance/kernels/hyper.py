@@ -10,8 +10,8 @@ from numpy.typing import DTypeLike, NDArray
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import INNER, Form, form_of
+from ..orbits.cost import warn
 from ..orbits.numerics import SINGLE_ERROR
-from ..orbits.way import warn
 from .base import BASE, Kernel, preserved, products
 
 Array = NDArray[Any]

@@ -23,7 +23,7 @@ from ..core.arrays import check_pixels, like, on_cpu, on_host, wants_gradient
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..orbits import Form, row_blocks
-from ..orbits.way import in_tiles
+from ..orbits.blocks import in_tiles
 from .base import Kernel, power
 
 Array = NDArray[Any]

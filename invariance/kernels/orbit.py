@@ -18,7 +18,7 @@ from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction, form_of
-from ..orbits.engine import image_shape
+from ..orbits.plan import image_shape
 from .base import BASE, Derivative, Kernel, on_rows, outer_derivatives
 
 Array = NDArray[Any]
@@ -146,7 +146,7 @@ class OrbitKernel(Kernel):
         """
         self._cache_for(X.shape[1])
         orbits, reduction, n_reductions, _ = self._plan(X, Y)
-        cheapest = orbits.at(Y).ways(X, reduction)[0]
+        cheapest = orbits.at(Y).ranked(X, reduction)[0]
         return n_reductions * cheapest.operations(len(X), len(Y))
 
     # -- a Gaussian process tunes the base kernel ------------------------------------------------
@@ -177,7 +177,7 @@ class OrbitKernel(Kernel):
         epsilon = float(np.finfo(dtype).eps)
         form = form_of(self.base, (1, 1, 1))
         if form is not None and form.rooted:
-            return epsilon**0.5
+            return float(epsilon**0.5)
         return epsilon
 
     def _derivatives(self, n_features: int) -> list[Derivative] | None:

@@ -1,15 +1,17 @@
-"""Inner products over orbits: reductions over group elements by the cheapest way.
+"""Reductions of kernels over the orbits of points, each by the cheapest algorithm.
 
-A group says what it can do (`Transformations.as_shifts`, ``as_circle``, ``as_turns``, ``aligned``),
-a base kernel what it is (``inner_form``), and `OrbitProducts` chooses: transformed points and
-matrix products, correlation, circle, quarter turns, closed forms.
+A group states what it can do (`Transformations.as_shifts`, ``as_circle``, ``as_turns``,
+``aligned``), a base kernel whether it is a function of inner products (``inner_form``), and
+`OrbitProducts` chooses: the plain product, or one of the algorithms in `orbits.ways`.
 """
 
-from .circle import CircleProducts
-from .engine import OrbitProducts
+from . import ways as ways
+from .blocks import row_blocks
+from .cost import Explanation
 from .form import INNER, Form, form_of
+from .orbit_products import OrbitProducts
 from .reductions import Extremes, Histogram, Reduction, WeightedMean
-from .way import Explanation, row_blocks
+from .ways.circle import CircleProducts
 
 __all__ = [
     "INNER", "CircleProducts", "Explanation", "Extremes", "Form", "Histogram", "OrbitProducts",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, like, on_host
 from ..groups import Transformations
-from .way import row_blocks
+from .blocks import row_blocks
 
 Array = NDArray[Any]
 

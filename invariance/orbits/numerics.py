@@ -289,6 +289,38 @@ def _reach_of(form: Form, error: float) -> float:
     return max(_NEGLIGIBLE, error / REPAIR_FROM)
 
 
+def half_norms(X: Any) -> Any:
+    """Return |x|^2 / 2 of each row, of an array of any library."""
+    if isinstance(X, np.ndarray):
+        return np.einsum("nd,nd->n", X, X) / 2
+    return namespace(X).sum(X * X, axis=1) / 2
+
+
+def row_norms(X: Array) -> Array:
+    """Return Euclidean norms of rows, also of those whose squares overflow or vanish.
+
+    >>> row_norms(np.array([[3e-200, 4e-200], [3e200, 4e200], [0.0, 0.0]]))
+    array([5.e-200, 5.e+200, 0.e+000])
+    """
+    limits = np.finfo(X.dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        squares = np.einsum("nd,nd->n", X, X)
+    is_safe = (squares > limits.tiny / limits.eps**2) & (squares < limits.max)
+    norms: Array = np.sqrt(squares)
+    if not is_safe.all():
+        rows = X[~is_safe]
+        scales = np.abs(rows).max(axis=1, initial=0.0)
+        scales[scales == 0] = 1
+        rows = rows / scales[:, None]
+        norms[~is_safe] = scales * np.sqrt(np.einsum("nd,nd->n", rows, rows))
+    return norms
+
+
+def largest_norm(points: Array) -> float:
+    """Return the largest Euclidean norm of the rows, zero if there are no rows."""
+    return float(np.sqrt(_squared_norms(points).max(initial=0.0)))
+
+
 def half_squares(X: Any, Y: Any) -> Any:
     """Return -|x - z|^2 / 2 of all pairs of rows, from differences, without cancellation."""
     if isinstance(X, np.ndarray):

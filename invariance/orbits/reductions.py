@@ -1,9 +1,9 @@
 """Reductions of a function over an orbit: weighted means, extremes, histograms.
 
 A reduction takes tiles of values of shape (a, p, b, q), whose axes 0 and 2 run over group elements
-and whose axes 1 and 3 run over pairs, and returns arrays of shape (p, q) or (p, q, k). Tiles are
-arrays of the library ``xp``; NumPy's may be overwritten. The values are inner products, and
-``outer`` is the kernel as a function of them; None is the identity.
+and whose axes 1 and 3 run over pairs, and returns arrays of shape (p, q) or (p, q, k). Tiles may be
+overwritten. The values are inner products, and ``outer`` is the kernel as a function of them; None
+is the identity.
 """
 
 from __future__ import annotations
@@ -18,13 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ..core.arrays import like, on_cpu, on_host
+from .blocks import part_of
+from .form import Form
 
+Array = NDArray[Any]
 Function = Callable[[Any], Any]
 Outer = Callable[[Any, Any], Any] | None
 
 #: Kernel values are computed from extreme inner products in blocks of this many bytes.
 _OUTER_BYTES = 2**20
+#: NumPy reduces a middle axis slowly if so few numbers follow it, but not if it is the last axis.
+_SHORT = 32
 
 
 class Reduction(ABC):
@@ -32,18 +36,21 @@ class Reduction(ABC):
 
     #: Whether the reduction follows extremes, so that the outer function is applied at the end.
     extreme: bool = False
-    #: Whether the reduction is the mean of the kernel's values alone.
+    #: Whether the result is the mean, or the largest one, of the kernel's values and nothing else.
     plain_mean: bool = False
+    plain_maximum: bool = False
     #: Number of arrays that the reduction returns.
     n_outputs: int = 1
     #: Work for one value, in floating-point operations.
     cost: float = 10.0
     #: Trailing axes of an output, after those of the pairs.
     tail: tuple[int, ...] = ()
-    #: Properties of the reduction on which the computation of the values depends.
-    kind: tuple[Any, ...] = ()
+    #: Reductions with equal keys are computed by the same algorithms.
+    key: tuple[Any, ...] = ()
     #: Whether `of_turns` reduces a full turn.
     knows_turns: bool = False
+    #: Whether `within` may return a cheaper reduction.
+    may_shorten: bool = False
 
     def tolerance(self, n_features: int, dtype: Any) -> float:
         """Rounding of an inner product, relative to both norms, that must not change the result.
@@ -52,23 +59,37 @@ class Reduction(ABC):
         """
         return 0.0
 
+    def to_follow(self, form: Form | None) -> Reduction:
+        """Return the reduction of inner products from which `finish` gets the kernel's values."""
+        return self
+
+    def within(self, bound: float) -> Reduction:
+        """Return an equivalent reduction for inner products of absolute value at most ``bound``."""
+        return self
+
     @abstractmethod
-    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
+    def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
         """Reduce a tile (a, p, b, q) with weights (a, b)."""
 
-    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+    def of_turns(self, fixed: Array, radius: Array, weight: float) -> list[Array]:
         """Reduce fixed + radius cos t over a full turn of t with a weight, for pairs (p, q).
 
         Both arrays may be overwritten. For extremes ``fixed`` may be a number.
         """
         raise NotImplementedError(f"{type(self).__name__} does not know turns")
 
-    def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
-        """Combine the results of two sets of group elements, in place for NumPy."""
-        if xp is not np:
-            return out + part
+    def merge(self, out: Array, part: Array, output: int) -> Array:
+        """Combine results of two sets of group elements, in place; ``output`` is their index."""
         out += part
         return out
+
+    @abstractmethod
+    def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
+        """Reduce values (n, r, m) with weights (r,) in the library ``xp``; see `ways.arrays`."""
+
+    def merge_arrays(self, results: list[Any], parts: list[Any], xp: Any) -> list[Any]:
+        """Combine results of two sets of group elements in the library ``xp``."""
+        return [result + part for result, part in zip(results, parts, strict=True)]
 
 
 class WeightedMean(Reduction):
@@ -101,94 +122,128 @@ class WeightedMean(Reduction):
         self.knows_turns = over_turns is not None
         self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
-        self.kind = ("mean", self.n_outputs, self.plain_mean, self.knows_turns)
+        self.key = ("mean", self.n_outputs, self.plain_mean, self.knows_turns)
 
-    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+    def of_turns(self, fixed: Array, radius: Array, weight: float) -> list[Array]:
         scale = self.factor * weight
         return [scale * mean(fixed, radius) for mean in self.over_turns or ()]
 
-    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
+    def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
         if outer is not None and not self.raw:
-            values = outer(values, xp)
+            values = outer(values, np)
         if self.factor != 1:
             weights = weights * self.factor
         if self.functions is None:
-            return [_contract(xp, values, weights)]
+            return [_contract(values, weights)]
         means = []
         for i, function in enumerate(self.functions):
             argument = values
-            if xp is np and i + 1 < self.n_outputs:
+            if i + 1 < self.n_outputs:
                 # The function may overwrite its argument, which later functions still need.
                 argument = values.copy()
-            means.append(_contract(xp, function(argument), weights))
+            means.append(_contract(function(argument), weights))
+        return means
+
+    def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
+        if outer is not None and not self.raw:
+            values = outer(values, xp)
+        weights = xp.reshape(weights * self.factor, (1, 1, -1))
+        means = []
+        for function in self.functions or [_identity]:
+            means.append(xp.matmul(weights, function(values))[:, 0, :])
         return means
 
 
-def _contract(xp: Any, values: Any, weights: Any) -> Any:
+def _identity(values: Any) -> Any:
+    return values
+
+
+def _contract(values: Array, weights: Array) -> Array:
     """Sum of weights (a, b) times values (a, p, b, q), shape (p, q)."""
     a, p, b, q = values.shape
-    if xp is np:
-        weights = weights.astype(values.dtype, copy=False)
+    weights = weights.astype(values.dtype, copy=False)
     if a == b == 1:
         single = values[0, :, 0, :]
-        if xp is not np:
-            return single * weights
         if weights[0, 0] != 1:
             np.multiply(single, weights, out=single)
         return single
     if b == p == 1:
         return (weights[:, 0] @ values[:, 0, 0, :])[None, :]
     if b == 1:
-        row = xp.reshape(weights, (1, a))
-        return xp.reshape(row @ xp.reshape(values, (a, p * q)), (p, q))
+        row = weights.reshape(1, a)
+        return (row @ values.reshape(a, p * q)).reshape(p, q)
     if a == 1 and q == 1:
-        return (xp.reshape(values, (p, b)) @ weights[0, :])[:, None]
+        return (values.reshape(p, b) @ weights[0, :])[:, None]
     if a == 1:
-        return xp.matmul(weights, values[0, ...])[:, 0, :]
-    sums_over_b = xp.matmul(weights[:, None, None, :], values)
-    return xp.sum(sums_over_b[:, :, 0, :], axis=0)
+        return np.asarray(np.matmul(weights, values[0])[:, 0, :])
+    sums_over_b = np.matmul(weights[:, None, None, :], values)
+    return np.asarray(sums_over_b[:, :, 0, :].sum(axis=0))
 
 
 class Extremes(Reduction):
     """The largest values, followed by the smallest if ``smallest`` is set.
 
     Extremes of inner products are followed, and the kernel is applied to them at the end
-    (`finish`), unless the ``raw`` values v of the form are needed.
+    (`finish`), unless the ``raw`` values v of the form are needed. If the kernel falls below a
+    ``turning_point`` v and rises above it, only products that may lie below need the smallest ones.
     """
 
     extreme = True
     knows_turns = True
     cost = 1.0
 
-    def __init__(self, *, smallest: bool = False, raw: bool = False):
+    def __init__(
+        self, *, smallest: bool = False, raw: bool = False, turning_point: float | None = None
+    ):
         self.smallest = smallest
         self.raw = raw
+        self.turning_point = turning_point
         self.n_outputs = 2 if smallest else 1
-        self.kind = ("extremes", smallest, raw)
+        self.may_shorten = turning_point is not None
+        self.plain_maximum = not smallest and not raw
+        self.key = ("extremes", smallest, raw)
 
-    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
-        extremes = [_extreme_of_tile(xp.max, values)]
-        if self.smallest:
-            extremes.append(_extreme_of_tile(xp.min, values))
-        return extremes
+    def to_follow(self, form: Form | None) -> Reduction:
+        if form is None or form.turning_point is None or self.raw:
+            return self
+        return Extremes(smallest=True, turning_point=form.turning_point)
 
-    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
-        smallest = [fixed - radius] if self.smallest else []
+    def within(self, bound: float) -> Reduction:
+        if self.turning_point is not None and -bound >= self.turning_point:
+            return Extremes()
+        return self
+
+    def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
+        largest = _extreme_of_tile(np.maximum, values, in_place=not self.smallest)
+        if not self.smallest:
+            return [largest]
+        return [largest, _extreme_of_tile(np.minimum, values, in_place=True)]
+
+    def of_turns(self, fixed: Array, radius: Array, weight: float) -> list[Array]:
+        smallest = fixed - radius
         if np.ndim(fixed) or fixed:
             radius += fixed
-        return [radius, *smallest]
+        return [radius, smallest][: self.n_outputs]
 
-    def merge(self, out: Any, part: Any, which: int, xp: Any = np) -> Any:
-        extreme = xp.maximum
-        if which > 0:
-            extreme = xp.minimum
-        if xp is np:
-            return extreme(out, part, out=out)
-        return extreme(out, part)
+    def merge(self, out: Array, part: Array, output: int) -> Array:
+        extreme = np.maximum if output == 0 else np.minimum
+        return extreme(out, part, out=out)
+
+    def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
+        extremes = [xp.max(values, axis=1)]
+        if self.smallest:
+            extremes.append(xp.min(values, axis=1))
+        return extremes
+
+    def merge_arrays(self, results: list[Any], parts: list[Any], xp: Any) -> list[Any]:
+        merged = [xp.maximum(results[0], parts[0])]
+        if self.smallest:
+            merged.append(xp.minimum(results[1], parts[1]))
+        return merged
 
     def finish(
-        self, extremes: list[Any], outer: Outer, halves: Any, dtype: Any, xp: Any
-    ) -> tuple[list[Any], int]:
+        self, extremes: list[Array], outer: Outer, halves: Array | None, dtype: Any
+    ) -> tuple[list[Array], int]:
         """Return the extreme values, and for how many pairs the smallest product attains them.
 
         Parameters
@@ -199,9 +254,6 @@ class Extremes(Reduction):
         halves : array of shape (n, 1) or None
             Half the squared norms of first points, which are subtracted first.
         """
-        if xp is not np:
-            values = [xp.astype(part, xp.float64) for part in extremes]
-            return self._finish_block(values, outer, halves, xp)
         n, m = extremes[0].shape
         outputs = []
         for part in extremes[: self.n_outputs]:
@@ -215,17 +267,20 @@ class Extremes(Reduction):
         for start in range(0, n, step):
             rows = slice(start, start + step)
             block = [part[rows].astype(float) for part in extremes]
-            block_halves = None if halves is None else halves[rows, :]
-            values, n_reversed_in_block = self._finish_block(block, outer, block_halves, np)
+            block_halves = part_of(halves, rows)
+            values, n_reversed_in_block = self.finish_arrays(block, outer, block_halves, np)
             n_reversed += n_reversed_in_block
             for output, value in zip(outputs, values, strict=True):
                 output[rows] = value
         return outputs, n_reversed
 
-    def _finish_block(
+    def finish_arrays(
         self, products: list[Any], outer: Outer, halves: Any, xp: Any
     ) -> tuple[list[Any], int]:
-        """Finish a few rows in double precision; NumPy's arrays may be overwritten."""
+        """`finish` all rows at once, in double precision, in any library.
+
+        NumPy's arrays may be overwritten.
+        """
         if halves is not None:
             for i in range(len(products)):
                 products[i] -= halves
@@ -240,16 +295,38 @@ class Extremes(Reduction):
         return [xp.maximum(at_largest, at_smallest)], int(xp.sum(is_reversed))
 
 
-def _extreme_of_tile(reduce: Callable[..., Any], values: Any) -> Any:
+def _extreme_of_tile(extreme: np.ufunc, values: Array, *, in_place: bool) -> Array:
     """Reduce a tile (a, p, b, q) to (p, q), without a pass over axes of length one."""
-    a, _, b, _ = values.shape
+    a, _, b, q = values.shape
     if a > 1:
-        values = reduce(values, axis=0)
+        values = extreme.reduce(values, axis=0)
     else:
-        values = values[0, ...]
-    if b > 1:
-        return reduce(values, axis=1)
-    return values[:, 0, :]
+        values = values[0]
+    if b == 1:
+        return values[:, 0]
+    if q == 1 or q > _SHORT:
+        return np.asarray(extreme.reduce(values, axis=1))
+    return _extreme_by_halves(extreme, values, in_place=in_place or a > 1)
+
+
+def _extreme_by_halves(extreme: np.ufunc, values: Array, *, in_place: bool) -> Array:
+    """Reduce the middle axis of (p, b, q) by comparing its halves until one row is left.
+
+    NumPy's own reduction of a middle axis takes ten times as long for each value if q is small.
+    """
+    n = values.shape[1]
+    while n > 1:
+        half = n // 2
+        upper = values[:, n - half : n]
+        lower = values[:, :half]
+        if in_place:
+            extreme(lower, upper, out=lower)
+        else:
+            # The middle row of an odd number stays behind the others.
+            values = np.concatenate([extreme(lower, upper), values[:, half : n - half]], axis=1)
+            in_place = True
+        n -= half
+    return values[:, 0]
 
 
 class Histogram(Reduction):
@@ -266,7 +343,7 @@ class Histogram(Reduction):
         self.n_bins = n_bins
         self.half_width = half_width
         self.tail = (2 * n_bins + 1,)
-        self.kind = ("histogram", n_bins)
+        self.key = ("histogram", n_bins)
 
     def tolerance(self, n_features: int, dtype: Any) -> float:
         # More than twice the largest error measured for products, correlations and Fourier series,
@@ -274,30 +351,25 @@ class Histogram(Reduction):
         units_in_last_place = 8 + np.sqrt(n_features) / 2
         return float(np.finfo(dtype).eps * units_in_last_place)
 
-    def of(self, values: Any, weights: Any, outer: Outer, xp: Any = np) -> list[Any]:
+    def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
+        if outer is not None:
+            values = outer(values, np)
+        return [self._shares(values, weights)]
+
+    def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
+        """Compare all values with each threshold in turn: few libraries have histograms."""
         if outer is not None:
             values = outer(values, xp)
-        if xp is np:
-            return [self._shares(values, weights)]
-        if on_cpu(values):
-            # Other libraries cannot compute the histograms of many pairs at once.
-            host_values = on_host(values, "Histogram").copy()
-            host_weights = on_host(weights, "Histogram")
-            return [like(self._shares(host_values, host_weights), values)]
-        return [self._shares_by_comparison(values, weights, xp)]
-
-    def _shares_by_comparison(self, values: Any, weights: Any, xp: Any) -> Any:
-        """Compare all values with each threshold in turn, on a device."""
         in_bins = values * (self.n_bins / self.half_width)
-        weights = weights[:, None, :, None]
+        weights = weights[None, :, None]
         zeros = xp.zeros_like(weights)
         shares = []
         for k in range(-self.n_bins, self.n_bins + 1):
             counted = xp.where(in_bins <= k, weights, zeros)
-            shares.append(xp.sum(counted, axis=(0, 2)))
-        return xp.stack(shares, axis=-1)
+            shares.append(xp.sum(counted, axis=1))
+        return [xp.stack(shares, axis=-1)]
 
-    def _shares(self, values: NDArray[Any], weights: NDArray[Any]) -> NDArray[Any]:
+    def _shares(self, values: Array, weights: Array) -> Array:
         """Compute one histogram and its cumulative sums instead of 2 n + 1 comparisons.
 
         A value in units of the bin width lies below threshold k if k is at least its ceiling.
@@ -328,15 +400,13 @@ class Histogram(Reduction):
         histograms = matrix.toarray().reshape(p * q, n_cells)
         if are_equal:
             _accumulate(histograms)
-            shares: NDArray[Any] = np.multiply(
-                histograms[:, :n_thresholds], first_weight, dtype=dtype
-            )
+            shares: Array = np.multiply(histograms[:, :n_thresholds], first_weight, dtype=dtype)
         else:
             is_below = np.triu(np.ones((n_cells, n_thresholds), dtype))
             shares = histograms @ is_below
         return shares.reshape(p, q, -1)
 
-    def _cells(self, values: NDArray[Any], n_pairs: int, n_cells: int) -> NDArray[np.int32]:
+    def _cells(self, values: Array, n_pairs: int, n_cells: int) -> NDArray[np.int32]:
         """Return the cell of each value among those of all pairs in its row; overwrite values.
 
         ``n_pairs`` is the length of axis 1 (p) that shares a row: p or one.
@@ -354,7 +424,7 @@ class Histogram(Reduction):
         cells += np.broadcast_to(zero_cells, (n_pairs, b, q)).reshape(-1)
         return cells.reshape(-1)
 
-    def of_turns(self, fixed: NDArray[Any], radius: NDArray[Any], weight: float) -> list[Any]:
+    def of_turns(self, fixed: Array, radius: Array, weight: float) -> list[Any]:
         # A cosine is at most a threshold on an arc of the circle.
         shares = np.empty((*fixed.shape, *self.tail), fixed.dtype)
         varies = radius > 0
@@ -367,7 +437,7 @@ class Histogram(Reduction):
         return [shares]
 
 
-def _accumulate(counts: NDArray[Any]) -> None:
+def _accumulate(counts: Array) -> None:
     """Replace rows of small whole numbers by their cumulative sums, one 64-bit word at a time."""
     bits = 8 * counts.dtype.itemsize
     if sys.byteorder == "big" or bits == 64:

@@ -13,7 +13,7 @@
 # point of it is one run of a notebook. `invariance sweep` runs one notebook with every combination of
 # the values of some parameters:
 #
-#     invariance sweep demo/pulses -p seed 1..20 -p noise 0.5,1,2
+#     invariance sweep demo/pulses -p seed 1..20 -p noise 1,2,4
 #
 # Each combination has a folder of its own with everything that its notebook has written. What is there
 # and valid is not run again: after an interruption, the same command goes on, and with further values

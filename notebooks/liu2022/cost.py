@@ -65,7 +65,7 @@ from invariance.companion import Run, fit_rate, instructions, look, ticks
 from invariance.datasets import load_digits_images, load_mnist
 from invariance.groups import Rotations, Transformations, Translations
 from invariance.kernels import BestFit, Kernel, Locality, Polynomial
-from invariance.orbits.correlation import shift_correlation
+from invariance.orbits.ways.correlation import shift_correlation
 
 run = Run("liu2022/cost", profile=profile, seed=seed, window=window)
 

@@ -30,7 +30,7 @@ from invariance.kernels import (
     Polynomial,
 )
 from invariance.linear import RLSClassifier, RLSRegressor
-from invariance.orbits import engine, way
+from invariance.orbits import cost, orbit_products
 
 
 def draw(n, d=2, seed=0, largest=6):
@@ -238,8 +238,8 @@ def test_long_averages_over_sets_are_announced(monkeypatch, kernel, cheaper):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         kernel(X, Z)
-    monkeypatch.setattr(way, "_LONG", 0.0)
-    monkeypatch.setattr(engine, "_LONG_FROM", 0.0)
+    monkeypatch.setattr(cost, "LONG_SECONDS", 0.0)
+    monkeypatch.setattr(orbit_products, "ESTIMATE_FROM", 0.0)
     with pytest.warns(UserWarning, match=f"9 x 4 .* minutes .* {cheaper}") as warned:
         kernel(X, Z)
     assert warned[0].filename == __file__

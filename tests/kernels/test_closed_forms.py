@@ -51,17 +51,13 @@ def test_every_method_agrees_with_the_values_over_all_elements(group, base, larg
     expected = values.max(axis=0) if largest else values.mean(axis=0)
     reduction = Extremes() if largest else WeightedMean()
     orbits = OrbitProducts(Z, group, base=base)
-    ways = orbits.ways(X, reduction)
-    closed = [way for way in ways if way.name in ("closed form", "matching")]
-    assert bool(closed) == has_closed_form(base, group, largest)
-    for name in {way.name for way in ways}:
-
-        def only(*args, name=name):
-            return [way for way in ways if way.name == name]
-
-        monkeypatch.setattr(orbits, "_ways", only)
-        reduced = orbits.reduce(X, reduction)[0]
-        assert_allclose(reduced, expected, rtol=1e-10, atol=1e-12, err_msg=name)
+    algorithms = orbits.ranked(X, reduction)
+    names = [algorithm.name for algorithm in algorithms]
+    assert ("closed form" in names or "matching" in names) == has_closed_form(base, group, largest)
+    for algorithm in map(type, algorithms):
+        monkeypatch.setattr("invariance.orbits.plan.algorithms", lambda only=algorithm: [only])
+        reduced = OrbitProducts(Z, group, base=base).reduce(X, reduction)[0]
+        assert_allclose(reduced, expected, rtol=1e-10, atol=1e-12, err_msg=algorithm.name)
 
 
 @pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")

@@ -12,13 +12,13 @@ from numpy.testing import assert_allclose
 from invariance.groups import CyclicShifts, Rotations, Translations
 from invariance.kernels import BestFit, Gaussian, Linear, Locality, Polynomial
 from invariance.orbits import Extremes, Form, OrbitProducts
-from invariance.orbits.correlation import (
+from invariance.orbits.ways.correlation import (
     FrequencyCorrelation,
     RowCorrelation,
     ShiftCorrelation,
     shift_correlation,
 )
-from invariance.orbits.product import QuarterTurns
+from invariance.orbits.ways.quarter_turns import QuarterTurns
 
 WAYS = [
     RowCorrelation,
@@ -128,7 +128,7 @@ def test_tiles_do_not_change_the_extremes(way, name, monkeypatch):
     for cache, tile in [(1, 1), (1, 4000), (2000, 1), (2000, 9000), (2000, 2500)]:
         monkeypatch.setattr(ShiftCorrelation, "cache_bytes", cache)
         monkeypatch.setattr(FrequencyCorrelation, "tile_bytes", tile)
-        tiles = [some for some, *_ in pairs._tiles(pairs._own(a), pairs.spectra(b))]
+        tiles = [some for some, *_ in pairs.tiles(pairs.transforms(a), pairs.spectra(b))]
         assert len(tiles) > 1
         assert_allclose(np.concatenate([np.arange(11)[some] for some in tiles]), np.arange(11))
         check_extremes(pairs, a, b, expected)
@@ -141,7 +141,10 @@ def test_tiles_do_not_change_the_extremes(way, name, monkeypatch):
 def problem_of(base, shape):
     points = np.ones((1, int(np.prod(shape))))
     group = Rotations(shape, degrees=[0, 90, 180, 270])
-    _, problem, _ = OrbitProducts(points, group, base=base)._plan(points, points, Extremes())
+    planner = OrbitProducts(points, group, base=base).planner
+    problem = planner.plan(
+        points.shape[1], points.shape[1], points.dtype, Extremes(), 2**20
+    ).problem
     return problem.form, problem
 
 
@@ -172,7 +175,9 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
     for known in (None, support):
         turns = QuarterTurns(problem)
         turns = turns if known is None else turns.within(known)
-        values = turns.values(turns.first(x.reshape(3, -1)), turns.second(y.reshape(4, -1)))
+        values = turns.values(
+            turns.transform_points(x.reshape(3, -1)), turns.transform_templates(y.reshape(4, -1))
+        )
         assert_allclose(values, np.stack(every, axis=1), atol=1e-12)
 
 

@@ -22,7 +22,7 @@ from invariance.kernels import (
     Polynomial,
 )
 from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
-from invariance.orbits.way import rate
+from invariance.orbits.cost import rate
 
 SHAPE = (6, 6)
 CYCLIC = G.Translations(SHAPE, max_shift=1)
@@ -107,21 +107,6 @@ def test_reductions_are_those_of_all_values(base, group):
         assert_allclose(shares, np.stack(below, axis=-1), atol=1e-12)
 
 
-@pytest.mark.parametrize("group", GROUPS.values(), ids=GROUPS)
-def test_all_offered_ways_agree(group):
-    X, Z = points(7), points(5, seed=1)
-    for base in (None, Gaussian(0.1)):
-        orbits = OrbitProducts(Z, group, base=base)
-        for reduction in (Extremes(), WeightedMean()):
-            expected = orbits.reduce(X, reduction)[0]
-            ways = orbits.ways(X, reduction)
-            for each in ways:
-                (found,) = orbits._loop(each, X, Z, reduction, [np.empty((7, 5))])
-                if base is None or not reduction.extreme:
-                    assert_allclose(found, expected, rtol=1e-9, atol=1e-11, err_msg=each.name)
-    assert any(each.name.startswith("product") for each in ways)
-
-
 @pytest.mark.parametrize("name", ["cyclic", "circle", "turns", "negation"])
 @pytest.mark.parametrize("side", ["second", "first"])
 def test_offsets_elements_and_weights(name, side):
@@ -152,17 +137,16 @@ def test_kept_points_written_in_place_and_pickled(name):
 
 
 @pytest.mark.parametrize("base", [None, Gaussian(0.1), Locality(SHAPE, 3)], ids=repr)
-def test_blank_features_are_left_out_where_first_points_are_many(base, monkeypatch):
-    X, Z = points(7).reshape(-1, 6, 6), points(5, seed=1)
+def test_blank_features_are_left_out_if_points_are_many(base):
+    X, Z = points(400).reshape(-1, 6, 6), points(5, seed=1)
     X[:, :2] = X[:, :, 5:] = 0
     X = X.reshape(-1, 36)
-    for repaid in (600, 0):
-        monkeypatch.setattr("invariance.orbits.product._REPAID", repaid)
-        values, orbits = every(base, TURNS, X, Z), OrbitProducts(Z, TURNS, base=base)
-        assert_allclose(orbits.reduce(X, Extremes())[0], values.max(axis=0), rtol=1e-9)
-        assert_allclose(orbits.reduce(X, WeightedMean())[0], values.mean(axis=0), rtol=1e-9)
-        (each,) = orbits.ways(X, Extremes())
-        assert (each.features is None) == (repaid > 0)
+    for n in (400, 7):
+        values, orbits = every(base, TURNS, X[:n], Z), OrbitProducts(Z, TURNS, base=base)
+        assert_allclose(orbits.reduce(X[:n], Extremes())[0], values.max(axis=0), rtol=1e-9)
+        assert_allclose(orbits.reduce(X[:n], WeightedMean())[0], values.mean(axis=0), rtol=1e-9)
+        blank, full = (orbits.ranked(A, Extremes())[0] for A in (X[:n], X[:n] + 1))
+        assert (blank.operations(n, 5) < full.operations(n, 5)) == (n == 400)
 
 
 class Flipped(G.CyclicTranslations):
@@ -238,7 +222,7 @@ def test_explain_knows_slow_kernels_and_one_triangle_and_reads_as_a_line(monkeyp
 
     X = points(40)
     assert OrbitProducts(X, CYCLIC, base=Slow(0.1)).explain(X, WeightedMean()).seconds > 2e-3
-    monkeypatch.setattr(OrbitProducts, "_trial", lambda *_: 16.0)
+    monkeypatch.setattr("invariance.orbits.explain.trial_seconds", lambda *_: 16.0)
     X, kernel = np.ones((600, 64)), Average(Gaussian(0.1), G.CyclicShifts(64))
     assert kernel.explain(X, X.copy()).seconds == 16.0
     assert kernel.explain(X).seconds == 9.0  # one triangle of eight tiles a side
@@ -347,8 +331,7 @@ def test_tensors_meet_what_was_prepared_before(name, monkeypatch):
     orbits.reduce(graded, some[0])[0].sum().backward()
     slopes = [orbits.reduce(np.eye(9), some[0])[0].sum(axis=1)] * len(X)
     assert_allclose(graded.grad, slopes, atol=1e-12)
-    for way, _ in list(orbits._kept.values()):
-        monkeypatch.setattr(type(way), "prepare", lambda *_: pytest.fail("prepared anew"))
+    monkeypatch.setattr(type(KEPT[name]), "act", lambda *_: pytest.fail("transformed anew"))
     for reduction in some:
         orbits.reduce(torch.from_numpy(X[:2]), reduction)
     orbits.reduce(graded, some[0])
@@ -363,3 +346,26 @@ def test_a_lower_bound_on_memory_after_a_first_transform(name, kind):
     for block_bytes in (4000, 20_000, 2**28):
         with config_context(block_bytes=block_bytes):
             assert_allclose(model.transform(X), Z, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("r", [1, 16, 33, 50, 128, 1100])
+def test_extremes_of_a_tile_are_those_of_numpy_to_the_last_bit(r, dtype):
+    values = np.random.default_rng(0).standard_normal((1, 6, r, 1024 // r + 1)).astype(dtype)
+    weights = np.full((1, r), 1 / r)
+    (largest,) = Extremes().of(values.copy(), weights, None)
+    both = Extremes(smallest=True).of(values.copy(), weights, None)
+    assert_array_equal(largest, values[0].max(axis=1))
+    assert_array_equal(both, [values[0].max(axis=1), values[0].min(axis=1)])
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("n", [3, 200])
+def test_no_result_depends_on_earlier_calls(keep, n):
+    group, Z, X = GROUPS["turn, shift"], points(90, seed=1), points(n)
+    fresh = OrbitProducts(Z, group, keep=keep).reduce(X, WeightedMean([np.cos]))[0]
+    used = OrbitProducts(Z, group, keep=keep)
+    for earlier in (1, 50, 400):
+        used.reduce(points(earlier, seed=2), WeightedMean([np.sin]))
+        used.reduce(points(earlier, seed=2), Extremes())
+    assert_array_equal(used.reduce(X, WeightedMean([np.cos]))[0], fresh)

@@ -360,7 +360,7 @@ class Dependencies:
             self._route.append(name)
             self._fail(f"and assigns this global in {function.__name__}: return it instead")
         namespace = function.__globals__
-        built_in = function.__builtins__  # type: ignore[attr-defined]
+        built_in = function.__builtins__
         for name in sorted(reads.names):
             self._note("global", name)
             if name in namespace:

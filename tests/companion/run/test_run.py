@@ -29,7 +29,7 @@ from invariance.companion.run.code import computes, imports_count
 from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts
 from invariance.kernels import BestFit, Linear
-from invariance.orbits.way import done, rate
+from invariance.orbits.cost import operations_done, rate
 
 
 def results(run):
@@ -98,13 +98,15 @@ def test_operations_over_orbits_are_noted_as_seconds_of_a_bare_product(project, 
     before = results(run)["volatile"]["floor_s"]
     kernel = BestFit(Linear(), CyclicShifts(8))
     X = np.eye(8)[:5]
-    counted = done["float64"]
+    counted = operations_done["float64"]
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("invariance.orbits.engine._tile", Mock(side_effect=KeyboardInterrupt))
+        patch.setattr(
+            "invariance.orbits.ways.shifts.Shifts.compute", Mock(side_effect=KeyboardInterrupt)
+        )
         kernel(X, X[:2])  # Interrupted calls are not counted.
     kernel(X, -X)
-    assert done["float64"] - counted == kernel.explain(X, -X).operations > 0
-    done["float64"] += 50 * rate("float64")
+    assert operations_done["float64"] - counted == kernel.explain(X, -X).operations > 0
+    operations_done["float64"] += 50 * rate("float64")
     run.timing("product", 1.0)
     assert results(run)["volatile"]["floor_s"] == pytest.approx(before + 50, abs=0.3)
 

@@ -1,0 +1,120 @@
+"""Every registered algorithm against the plain definition: one transformation after another."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from invariance import groups as G
+from invariance.beyond import PlaneRotations, Rotations3D
+from invariance.kernels import Gaussian, Laplacian, Linear, Locality, Polynomial
+from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
+from invariance.orbits.registry import algorithms
+
+SHAPE = (4, 4)
+SHIFTS = G.Translations(SHAPE, max_shift=1)
+TURNS = G.Rotations(SHAPE, degrees=[-12, 0, 5])
+#: Groups, of points with 16 features unless they have a shape, and the fine finite set that stands
+#: for an infinite one.
+GROUPS = {
+    "shifts": (SHIFTS, None),
+    "shifts that lose pixels": (G.Translations(SHAPE, max_shift=1, boundary="zero"), None),
+    "rotations": (TURNS, None),
+    "quarter turns": (G.Rotations(SHAPE, degrees=range(0, 360, 30)), None),
+    "rotations, then shifts": (TURNS.then(SHIFTS), None),
+    "shifts, then rotations": (SHIFTS.then(TURNS), None),
+    "circle": (G.CircleAction([0] * 4 + [1, 1, 2, 2, 3, 3] * 2, n_nodes=9), None),
+    "signs": (G.SignFlips(5), None),
+    "permutations": (G.Permutations(4, block=4), None),
+    "signs and permutations": (G.DirectProduct([G.Permutations(3), G.SignFlips(2)]), None),
+    "plane": (PlaneRotations(), PlaneRotations(360)),
+    "plane, after a negation": (
+        G.Negation().then(PlaneRotations()),
+        G.Negation().then(PlaneRotations(360)),
+    ),
+    "negation": (G.Negation(), None),
+}
+BASES = {
+    "inner products": None,
+    "linear": Linear(),
+    "cubic": Polynomial(3, 0.1),
+    "even": Polynomial(4, 0.1),
+    "gaussian": Gaussian(0.1),
+    "laplacian": Laplacian(0.1),
+    "local": Locality(SHAPE, 3),
+}
+REDUCTIONS = [WeightedMean(), Extremes(), Histogram(4, 1.9)]
+
+
+def cases():
+    for group_name, (group, fine) in GROUPS.items():
+        for base_name, base in BASES.items():
+            for reduction in REDUCTIONS:
+                if reduction.tail and (base is not None or fine is not None):
+                    continue  # Shares of a fine rule are not exact.
+                if isinstance(base, Locality) and group.n_features not in (None, 16):
+                    continue  # The kernel is one of images.
+                yield pytest.param(
+                    group, fine or group, base, reduction,
+                    id=f"{group_name}, {base_name}, {type(reduction).__name__}",
+                )  # fmt: skip
+
+
+def definition(base, group, X, Z, reduction):
+    """The reduction of the kernel's values at all transformed templates."""
+    elements, weights = group.quadrature()
+    transformed = np.asarray(group.act(elements, Z))
+    values = [X @ z.T if base is None else base(X, z) for z in transformed]
+    if reduction.extreme:
+        return np.max(values, axis=0)
+    if not reduction.tail:
+        return np.tensordot(weights, values, 1)
+    thresholds = 1.9 * np.arange(-4, 5) / 4
+    below = [np.tensordot(weights, values <= threshold, 1) for threshold in thresholds]
+    return np.stack(below, axis=-1)
+
+
+def points(n, seed, d=16):
+    return np.random.default_rng(seed).uniform(-0.3, 0.7, (n, d))
+
+
+#: Names of the algorithms that have been compared with their definition.
+COMPARED = set()
+
+
+@pytest.mark.filterwarnings("ignore:Polynomial of even degree:UserWarning")
+@pytest.mark.parametrize(("group", "fine", "base", "reduction"), list(cases()))
+@pytest.mark.parametrize("block_bytes", [None, 20_000])
+def test_an_algorithm_is_its_definition(group, fine, base, reduction, block_bytes, monkeypatch):
+    d = group.n_features or 16
+    X, Z = points(7, 0, d), points(5, 1, d)
+    expected = definition(base, fine, X, Z, reduction)
+    # A maximum over a fine rule misses that over the circle by the square of half a step.
+    exact = fine is group
+    for algorithm in algorithms():
+        monkeypatch.setattr("invariance.orbits.plan.algorithms", lambda only=algorithm: [only])
+        orbits = OrbitProducts(Z, group, base=base, block_bytes=block_bytes)
+        plan = orbits.planner.plan(d, d, X.dtype, reduction, 2**28)
+        if not plan.algorithms or (plan.algorithms[0].by_elements and not exact):
+            continue
+        (values,) = orbits.reduce(X, reduction)
+        tolerance = {"rtol": 1e-9, "atol": 1e-11} if exact else {"rtol": 1e-4, "atol": 1e-3}
+        assert_allclose(values, expected, err_msg=algorithm.__name__, **tolerance)
+        COMPARED.add(algorithm)
+
+
+def test_every_algorithm_has_been_compared(request):
+    """This comes last in the module; it needs a run of all other tests in it."""
+    if len(request.session.items) < 100:
+        pytest.skip("only some tests of this module are run")
+    far = {"Differences", "Superposed"}  # See test_far_away.py, and below.
+    assert {algorithm.__name__ for algorithm in set(algorithms()) - COMPARED} <= far
+
+
+def test_an_alignment_is_no_worse_than_a_fine_grid():
+    group = Rotations3D()
+    X, Z = points(6, 0, 12), points(4, 1, 12)
+    grid = Rotations3D(degree=20)
+    fine = np.max(grid.act(grid.elements(), Z) @ X.T, axis=0).T
+    (largest,) = OrbitProducts(Z, group).reduce(X, Extremes())
+    assert (largest >= fine - 1e-12).all()
+    assert_allclose(largest, fine, atol=0.05)

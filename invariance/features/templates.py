@@ -29,7 +29,6 @@ TEMPLATES = kinds.OneOf("gaussian", "sphere", "data") | kinds.Array(2)
     n_features=kinds.Whole(1),
     epsilon=kinds.Number(above=-1) | None,
     rejection=kinds.OneOf("redraw", "zero"),
-    points=kinds.Array(2) | None,
     random_state=kinds.Seed(),
 )
 def draw_templates(
@@ -100,7 +99,7 @@ def _draw_points(
     """Draw templates of norm one from points."""
     if points is None:
         raise ParameterError("templates 'data' are drawn from points: pass points=X")
-    rows = np.asarray(points, dtype=float)
+    rows = check_array(points, estimator="draw_templates", input_name="points").astype(float)
     n_templates, n_features = shape
     if rows.shape[1] != n_features:
         raise ParameterError(f"points need {n_features} features, got {rows.shape[1]}")

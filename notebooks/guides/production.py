@@ -32,8 +32,8 @@ from invariance.companion import Run
 from invariance.core.parallel import by_rows
 from invariance.evaluation import share_of_changes
 from invariance.features import OrbitFourier
-from invariance.groups import Translations
-from invariance.kernels import BestFit, Gaussian
+from invariance.groups import CyclicTranslations, Translations
+from invariance.kernels import Average, BestFit, Gaussian
 from invariance.linear import BlockRidgeClassifier, RLSClassifier
 
 run = Run("guides/production", profile=profile, seed=seed)  # only stores the results
@@ -71,15 +71,16 @@ run.table(
 )
 
 # %% [markdown]
-# A kernel's prediction for one new point transforms one side or the other. `side="first"` transforms
-# the new point, `side="second"` all training points. If the set contains the inverse of each element
-# and `group.unitary` is true, the values are the same, and the first is faster for few new points.
+# `side` names the argument that a kernel transforms: "first" is the new points, "second" all training
+# points. Over a group that keeps lengths (`group.unitary`) the values are the same, and the default,
+# "auto", takes the smaller side. Over other sets, such as shifts by up to one pixel, `Average` has a
+# double mean by default; there, `side="first"` makes the prediction for one point fast.
 
 # %%
 one_point = X_new[:1]
 answers = {}
-for side in ("first", "second"):
-    kernel = BestFit(Gaussian(0.05), shifts, side=side)
+for side in ("auto", "first", "second"):
+    kernel = Average(Gaussian(0.05), CyclicTranslations((8, 8)), side=side)
     answers[side] = kernel(one_point, X_train)
     start = process_time()
     for _ in range(20):
@@ -87,6 +88,7 @@ for side in ("first", "second"):
     milliseconds = 1000 * (process_time() - start) / 20
     print(f"side={side}: {milliseconds:.1f} ms for one point")
 assert np.allclose(answers["first"], answers["second"])
+assert np.allclose(answers["first"], answers["auto"])
 
 # %% [markdown]
 # ## 2. Fit, and store

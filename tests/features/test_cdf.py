@@ -139,7 +139,7 @@ def test_templates_from_data_are_training_points_of_norm_one():
             assert np.array_equal(templates, model.fit(X).templates_)
             model.set_params(random_state=4)
             assert not np.array_equal(templates, model.fit(X).templates_)
-    extreme = np.array([[1e-200, 1e-200], [3e-320, 0], [1e140, -1e140]])
+    extreme = np.array([[1e-200, 1e-200], [3e-320, 0], [1e300, -1e300]])
     drawn = draw_templates("data", 3, n_features=2, epsilon=None, points=extreme, random_state=0)
     assert_allclose(np.linalg.norm(drawn, axis=1), 1)
 
@@ -151,6 +151,8 @@ def test_templates_from_unsuitable_points_are_refused():
         draw_templates("data", 3, n_features=2, epsilon=None)
     with pytest.raises(ParameterError, match="need 2 features, got 3"):
         draw_templates("data", 3, n_features=2, epsilon=None, points=np.ones((2, 3)))
+    with pytest.raises(ValueError, match="points"):
+        draw_templates("data", 3, n_features=2, epsilon=None, points=[[1.0, np.nan]])
     with pytest.raises(ParameterError, match="templates"):
         MaxFilter(Negation(), 2, templates="points").fit(np.ones((3, 4)))
 

@@ -290,8 +290,8 @@ class DilatedCDF(FeatureMap):
     def _summed(self, X: Any, channels: Array, length: int) -> Any:
         """Return the sums of some channels, (n, length), centred as in `_centred`."""
         width = X.shape[1] // self._fitted.channels
-        first, *others = [X[:, c * width : c * width + length] for c in channels.tolist()]
-        return self._centred(sum(others, first))
+        first, *further = [X[:, c * width : c * width + length] for c in channels.tolist()]
+        return self._centred(sum(further, first))
 
     def _products(
         self, columns: Any, dilation: int, at_once: int = 1, less: Any = 0

@@ -50,6 +50,8 @@ ESTIMATORS = [
     GramTransformer(Gaussian(0.1), repair="flip"),
     GramTransformer("precomputed"),
     F.GroupCDF(Negation(), n_components=5, n_bins=3, s="data", random_state=0),
+    F.GroupCDF(Negation(), n_components=5, n_bins=3, templates="data", random_state=0),
+    beyond.MaxFilter(Negation(), 5, templates="data", random_state=0),
     beyond.LogMel(),
     beyond.MaxFilter(Negation(), 5, templates="sphere", random_state=0),
     F.OrbitFourier(Negation(), n_components=5, n_transforms=3, side="first", random_state=0),

@@ -87,6 +87,7 @@ def _names() -> dict:
     adjacency = np.triu(rng.random((4, 6, 6)) < 0.5, 1)
     return names | {
         "GaussianProcessRegressor": GaussianProcessRegressor,
+        "series": np.array([[1, 2, np.nan], [3, 4, 5]]).repeat(20, axis=1),
         "images": rng.random((4, 28 * 28)),
         "sets": [rng.standard_normal((m, 2)) for m in (3, 5, 4, 6)],
         "positions": R,

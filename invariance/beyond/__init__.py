@@ -1,5 +1,6 @@
 """Objects that no paper needs: sets, graphs, series, images, sound, rotations in space, tests."""
 
+from .antisymmetric import Antisymmetric
 from .atoms import atom_environments
 from .dilated_cdf import DilatedCDF
 from .graphs import graph_nodes
@@ -15,6 +16,7 @@ from .set_features import SetFeatures
 from .sets import MatchingKernel, SetKernel
 from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
 from .space import ContinuousGroup, PlaneRotations, Rotations3D
+from .spherical import SphericalCoefficients
 from .symmetry import (
     Augmented,
     FoundSymmetry,
@@ -29,6 +31,7 @@ from .wreath import Wreath
 
 __all__ = [
     "TANGENTS",
+    "Antisymmetric",
     "Augmented",
     "ContinuousGroup",
     "DilatedCDF",
@@ -48,6 +51,7 @@ __all__ = [
     "SetFeatures",
     "SetKernel",
     "SpectrogramPitchSpeed",
+    "SphericalCoefficients",
     "SymmetryTest",
     "TangentDistance",
     "Wreath",

@@ -16,8 +16,16 @@ from tqdm import tqdm
 
 from ..core.arrays import check_arrays, is_foreign, like, namespace, on_host, refuse_gradient
 from ..core.config import block_bytes_of
-from ..core.parameters import BlockBytes, OneOf, RandomState, Verbose, Whole, stores_parameters
-from ..features.feature_map import ONE_CHANNEL, FeatureMap
+from ..core.parameters import (
+    BlockBytes,
+    OneOf,
+    ParameterError,
+    RandomState,
+    Verbose,
+    Whole,
+    stores_parameters,
+)
+from ..features.feature_map import FeatureMap
 from ..orbits import row_blocks
 
 Array = NDArray[Any]
@@ -32,6 +40,8 @@ _ROUNDING = 64
 #: Bytes of comparisons at a time: enough to outweigh the overhead of a call, and few enough for a
 #: core's cache.
 _BLOCK = 2**20
+#: A template acts on at most this many channels, as in MiniRocket.
+_MAX_CHANNELS = 9
 
 
 @stores_parameters
@@ -51,6 +61,14 @@ class DilatedCDF(FeatureMap):
     features of a series and of its shifts are equal to the last bit. Inner products that exceed a
     threshold by no more than rounding count as equal to it.
 
+    *Several channels* are one row of ``channels`` series of equal length, one after the other:
+    ``X.reshape(len(X), -1)`` for X of shape (n, channels, length). A template is then the same on
+    some channels, drawn at random for each dilation, and zero on the others, so that its product is
+    that with the sum of these channels. Channels in different units should be scaled first.
+
+    *Series of unequal length* are padded with NaN at the end (each channel alike). A share is over
+    the shifts of the series without padding, whose features are thus the same as if it came alone.
+
     Parameters
     ----------
     n_features : int
@@ -61,11 +79,16 @@ class DilatedCDF(FeatureMap):
         count.
     n_dilations : int
         Largest number of dilations, which are equally spaced on a logarithmic scale.
+    channels : int
+        Number of series in a row. Up to this many sets of channels are drawn for each dilation: of
+        1, ..., 9 channels, small numbers more often, as in MiniRocket.
     block_bytes, verbose, random_state : as in `OrbitFourier`
 
     Attributes
     ----------
     dilations_ : ndarray of int
+        For several channels, a dilation occurs once for each set of channels.
+    channels_ : list of ndarray of int, the channels that each dilation adds up
     thresholds_ : list of ndarray of shape (84, k), one per dilation
 
     Examples
@@ -77,13 +100,29 @@ class DilatedCDF(FeatureMap):
     (4, 420)
     >>> bool(np.array_equal(features.transform(X), features.transform(np.roll(X, 7, axis=1))))
     True
+
+    The last series has 20 entries less; then two channels:
+
+    >>> X[3, 30:] = np.nan
+    >>> features.transform(X).shape
+    (4, 420)
+    >>> of_two = DilatedCDF(n_features=500, channels=2, random_state=0)
+    >>> of_two.fit_transform(np.hstack([X, X**2])).shape
+    (4, 420)
     """
 
-    _as_rows = ONE_CHANNEL
+    _as_rows = (
+        "a row has its channels one after the other: take DilatedCDF(channels=X.shape[1]) and "
+        "X.reshape(len(X), -1) for X of shape (n, channels, length); if channels are the last "
+        "axis, take X.swapaxes(1, 2) first"
+    )
+    #: NaN at the end pads a series.
+    _ensure_all_finite = "allow-nan"
     _: KW_ONLY
     n_features: Annotated[int, Whole(_TEMPLATES)] = 10_000
     boundary: Annotated[str, OneOf("cyclic", "zero")] = "cyclic"
     n_dilations: Annotated[int, Whole(1)] = 32
+    channels: Annotated[int, Whole(1)] = 1
     block_bytes: BlockBytes = None
     verbose: Verbose = 0
     random_state: RandomState = None
@@ -94,26 +133,68 @@ class DilatedCDF(FeatureMap):
             check_arrays("DilatedCDF", X)
             X = on_host(X, "DilatedCDF.fit")
         X = self._points_to_fit(X)
+        lengths = self._lengths(X)
         rng = check_random_state(self.random_state)
         per_template = self.n_features // _TEMPLATES
-        self.dilations_, counts = self._choose_dilations(X.shape[1], per_template)
+        dilations, counts = self._choose_dilations(int(lengths.max()), per_template)
+        self.dilations_, counts, self.channels_ = self._choose_channels(dilations, counts, rng)
         # A sequence of low discrepancy: thresholds of a template differ between dilations.
         golden_ratio_multiples = np.arange(1, per_template * _TEMPLATES + 1) * (np.sqrt(5) - 1) / 2
         quantile_levels = golden_ratio_multiples % 1
         self.thresholds_: list[Array] = []
         #: Thresholds with the rounding of the training series that they come from.
         self._rounded_thresholds: list[Array] = []
-        series = self._centred(X)
-        rounding = _rounding(series)
-        for dilation, count in zip(self.dilations_, counts, strict=True):
+        for j, count in enumerate(counts):
             levels, quantile_levels = np.split(quantile_levels, [count * _TEMPLATES])
             levels = np.sort(levels.reshape(_TEMPLATES, count), axis=1)
             drawn = rng.randint(len(X), size=_TEMPLATES)
-            thresholds = self._quantiles(series, drawn, levels, int(dilation))
+            thresholds, rounding = self._quantiles(X, drawn, lengths[drawn], levels, j)
             self.thresholds_.append(thresholds)
-            self._rounded_thresholds.append(thresholds + rounding[drawn][:, None])
+            self._rounded_thresholds.append(thresholds + rounding[:, None])
         self._n_features_out = per_template * _TEMPLATES
         return self
+
+    def _lengths(self, X: Array) -> Array:
+        """Return the length of each series without the NaN at its end, and refuse other NaN."""
+        n_channels = self._fitted.channels
+        if X.shape[1] % n_channels:
+            raise ParameterError(
+                f"DilatedCDF: the {X.shape[1]} columns of X are no multiple of channels="
+                f"{n_channels}"
+            )
+        is_missing = np.isnan(X).reshape(len(X), n_channels, -1)
+        width = is_missing.shape[2]
+        if not is_missing.any():
+            return np.full(len(X), width)
+        lengths = width - is_missing[:, 0].sum(axis=1)
+        is_padding = np.arange(width) >= lengths[:, None]
+        is_valid = (is_missing == is_padding[:, None]).all(axis=(1, 2)) & (lengths > 0)
+        if not is_valid.all():
+            row = int(np.argmin(is_valid))
+            raise ParameterError(
+                f"DilatedCDF: row {row} of X has NaN that does not pad the end of all its channels "
+                "alike: fill in missing entries, and leave out empty series"
+            )
+        return lengths
+
+    def _choose_channels(
+        self, dilations: Array, counts: Array, rng: np.random.RandomState
+    ) -> tuple[Array, Array, list[Array]]:
+        """Return dilations, numbers of thresholds, and channels, for each set of channels."""
+        n_channels = self.channels
+        if n_channels == 1:
+            return dilations, counts, [np.zeros(1, dtype=int)] * len(dilations)
+        n_sets = np.minimum(counts, n_channels)
+        set_counts = []
+        for count, n in zip(counts, n_sets, strict=True):
+            shares = np.full(n, count // n)
+            shares[: count % n] += 1
+            set_counts.append(shares)
+        log_sizes = rng.uniform(0, np.log2(min(n_channels, _MAX_CHANNELS) + 1), n_sets.sum())
+        channels = []
+        for size in (2**log_sizes).astype(int):
+            channels.append(np.sort(rng.choice(n_channels, size, replace=False)))
+        return np.repeat(dilations, n_sets), np.concatenate(set_counts), channels
 
     def _choose_dilations(self, length: int, per_template: int) -> tuple[Array, Array]:
         """Return dilations for series of a length, and numbers of thresholds per template."""
@@ -126,14 +207,27 @@ class DilatedCDF(FeatureMap):
         counts = np.diff(ends, prepend=0)
         return dilations[counts > 0], counts[counts > 0]
 
-    def _quantiles(self, X: Array, drawn: Array, levels: Array, dilation: int) -> Array:
-        """Return quantiles of the products of each template with the series drawn for it."""
-        distinct, column_of_template = np.unique(drawn, return_inverse=True)
-        columns = np.ascontiguousarray(X[distinct].T)
+    def _quantiles(
+        self, X: Array, drawn: Array, lengths: Array, levels: Array, j: int
+    ) -> tuple[Array, Array]:
+        """Return quantiles of the products of each template with the series drawn for it.
+
+        Also return the rounding of these series. ``lengths`` are those of the drawn series, and
+        ``j`` is the number of the dilation.
+        """
         thresholds = np.empty(levels.shape, X.dtype)
-        for i, products in enumerate(self._products(columns, dilation)):
-            thresholds[i] = np.quantile(products[0, :, column_of_template[i]], levels[i])
-        return thresholds
+        rounding = np.empty(len(drawn), X.dtype)
+        for length in np.unique(lengths):
+            templates = np.flatnonzero(lengths == length)
+            rows, row_of_template = np.unique(drawn[templates], return_inverse=True)
+            series = self._summed(X[rows], self.channels_[j], length)
+            rounding[templates] = _rounding(series)[row_of_template]
+            row_of = dict(zip(templates, row_of_template, strict=True))
+            products = self._products(np.ascontiguousarray(series.T), int(self.dilations_[j]))
+            for i, values in enumerate(products):
+                if i in row_of:
+                    thresholds[i] = np.quantile(values[0, :, row_of[i]], levels[i])
+        return thresholds, rounding
 
     def transform(self, X: Any) -> NDArray:
         """Return features of series X (n, d), in their library and floating type, in [0, 1]."""
@@ -143,11 +237,25 @@ class DilatedCDF(FeatureMap):
             refuse_gradient("DilatedCDF", X, "counts inner products")
         else:
             X = self._points_to_transform(X)
+        if is_foreign(X):
+            return self._of_length(X, X.shape[1] // self._fitted.channels)
+        lengths = self._lengths(X)
+        distinct = np.unique(lengths)
+        if len(distinct) == 1:
+            return self._of_length(X, int(distinct[0]))
+        features = np.empty((len(X), self._n_features_out), X.dtype)
+        for length in distinct.tolist():
+            has_length = lengths == length
+            features[has_length] = self._of_length(X[has_length], length)
+        return features
+
+    def _of_length(self, X: Any, length: int) -> Any:
+        """Return features of series of one length."""
         # Bytes per entry: sums under one and under several templates, comparisons, and counts.
         n_thresholds = max(thresholds.shape[1] for thresholds in self.thresholds_)
-        bytes_per_series = self.n_features_in_ * (2 * (_LENGTH + 3) * 8 + 7 * n_thresholds)
+        bytes_per_series = length * (2 * (_LENGTH + 3) * 8 + 7 * n_thresholds)
         cached_entries = max(2**13, _BLOCK // n_thresholds)
-        block_bytes = cached_entries * bytes_per_series // self.n_features_in_
+        block_bytes = cached_entries * bytes_per_series // length
         block_bytes = min(block_bytes_of(self.block_bytes), block_bytes)
         blocks = list(row_blocks(X.shape[0], bytes_per_series, block_bytes))
         # Short blocks take several templates at once, which saves the overhead of calls.
@@ -155,26 +263,35 @@ class DilatedCDF(FeatureMap):
         n_masks = block_bytes / largest_bytes * n_thresholds
         features = []
         for block in tqdm(blocks, "series", disable=not self.verbose):
-            features.append(self._block(X[block, :], n_masks))
+            features.append(self._block(X[block, :], length, n_masks))
         return _concatenated(features)
 
-    def _block(self, X: Any, n_masks: float) -> Any:
+    def _block(self, X: Any, length: int, n_masks: float) -> Any:
         """Return features of a block of series, with ``n_masks`` comparisons at a time."""
-        series = self._centred(X)
-        columns = series.T if is_foreign(X) else np.ascontiguousarray(series.T)
         parts: list[Any] = []
-        rounding = _rounding(series)
+        summed: Array | None = None
         for j, dilation in enumerate(self.dilations_.tolist()):
+            if summed is None or not np.array_equal(summed, self.channels_[j]):
+                summed = self.channels_[j]
+                series = self._summed(X, summed, length)
+                columns = series.T if is_foreign(X) else np.ascontiguousarray(series.T)
+                rounding = _rounding(series)
             thresholds = like(self._rounded_thresholds[j], X)[..., None, None]  # (84, k, 1, 1)
             at_once = max(1, min(_TEMPLATES, int(n_masks / thresholds.shape[1])))
             products = self._products(columns, dilation, at_once, less=rounding)
-            edge = self._edge(dilation, X.shape[1])
+            edge = self._edge(dilation, length)
             first_without_zeros = (j + 1) % 2
             if is_foreign(X):
                 parts += _foreign_shares(products, thresholds, edge, first_without_zeros)
             else:
                 parts.append(_shares(products, thresholds, edge, first_without_zeros))
         return _concatenated(parts).T
+
+    def _summed(self, X: Any, channels: Array, length: int) -> Any:
+        """Return the sums of some channels, (n, length), centred as in `_centred`."""
+        width = X.shape[1] // self._fitted.channels
+        first, *further = [X[:, c * width : c * width + length] for c in channels.tolist()]
+        return self._centred(sum(further, first))
 
     def _products(
         self, columns: Any, dilation: int, at_once: int = 1, less: Any = 0

@@ -8,9 +8,9 @@ from typing import Annotated
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..core.parameters import Array, OneOf, Positive, stores_parameters
+from ..core.parameters import Positive, stores_parameters
 from ..features.orbit import OrbitFeatures
-from ..features.templates import draw_templates
+from ..features.templates import TEMPLATES, draw_templates
 from ..orbits import Extremes
 
 
@@ -34,8 +34,9 @@ class MaxFilter(OrbitFeatures):
     ----------
     group, n_transforms : as in `OrbitFourier`
     n_components : int, number of templates m
-    templates : {"gaussian", "sphere"} or array of shape (m, d)
-        "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere.
+    templates : {"gaussian", "sphere", "data"} or array of shape (m, d)
+        "gaussian" is N(0, I/d), "sphere" uniform on the unit sphere. "data" takes random training
+        points scaled to norm one: features that compare a point with examples, best aligned.
     tolerance, block_bytes, n_jobs, verbose, random_state : as in `OrbitFourier`
         Rotations of the plane, of space and of several frequencies (`CircleAction`) need no nodes;
         between nodes of other infinite groups the largest value is missed by up to the tolerance.
@@ -54,11 +55,15 @@ class MaxFilter(OrbitFeatures):
     >>> features = MaxFilter(Permutations(20), n_components=3, random_state=0).fit(X)
     >>> bool(np.allclose(features.transform(X), features.transform(X[:, ::-1])))
     True
+    >>> MaxFilter(Permutations(20), 1, templates="data").fit(X).transform(X).round(4)
+    array([[3.8924]])
+    >>> np.linalg.norm(X).round(4)
+    np.float64(3.8924)
     """
 
     _: KW_ONLY
     tolerance: Annotated[float, Positive()] = 1e-3
-    templates: Annotated[str | ArrayLike, OneOf("gaussian", "sphere") | Array(2)] = "gaussian"
+    templates: Annotated[str | ArrayLike, TEMPLATES] = "gaussian"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         templates = draw_templates(
@@ -66,6 +71,7 @@ class MaxFilter(OrbitFeatures):
             self.n_components,
             n_features=X.shape[1],
             epsilon=None,
+            points=X,
             random_state=rng,
         )
         self.templates_ = templates.astype(X.dtype)

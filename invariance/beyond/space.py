@@ -85,8 +85,70 @@ class ContinuousGroup(Group):
         return rotated.reshape(len(rotations), *X.shape)
 
 
+class SpaceRotations(Group):
+    """Groups whose elements are rotations of space, as matrices of shape (r, 3, 3).
+
+    Subclasses have a product rule of nodes if ``_rule_degree`` is not None.
+    """
+
+    linear = True
+    #: A mean over the rule represents a mean over the whole group.
+    one_sided = True
+
+    @property
+    @abstractmethod
+    def _rule_degree(self) -> int | None:
+        """Degree of the polynomials in the matrix's entries whose means are exact."""
+
+    @property
+    def is_group(self) -> bool:  # type: ignore[override]
+        return self._rule_degree is None
+
+    def _rule(self) -> tuple[Floats, Floats] | tuple[None, None]:
+        """Return the matrices and the weights of the product rule."""
+        degree = self._rule_degree
+        if degree is None:
+            return None, None
+        # Euler angles z-y-z: equal angles, as many as a Fourier series of that degree needs, and
+        # Gauss's nodes of the cosine. Their number is even, so that the rule contains its inverses.
+        n_angles = degree + 1 + (degree + 1) % 2
+        cosines, cosine_weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
+        z_angles = equal_turns(n_angles)
+        grid = np.meshgrid(z_angles, np.arccos(cosines), z_angles, indexing="ij")
+        euler_angles = np.stack(grid, axis=-1).reshape(-1, 3)
+        matrices = np.asarray(Rotation.from_euler("ZYZ", euler_angles).as_matrix())
+        weights = np.broadcast_to(cosine_weights[None, :, None] / (2 * n_angles**2), grid[0].shape)
+        return matrices, weights.ravel()
+
+    def _listed(self) -> Floats | None:
+        return self._rule()[0]
+
+    def weights(self) -> Floats | None:
+        self._check()
+        return self._rule()[1]
+
+    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
+        if not n_samples:
+            return np.empty((0, 3, 3))
+        # The direction of four independent normal numbers is uniform: a random unit quaternion.
+        quaternions = rng.standard_normal((n_samples, 4))
+        return np.asarray(Rotation.from_quat(quaternions).as_matrix())
+
+    def identity(self) -> Floats:
+        return np.eye(3)[None]
+
+    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
+        return np.asarray(np.asarray(first) @ np.asarray(second))
+
+    def inverse(self, elements: ArrayLike) -> Floats:
+        return np.asarray(elements).swapaxes(-1, -2)
+
+    def _check_elements(self, elements: Floats) -> Floats:
+        return self._batch(elements, "matrices", 3, 3)
+
+
 @stores_parameters
-class Rotations3D(ContinuousGroup):
+class Rotations3D(SpaceRotations, ContinuousGroup):
     """All rotations of space, SO(3); a row of 3 m coordinates is m points that rotate together.
 
     Elements are matrices, shape (r, 3, 3).
@@ -116,30 +178,8 @@ class Rotations3D(ContinuousGroup):
     degree: Annotated[int | None, Whole(0, 200) | None] = None
 
     @property
-    def is_group(self) -> bool:  # type: ignore[override]
-        return self.degree is None
-
-    def _rule(self) -> tuple[Floats, Floats] | tuple[None, None]:
-        """Return the matrices and the weights of the product rule."""
-        if self.degree is None:
-            return None, None
-        # Euler angles z-y-z: equal angles, as many as a Fourier series of that degree needs, and
-        # Gauss's nodes of the cosine. Their number is even, so that the rule contains its inverses.
-        n_angles = self.degree + 1 + (self.degree + 1) % 2
-        cosines, cosine_weights = np.polynomial.legendre.leggauss(self.degree // 2 + 1)
-        z_angles = equal_turns(n_angles)
-        grid = np.meshgrid(z_angles, np.arccos(cosines), z_angles, indexing="ij")
-        euler_angles = np.stack(grid, axis=-1).reshape(-1, 3)
-        matrices = np.asarray(Rotation.from_euler("ZYZ", euler_angles).as_matrix())
-        weights = np.broadcast_to(cosine_weights[None, :, None] / (2 * n_angles**2), grid[0].shape)
-        return matrices, weights.ravel()
-
-    def _listed(self) -> Floats | None:
-        return self._rule()[0]
-
-    def weights(self) -> Floats | None:
-        self._check()
-        return self._rule()[1]
+    def _rule_degree(self) -> int | None:
+        return self.degree
 
     def refined(self, factor: int) -> Rotations3D:
         if self.degree is None:
@@ -158,25 +198,6 @@ class Rotations3D(ContinuousGroup):
         # No rotation superposes a mirror image.
         singular_values[..., 2] *= np.sign(np.linalg.det(moments))
         return np.asarray(singular_values.sum(axis=-1))
-
-    def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
-        if not n_samples:
-            return np.empty((0, 3, 3))
-        # The direction of four independent normal numbers is uniform: a random unit quaternion.
-        quaternions = rng.standard_normal((n_samples, 4))
-        return np.asarray(Rotation.from_quat(quaternions).as_matrix())
-
-    def identity(self) -> Floats:
-        return np.eye(3)[None]
-
-    def compose(self, first: ArrayLike, second: ArrayLike) -> Floats:
-        return np.asarray(np.asarray(first) @ np.asarray(second))
-
-    def inverse(self, elements: ArrayLike) -> Floats:
-        return np.asarray(elements).swapaxes(-1, -2)
-
-    def _check_elements(self, elements: Floats) -> Floats:
-        return self._batch(elements, "matrices", 3, 3)
 
     def _matrices(self, elements: Floats) -> Floats:
         return elements

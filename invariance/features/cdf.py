@@ -18,7 +18,7 @@ from ..core.parameters import ParameterError, check_memory, stores_parameters
 from ..orbits import Histogram
 from ..orbits.numerics import row_norms
 from .orbit import OrbitFeatures
-from .templates import draw_templates
+from .templates import TEMPLATES, draw_templates
 
 
 @stores_parameters
@@ -42,7 +42,8 @@ class GroupCDF(OrbitFeatures):
     n_components : int, number of templates m
     n_bins : int
         n; there are 2 n + 1 thresholds per template, m (2 n + 1) features, template by template.
-    templates : {"gaussian", "sphere"} or array of shape (m, d)
+    templates : {"gaussian", "sphere", "data"} or array of shape (m, d)
+        Random, or random training points scaled to norm one; see `draw_templates`.
     epsilon : float, norm bound \|t\|^2 < 1 + epsilon of the templates
     rejection : {"redraw", "zero"}
         See `draw_templates`. With "zero" the outermost thresholds count half, as in the trapezoidal
@@ -72,20 +73,21 @@ class GroupCDF(OrbitFeatures):
     >>> Z = features.fit_transform(X)                 # e_1 and its shift e_2: one orbit
     >>> Z.shape, bool(np.allclose(Z[0], Z[1]))
     ((2, 2550), True)
+    >>> of_points = GroupCDF(CyclicShifts(6), 3, templates="data", random_state=0).fit(X)
+    >>> np.linalg.norm(of_points.templates_, axis=1)
+    array([1., 1., 1.])
     """
 
     _: KW_ONLY
     tolerance: Annotated[float, kinds.Positive()] = 0.01
     n_bins: Annotated[int, kinds.Whole(1)] = 25
-    templates: Annotated[str | ArrayLike, kinds.OneOf("gaussian", "sphere") | kinds.Array(2)] = (
-        "gaussian"
-    )
+    templates: Annotated[str | ArrayLike, TEMPLATES] = "gaussian"
     epsilon: Annotated[float, kinds.Positive()] = 0.2
     rejection: Annotated[str, kinds.OneOf("redraw", "zero")] = "redraw"
     s: Annotated[str | float, kinds.OneOf("bound", "data") | kinds.Positive()] = "bound"
 
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
-        templates = self._draw_templates(X.shape[1], rng).astype(X.dtype)
+        templates = self._draw_templates(X, rng).astype(X.dtype)
         rejected = np.isnan(templates[:, :1])
         self.templates_ = templates
         self.elements_, _ = self._draw_transforms(rng)
@@ -105,7 +107,7 @@ class GroupCDF(OrbitFeatures):
         templates_in_bins = templates * X.dtype.type(self.n_bins / self.s_)
         self._prepare(templates_in_bins, Histogram(self.n_bins, self.n_bins))
 
-    def _draw_templates(self, n_features: int, rng: np.random.RandomState) -> NDArray:
+    def _draw_templates(self, X: NDArray, rng: np.random.RandomState) -> NDArray:
         epsilon: float | None = self.epsilon
         if self.s != "bound" and not isinstance(self.templates, str):
             # The thresholds do not depend on a norm bound, so the templates may have any norm.
@@ -113,9 +115,10 @@ class GroupCDF(OrbitFeatures):
         return draw_templates(
             self.templates,
             self.n_components,
-            n_features=n_features,
+            n_features=X.shape[1],
             epsilon=epsilon,
             rejection=self.rejection,
+            points=X,
             random_state=rng,
         )
 

@@ -37,6 +37,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     _parameters: Mapping[str, Kind] = {}
     #: Advice for arrays of more than two axes.
     _as_rows = "use X.reshape(len(X), -1)"
+    #: Whether points must be finite; "allow-nan" permits NaN.
+    _ensure_all_finite: bool | str = True
     _fitted: SimpleNamespace
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
@@ -62,7 +64,7 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
                 f"{type(self).__name__} expects points as rows of shape (n, d), got shape {shape}; "
                 f"{self._as_rows}"
             )
-        return validate_data(self, X, reset=reset)
+        return validate_data(self, X, reset=reset, ensure_all_finite=self._ensure_all_finite)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -19,8 +19,12 @@ from ..core.parameters import ParameterError, arguments, check_memory
 _MAX_POINTS = 1000
 
 
+#: Values that feature maps accept as a parameter ``templates``.
+TEMPLATES = kinds.OneOf("gaussian", "sphere", "data") | kinds.Array(2)
+
+
 @arguments(
-    kind=kinds.OneOf("gaussian", "sphere") | kinds.Array(2),
+    kind=TEMPLATES,
     n_templates=kinds.Whole(1),
     n_features=kinds.Whole(1),
     epsilon=kinds.Number(above=-1) | None,
@@ -34,20 +38,25 @@ def draw_templates(
     n_features: int,
     epsilon: float | None,
     rejection: str = "redraw",
+    points: ArrayLike | None = None,
     random_state=None,
 ) -> NDArray:
     """Draw templates t of Mroueh et al. 2015, section 2, shape (n_templates, n_features).
 
     Parameters
     ----------
-    kind : {"gaussian", "sphere"} or array of shape (n_templates, n_features)
+    kind : {"gaussian", "sphere", "data"} or array of shape (n_templates, n_features)
         "gaussian": N(0, I/d), accepted while |t|^2 < 1 + epsilon. "sphere": uniform on the unit
-        sphere (remark 1). An array is used as it is, if it satisfies the same bound.
+        sphere (remark 1). "data": random ``points`` other than zero, scaled to norm one, none of
+        them twice before each has been drawn once. An array is used as it is, if it satisfies the
+        same bound.
     epsilon : float or None
         None is no bound. A bound that rejects nearly all draws is an error.
     rejection : {"redraw", "zero"}
         "redraw" draws a rejected Gaussian again. "zero" replaces it by the paper's null template,
         NaN here, whose features are zero; inner products are then unbiased for K_s.
+    points : array-like of shape (n, n_features), or None
+        Needed for "data".
 
     Examples
     --------
@@ -62,6 +71,8 @@ def draw_templates(
         templates = np.asarray(kind, dtype=float)
         _check_templates(templates, shape, bound)
         return templates
+    if kind == "data":
+        return _draw_points(points, shape, rng)
     if kind == "sphere":
         return _normalize(rng.standard_normal(shape))
     acceptance = stats.chi2.cdf(n_features * bound, n_features)
@@ -80,6 +91,27 @@ def draw_templates(
         templates[outside] = redrawn
         outside[outside] = _squared_norms(redrawn) >= bound
     return templates
+
+
+def _draw_points(
+    points: ArrayLike | None, shape: tuple[int, int], rng: np.random.RandomState
+) -> NDArray:
+    """Draw templates of norm one from points."""
+    if points is None:
+        raise ParameterError("templates 'data' are drawn from points: pass points=X")
+    rows = check_array(points, estimator="draw_templates", input_name="points").astype(float)
+    n_templates, n_features = shape
+    if rows.shape[1] != n_features:
+        raise ParameterError(f"points need {n_features} features, got {rows.shape[1]}")
+    # Divided by their largest entry, points have squares that neither overflow nor vanish.
+    largest = np.abs(rows).max(axis=1)
+    candidates = np.flatnonzero(largest)
+    if len(candidates) == 0:
+        raise ParameterError("templates 'data' need a point other than zero: take 'gaussian'")
+    n_rounds = -(-n_templates // len(candidates))
+    orders = [rng.permutation(candidates) for _ in range(n_rounds)]
+    drawn = np.concatenate(orders)[:n_templates]
+    return _normalize(rows[drawn] / largest[drawn, None])
 
 
 def _squared_norms(templates: NDArray) -> NDArray:

@@ -28,7 +28,7 @@ from invariance.companion import Run
 from invariance.core.parameters import Positive
 from invariance.groups import CyclicShifts
 from invariance.kernels import Average, BestFit, Gaussian, GramTransformer, Kernel
-from invariance.linear import RLSClassifier
+from invariance.linear import RLSClassifier, RLSRegressor
 from invariance.orbits import Form
 
 run = Run("guides/own_kernel", profile=profile, seed=seed)  # only stores the results
@@ -135,6 +135,38 @@ for base in (FastCauchy(0.01), Gaussian(0.01), RBF(2.0)):
     tuned = " ".join(repr(process.kernel_).split())
     rows.append({"R^2": process.score(X[100:], values[100:]), "tuned kernel": tuned})
 run.table(rows, "tuned", caption="Gaussian processes with three base kernels, tuned.")
+
+# %% [markdown]
+# ## Error bars for `RLSRegressor`
+#
+# `RLSRegressor` minimises the mean squared error plus `alpha` times the squared norm. A Gaussian
+# process with the same kernel and the noise variance `n * alpha` predicts the same values, and its
+# `return_std` gives their standard deviations. Two details make them equal:
+#
+# - An intercept is a constant kernel with a large variance: with `fit_intercept=False`, leave it out.
+# - The standard deviations hold if the targets vary as much as the kernel. One factor of kernel and
+#   noise, estimated from the targets, leaves the predictions as they are and multiplies the standard
+#   deviations by its root.
+
+# %%
+X_train = X[:100]
+y_train = values[:100]
+X_new = X[100:]
+kernel = Average(Gaussian(0.1), group)
+ridge = RLSRegressor(kernel=kernel).fit(X_train, y_train)
+same_process = GaussianProcessRegressor(
+    kernel + ConstantKernel(1e6), alpha=len(X_train) * ridge.alpha_, optimizer=None
+)
+mean, deviation = same_process.fit(X_train, y_train).predict(X_new, return_std=True)
+assert np.allclose(mean, ridge.predict(X_new), atol=1e-5)
+
+# %%
+residuals = y_train - ridge.intercept_
+variance = residuals @ same_process.alpha_ / len(X_train)
+noise_variance = len(X_train) * ridge.alpha_
+error_bars = np.sqrt(variance * (deviation**2 + noise_variance))  # of new measurements
+share = np.mean(np.abs(mean - values[100:]) <= 1.96 * error_bars)
+print(f"{100 * share:.0f} % of new values are within 1.96 standard deviations")
 
 # %% [markdown]
 # ## Next steps

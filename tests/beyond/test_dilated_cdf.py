@@ -103,14 +103,89 @@ def test_scaled_and_shifted_integers_have_the_same_features(scale, offset, dtype
     assert_allclose(model.fit_transform((scale * X + offset).astype(dtype)), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("features", [DilatedCDF(n_features=84), LogMel()])
-def test_channels_of_a_series_are_not_concatenated(features):
+def test_channels_of_a_spectrogram_are_not_concatenated():
     X = np.random.default_rng(7).standard_normal((4, 60, 3))
     with pytest.raises(ParameterError, match="X\\[:, :, 0\\].*np.hstack") as refusal:
-        features.fit(X)
+        LogMel().fit(X)
     assert "reshape" not in str(refusal.value)
-    rows = np.hstack([features.fit_transform(X[:, :, c]) for c in range(3)])
+    rows = np.hstack([LogMel().fit_transform(X[:, :, c]) for c in range(3)])
     assert rows.shape[0] == 4
+
+
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+def test_a_template_acts_on_the_sum_of_some_channels(boundary):
+    """Integers are exact; the definition of a template applies to the sum."""
+    X = np.random.default_rng(0).integers(-9, 9, (6, 4, 20)).astype(float)
+    rows = X.reshape(6, -1)
+    model = DilatedCDF(n_features=84 * 6, boundary=boundary, channels=4, random_state=2).fit(rows)
+    features = model.transform(rows)
+    start = 0
+    sets = set()
+    for j, channels in enumerate(model.channels_):
+        sets.add(tuple(channels))
+        assert 0 <= channels.min() and channels.max() < 4 and len(set(channels)) == len(channels)
+        one_channel = DilatedCDF(n_features=84, boundary=boundary)
+        one_channel.dilations_ = model.dilations_[: j + 1]
+        one_channel.thresholds_ = model.thresholds_[: j + 1]
+        stop = start + model.thresholds_[j].size
+        for i in range(6):
+            expected = definition(one_channel, X[i, channels].sum(axis=0))[start:stop]
+            assert_allclose(features[i, start:stop], expected, rtol=0, atol=1e-12)
+        start = stop
+    assert start == features.shape[1] == 84 * 6
+    assert len(sets) > 1 and len({len(each) for each in sets}) > 1
+
+
+def test_shifts_of_all_channels_together_have_equal_features():
+    X = np.random.default_rng(0).standard_normal((6, 3, 30))
+    model = DilatedCDF(n_features=84 * 6, channels=3, random_state=0).fit(X.reshape(6, -1))
+    features = model.transform(X.reshape(6, -1))
+    together = np.roll(X, 7, axis=2).reshape(6, -1)
+    assert_array_equal(model.transform(together), features)
+    alone = np.concatenate([np.roll(X[:, :1], 7, axis=2), X[:, 1:]], axis=1).reshape(6, -1)
+    assert np.abs(model.transform(alone) - features).max() > 0.05
+
+
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+@pytest.mark.parametrize("channels", [1, 2])
+def test_padded_series_have_the_features_of_their_entries(boundary, channels):
+    """Shares are over the shifts of the entries that are there."""
+    rng = np.random.default_rng(3)
+    lengths = [40, 1, 17, 40, 9, 30, 17]
+    series = [rng.integers(-9, 9, (channels, length)).astype(float) for length in lengths]
+    X = np.full((7, channels, 40), np.nan)
+    for i, entries in enumerate(series):
+        X[i, :, : lengths[i]] = entries
+    X = X.reshape(7, -1)
+    sizes = {"n_features": 84 * 5, "boundary": boundary, "channels": channels}
+    model = DilatedCDF(**sizes, random_state=0).fit(X)
+    features = model.transform(X)
+    for i, entries in enumerate(series):
+        assert_array_equal(model.transform(X[i : i + 1])[0], features[i])
+        if channels == 1:
+            assert_allclose(features[i], definition(model, entries[0]), rtol=0, atol=1e-12)
+    # The first threshold of each dilation is a value of the training series without padding.
+    assert all(np.isfinite(thresholds).all() for thresholds in model.thresholds_)
+    short = DilatedCDF(**sizes, random_state=0).fit(X[[1, 2]])
+    entries = X[[1, 2]].reshape(2, channels, 40)[:, :, :17]
+    unpadded = DilatedCDF(**sizes, random_state=0).fit(entries.reshape(2, -1))
+    for longer, shorter in zip(short.thresholds_, unpadded.thresholds_, strict=True):
+        assert_array_equal(longer, shorter)
+
+
+def test_invalid_channels_and_missing_entries_are_refused():
+    X = np.random.default_rng(0).standard_normal((4, 20))
+    with pytest.raises(ParameterError, match="20 columns.*channels=3"):
+        DilatedCDF(n_features=84, channels=3).fit(X)
+    with pytest.raises(ParameterError, match="channels"):
+        DilatedCDF(n_features=84, channels=0).fit(X)
+    for columns in ([3], [9], slice(0, 20), slice(15, 20)):
+        missing = X.copy()
+        missing[2, columns] = np.nan
+        with pytest.raises(ParameterError, match="row 2 of X has NaN"):
+            DilatedCDF(n_features=84, channels=2).fit(missing)
+    with pytest.raises(ParameterError, match=r"channels=X\.shape\[1\]"):
+        DilatedCDF(n_features=84).fit(X[:, None])
 
 
 def test_thresholds_are_evenly_spaced_quantiles():

@@ -34,7 +34,7 @@ def definition(model, X):
 
 OPTIONS = {
     "n_transforms": [None, 1, 4],
-    "templates": ["gaussian", "sphere"],
+    "templates": ["gaussian", "sphere", "data"],
     "block_bytes": [2000, 10**8],
 }
 PARAMETERS = st.fixed_dictionaries(

@@ -19,6 +19,7 @@ from invariance.beyond import (
     pad_sets,
     patch_sets,
 )
+from invariance.core.parameters import ParameterError
 from invariance.features import OrbitFourier, OrbitNystroem
 from invariance.groups import SignFlips
 from invariance.kernels import Average, Gaussian, Hyperkernel
@@ -162,6 +163,76 @@ def test_atomic_environments_do_not_depend_on_pose_order_units_or_precision():
         single = atom_environments(POSITIONS.astype(np.float32), CHARGES.astype(np.float32))
     assert_allclose(single, atoms, rtol=1e-4, atol=1e-5)
     assert atom_environments(POSITIONS, CHARGES, n_triples=0).shape == (2, 6, 1 + 3 * 24)
+
+
+CELL = np.array([[2.6, 0.0, 0.1], [0.4, 3.1, 0.0], [-0.3, 0.5, 2.9]])
+ATOMS = np.array([[0.1, 0.2, 0.0], [1.2, 1.4, 1.1], [0.3, 1.5, 2.0]])
+LABELS = np.array([8, 1, 8])
+
+
+@pytest.mark.parametrize("n_triples", [0, 3])
+def test_environments_in_a_crystal_are_those_among_explicit_images(n_triples):
+    cutoff = 3.3
+    crystal = atom_environments(
+        np.stack([ATOMS, ATOMS + 40]),
+        np.stack([LABELS, [1, 1, 0]]),
+        cell=np.stack([CELL, 2 * CELL]),
+        cutoff=cutoff,
+        n_pairs=5,
+        n_triples=n_triples,
+    )
+    assert crystal.shape == (2, 3, 1 + 2 * 5 + 6 * n_triples)
+    assert np.isnan(crystal[1, 2]).all()
+    for m, (labels, cell) in enumerate([(LABELS, CELL), (np.array([1, 1]), 2 * CELL)]):
+        # The cell itself is first, so that atom i is the centre.
+        multiples = sorted(product(range(-3, 4), repeat=3), key=np.linalg.norm)
+        images = np.concatenate([ATOMS[: len(labels)] + n @ cell for n in np.array(multiples)])
+        all_labels = np.tile(labels, len(multiples))
+        for i, label in enumerate(labels):
+            is_near = np.linalg.norm(images - images[i], axis=1) < cutoff
+            is_near[i] = True
+            centre = int(is_near[:i].sum())
+            near_labels = all_labels[is_near]
+            expected = plain_environment(
+                images[is_near], near_labels, centre, [1, 8], cutoff, 5, n_triples
+            )
+            assert crystal[m, i, 0] == label
+            assert_allclose(crystal[m, i, 1:], expected, atol=1e-12)
+
+
+def test_environments_in_a_crystal_do_not_depend_on_the_choice_of_the_cell():
+    options = {"cutoff": 4.0, "n_pairs": 6, "n_triples": 4}
+    crystal = atom_environments(ATOMS[None], LABELS[None], cell=CELL, **options)
+    shifted = ATOMS + np.array([[3, -1, 0], [0, 0, 5], [0, 2, 0]]) @ CELL + 0.7
+    sheared = np.array([[1, 1, 0], [0, 1, 0], [0, 2, 1]]) @ CELL
+    for cell in (CELL, sheared):
+        same = atom_environments(shifted[None], LABELS[None], cell=cell, **options)
+        assert_allclose(same, crystal, atol=1e-10)
+    doubled = np.concatenate([ATOMS, ATOMS + CELL[1]])
+    larger_cell = CELL * [[1], [2], [1]]
+    larger = atom_environments(doubled[None], np.tile(LABELS, 2)[None], cell=larger_cell, **options)
+    assert_allclose(larger[0], np.concatenate([crystal[0], crystal[0]]), atol=1e-10)
+    bohr = atom_environments(2 * ATOMS[None], LABELS[None], cell=2 * CELL, unit=2.0, **options)
+    assert_allclose(bohr, crystal, atol=1e-10)
+    in_a_large_box = atom_environments(ATOMS[None], LABELS[None], cell=50 * np.eye(3), **options)
+    alone = atom_environments(ATOMS[None], LABELS[None], **options)
+    assert_allclose(in_a_large_box, alone, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        (np.eye(2), r"cell needs shape \(3, 3\)"),
+        (np.ones((2, 3, 3)), r"cell needs shape \(3, 3\)"),
+        ([[1, 0, 0], [0, 1, 0], [1, 1, 0]], "one plane"),
+        (0.01 * np.eye(3), "images of a cell.*smaller cutoff"),
+        ([[1.1, 1.2, 1.1], [0, 3, 0], [0, 0, 3]], "images of others"),
+        (np.full((3, 3), np.nan), "cell"),
+    ],
+)
+def test_invalid_cells_are_refused(cell, message):
+    with pytest.raises(ParameterError, match=message):
+        atom_environments(ATOMS[None, [0, 1]], LABELS[None, :2], cell=cell, cutoff=3.0)
 
 
 # -- sets of sets ----------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from invariance.beyond import MaxFilter
+from invariance.core.parameters import ParameterError
 from invariance.features import GroupCDF, draw_templates
 from invariance.groups import (
     CircleAction,
@@ -44,7 +46,7 @@ GROUPS = [None, CyclicShifts(6), SignFlips(6), Permutations(3, block=2), Negatio
 OPTIONS = {
     "n_bins": [1, 2, 5, 7],
     "n_transforms": [None, 1, 4],
-    "templates": ["gaussian", "sphere"],
+    "templates": ["gaussian", "sphere", "data"],
     "s": ["bound", "data", 0.3],
     "rejection": ["redraw", "zero"],
     "block_bytes": [2000, 10**8],
@@ -116,6 +118,43 @@ EXACT = {
     "negation": Negation(),
     "scaling": LinearMaps([np.eye(144), 10 * np.eye(144), np.eye(144)[::-1]]),
 }
+
+
+def test_templates_from_data_are_training_points_of_norm_one():
+    X = np.random.default_rng(0).standard_normal((7, 6)) * 10.0 ** np.arange(-3, 4)[:, None]
+    X[2] = 0
+    directions = np.delete(X, 2, axis=0)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    for n_templates in (4, 6, 15):
+        for model in (
+            GroupCDF(Negation(), n_templates, templates="data", random_state=3),
+            MaxFilter(Negation(), n_templates, templates="data", random_state=3),
+        ):
+            templates = model.fit(X).templates_
+            distances = np.linalg.norm(templates[:, None] - directions, axis=2)
+            assert_allclose(distances.min(axis=1), 0, atol=1e-12)
+            # No point is drawn twice before all others have been drawn once.
+            counts = np.bincount(distances.argmin(axis=1), minlength=6)
+            assert np.ptp(counts) <= 1 and counts.sum() == n_templates
+            assert np.array_equal(templates, model.fit(X).templates_)
+            model.set_params(random_state=4)
+            assert not np.array_equal(templates, model.fit(X).templates_)
+    extreme = np.array([[1e-200, 1e-200], [3e-320, 0], [1e300, -1e300]])
+    drawn = draw_templates("data", 3, n_features=2, epsilon=None, points=extreme, random_state=0)
+    assert_allclose(np.linalg.norm(drawn, axis=1), 1)
+
+
+def test_templates_from_unsuitable_points_are_refused():
+    with pytest.raises(ParameterError, match="point other than zero"):
+        GroupCDF(Negation(), 2, templates="data").fit(np.zeros((3, 4)))
+    with pytest.raises(ParameterError, match="points=X"):
+        draw_templates("data", 3, n_features=2, epsilon=None)
+    with pytest.raises(ParameterError, match="need 2 features, got 3"):
+        draw_templates("data", 3, n_features=2, epsilon=None, points=np.ones((2, 3)))
+    with pytest.raises(ValueError, match="points"):
+        draw_templates("data", 3, n_features=2, epsilon=None, points=[[1.0, np.nan]])
+    with pytest.raises(ParameterError, match="templates"):
+        MaxFilter(Negation(), 2, templates="points").fit(np.ones((3, 4)))
 
 
 def exact_shares(group, X, templates, half_width, n_bins):

@@ -42,6 +42,24 @@ def prose(text: Any) -> Markup:
     return Markup(_PROSE.renderInline(" ".join(str(text).split())))
 
 
+def plain(text: Any) -> str:
+    """Return a sentence without markup.
+
+    >>> plain("The `Haar` kernel of $G$, **averaged**")
+    'The Haar kernel of G, averaged'
+    """
+    return re.sub(r"[`$*]", "", " ".join(str(text).split()))
+
+
+def highlighted(code: str) -> Markup:
+    """Return Python code as HTML, in the colours of the other code of the pages."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    return Markup(highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n"))
+
+
 def anchor(name: str, kind: str) -> str:
     """Return an id for an element of a page, such as ``claim-fig1-rls-order``."""
     return f"{kind}-" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

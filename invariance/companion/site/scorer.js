@@ -104,4 +104,4 @@ const rankPages = (searchTerms, excludedTerms) => {
   return best;
 };
 
-document.addEventListener("DOMContentLoaded", () => (Search.performTermsSearch = rankPages));
+if (typeof Search !== "undefined") Search.performTermsSearch = rankPages;

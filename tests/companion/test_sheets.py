@@ -39,6 +39,8 @@ check(seven, lambda n: n == 7, "a prime", why="it is")
 @pytest.fixture
 def paths(tmp_path) -> Paths:
     paths = Paths(tmp_path)
+    paths.ledger.parent.mkdir(parents=True)
+    paths.ledger.write_text("claims: []\n", "utf-8")
     lesson = paths.source("course/sums")
     lesson.parent.mkdir(parents=True)
     lesson.write_text(LESSON, "utf-8")

@@ -1,5 +1,7 @@
 """`Book` holds the pages of the site, which templates write from the material."""
 
+import csv
+import io
 import re
 import runpy
 from collections import Counter
@@ -32,7 +34,7 @@ from .ideas import Idea
 from .material import Figure, Material, Notebook, Outcome
 from .plots import chart, dot_plot
 from .reference import Reference, imported_modules
-from .text import anchor, highlighted, plain, prose
+from .text import anchor, highlighted, plain, prose, time_in_words
 
 _TEMPLATES = Path(__file__).parent / "templates"
 #: Texts of the project that are pages too: page names by file.
@@ -49,6 +51,10 @@ _ANSWER = re.compile(r"answer$|(figure|table)\d")
 _THUMBNAIL = 500  # pixels; narrower pictures get fewer colours
 _ROWS_OF_RUN = 12  # of a table of this machine, if it is published too
 _ROWS = 200  # of every other table
+_CLAIM_COLUMNS = (
+    "claim", "paper", "source", "kind", "statement", "printed", "unit", "margin", "ours",
+    "verdict", "notebook",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -117,6 +123,7 @@ class Book:
             "figure_beside": self.figure_beside,
             "heading": self.heading,
             "idea": self.idea,
+            "in_words": time_in_words,
             "members": self.members,
             "paper_label": paper_label,
             "picture": self.picture,
@@ -210,6 +217,18 @@ class Book:
             page = address.removesuffix(".html")
             entries.append([page, place, short, f"{summary} {words.get(short, '')}".strip()])
         return entries
+
+    def claims_csv(self) -> str:
+        """Return all claims as a table of comma-separated values."""
+        lines = io.StringIO()
+        table = csv.writer(lines, lineterminator="\n")
+        table.writerow(_CLAIM_COLUMNS)
+        for row in self.material.rows:
+            claim = row.claim
+            place = [claim.id, claim.paper_key, claim.source, claim.kind]
+            numbers = [plain(claim.says), claim.printed, claim.unit, claim.margin, row.ours]
+            table.writerow([*place, *numbers, row.verdict, row.notebook])
+        return lines.getvalue()
 
     def page_titles(self) -> dict[str, str]:
         """Return the titles of the pages that ``search`` in ``papers.yml`` may name."""

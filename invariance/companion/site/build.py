@@ -161,6 +161,7 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
         files |= _downloads(book, notebook, extra / "downloads")
     entries = json.dumps(book.search_entries(), ensure_ascii=False, separators=(",", ":"))
     files["static/entries.js"] = f"const searchEntries = {entries};\n"
+    files["extra/claims/claims.csv"] = book.claims_csv()
     changes = paths.root / "CHANGELOG.md"
     if changes.is_file():
         files["extra/changelog.xml"] = feed(changes.read_text("utf-8"), book.about)

@@ -92,16 +92,19 @@ const rankPages = (searchTerms, excludedTerms) => {
     }
   }
 
+  // Sphinx leaves numbers out of a search.
+  const query = new URLSearchParams(window.location.search).get("q") || "";
+  const typed = query.match(/\d+/g) || [];
   const found = [];
   for (const { page, anchor, title, score, words } of results.values()) {
     const number = numbers.get(page);
     const share = words.size / searchTerms.size;
     if (share < 0.5 || excluded.has(number)) continue;
-    const ranked = score * share * pageFactor(page);
+    const numbered = typed.length > 0 && typed.every((digits) => title.includes(digits));
+    const ranked = score * share * pageFactor(page) * (numbered ? 1.6 : 1);
     found.push([page, title, anchor, null, ranked, filenames[number], "text"]);
   }
-  const best = found.sort((one, other) => other[4] - one[4]).slice(0, 60);
-  return best;
+  return found.sort((one, other) => other[4] - one[4]).slice(0, 60);
 };
 
 if (typeof Search !== "undefined") Search.performTermsSearch = rankPages;

@@ -51,6 +51,21 @@ def plain(text: Any) -> str:
     return re.sub(r"[`$*]", "", " ".join(str(text).split()))
 
 
+def time_in_words(seconds: float) -> str:
+    """Return a duration with one unit.
+
+    >>> [time_in_words(s) for s in (0.2, 59, 150, 9000)]
+    ['less than 1 s', '59 s', '2 min', '2.5 h']
+    """
+    if seconds < 1:
+        return "less than 1 s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
 def highlighted(code: str) -> Markup:
     """Return Python code as HTML, in the colours of the other code of the pages."""
     from pygments import highlight

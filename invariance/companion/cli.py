@@ -225,10 +225,13 @@ def _print_results(folder: Path, notebook: str) -> None:
         click.echo(f"  {sentence['said']}")
     for claim, entry in results["claims"].items():
         click.echo(f"  {claim}: {entry['verdict']}, {clipped(entry['ours'], 120)}")
-    for entry in [*results["figures"], *results["tables"]]:
-        click.echo(f"  {clipped(entry['caption'] or entry['name'], 100)}")
-        for file in entry.get("files") or [entry["file"]]:
+    for figure in results["figures"]:
+        click.echo(f"  {clipped(figure['alt'] or figure['name'], 200)}")
+        for file in figure["files"]:
             click.echo(f"    {folder / file}")
+    for table in results["tables"]:
+        click.echo(f"  {clipped(table['caption'] or table['name'], 200)}")
+        click.echo(f"    {folder / table['file']}")
 
 
 def _single_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:

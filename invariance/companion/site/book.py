@@ -469,7 +469,7 @@ class Book:
             title = f"{row.where.partition(',')[0]}, {heading}"
             words = f"{row.claim.says} {row.claim.kind} {row.verdict}"
             self.without_sphinx[name] = PlainPage([title, heading, row.claim.id], words)
-            description = clipped(plain(row.claim.says), 200)
+            description = clipped(plain(row.claim.says), 150)
             yield (
                 name,
                 self.render(

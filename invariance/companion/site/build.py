@@ -216,7 +216,7 @@ def _downloads(book: Book, notebook: Notebook, folder: Path) -> dict[str, str]:
             member = ZipInfo(name)  # dated 1980, so that equal texts give equal archives
             member.compress_type = ZIP_DEFLATED
             member.external_attr = 0o644 << 16
-            archive.writestr(member, text.encode("utf-8", errors="replace"))
+            archive.writestr(member, text.encode("utf-8", errors="replace"), compresslevel=9)
     return {}
 
 

@@ -151,7 +151,7 @@ def _description(doctree: nodes.document | None) -> str:
     for paragraph in doctree.findall(nodes.paragraph):
         text = " ".join(paragraph.astext().split())
         if len(text) > _SHORTEST_DESCRIPTION:
-            return clipped(text, 200)
+            return clipped(text, 150)
     return ""
 
 

@@ -31,7 +31,7 @@ const PAGE_FACTORS = [
   [/^claims/, 0.8],
   [/^code/, 0.4],
 ];
-const PAGE_WEIGHTS = { text: 1, title: 3, entry: 4, startsWith: 0.5 };
+const PAGE_WEIGHTS = { text: 1, title: 3, entry: 4, partOfName: 1.5, startsWith: 0.5 };
 
 const pageFactor = (page) => (PAGE_FACTORS.find(([start]) => start.test(page)) || [null, 1])[1];
 const asList = (record) => (record === undefined ? [] : [].concat(record));
@@ -44,13 +44,15 @@ const filesWith = (word, index) => {
   return [longer.flatMap((term) => asList(index[term])), PAGE_WEIGHTS.startsWith];
 };
 
-// Entries as results with their stemmed words.
+// Entries as results with the weights of their stemmed words; "GroupCDF" has the parts "Group", "CDF".
 const readEntries = () => {
   const stemmer = new Stemmer();
+  const stemsOf = (text) => splitQuery(text.toLowerCase()).map((word) => stemmer.stemWord(word));
   return searchEntries.map(([page, anchor, title, words]) => {
-    const spelled = `${title} ${title.replace(/([a-z])([A-Z])|_/g, "$1 $2")} ${words}`;
-    const stems = splitQuery(spelled.toLowerCase()).map((word) => stemmer.stemWord(word));
-    return { page, anchor: anchor && `#${anchor}`, title, stems: new Set(stems) };
+    const parts = stemsOf(title.replace(/([a-z])([A-Z])|_/g, "$1 $2"));
+    const weights = new Map(parts.map((stem) => [stem, PAGE_WEIGHTS.partOfName]));
+    for (const stem of stemsOf(`${title} ${words}`)) weights.set(stem, PAGE_WEIGHTS.entry);
+    return { page, anchor: anchor && `#${anchor}`, title, weights };
   });
 };
 
@@ -80,10 +82,10 @@ const rankPages = (searchTerms, excludedTerms) => {
         raise(resultOf(docnames[file], "", titles[file]), factor * PAGE_WEIGHTS[place]);
       }
     }
-    for (const { page, anchor, title, stems } of entries) {
-      if (stems.has(word) && numbers.has(page)) {
-        raise(resultOf(page, anchor, anchor ? title : titles[numbers.get(page)]), PAGE_WEIGHTS.entry);
-      }
+    for (const entry of entries) {
+      if (!entry.weights.has(word) || !numbers.has(entry.page)) continue;
+      const title = entry.anchor ? entry.title : titles[numbers.get(entry.page)];
+      raise(resultOf(entry.page, entry.anchor, title), entry.weights.get(word));
     }
     const rarity = Math.log(1 + docnames.length / Math.max(1, weights.size));
     for (const [result, weight] of weights) {

@@ -186,8 +186,10 @@ class Book:
         """The address of the picture that stands for the site where a link to it is shared."""
         for paper in self.material.papers:
             notebook = self.material.notebooks.get(paper.notebook)
-            if notebook and notebook.published and paper.figure in notebook.published.figures:
-                return self.picture(notebook.published.figures[paper.figure])[0]
+            if notebook and notebook.published:
+                figure = notebook.published.figures.get(paper.figure)
+                figure = figure or answer([notebook.published])
+                return self.picture(figure)[0] if figure else ""
         return ""
 
     @cached_property

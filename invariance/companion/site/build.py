@@ -40,6 +40,7 @@ _WITH_WHITE_SPACE = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)", re.DOTALL)
 _MATHJAX = "sphinx-mathjax-offline"  # a package with a name that Python cannot import
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PRINT_S = 300  # seconds to print
+_FEED_LENGTH = 2000  # characters of a version's changes in the feed
 # Files that no page asks for; one font has all the icons that are shown.
 _UNUSED_FILES = (
     "**/*.map",
@@ -174,7 +175,7 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
 
 
 def feed(changelog: str, about: Mapping[str, Any]) -> str:
-    """Return an RSS feed of the changelog, one item per version.
+    """Return an RSS feed of the changelog, one item per version with the start of its text.
 
     >>> text = "# Changes\\n## [0.2.0]\\nA group.\\n## [0.1.0]\\nThe first."
     >>> feed(text, {"name": "lab", "address": "https://lab.example"}).count("<item>")
@@ -188,7 +189,7 @@ def feed(changelog: str, about: Mapping[str, Any]) -> str:
         items.append(
             f"<item><title>{escape(name)}</title><link>{about['address']}/changelog.html</link>"
             f'<guid isPermaLink="false">{digest}</guid>'
-            f"<description>{escape(text.strip())}</description></item>"
+            f"<description>{escape(text.strip()[:_FEED_LENGTH])}</description></item>"
         )
     head = f"<title>{escape(about['name'])}: changes</title><link>{about['address']}</link>"
     head += "<description>What changed in each version</description>"

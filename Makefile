@@ -19,7 +19,7 @@ LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
-	@echo "make site     the same pages from published results alone; runs no notebook, half a minute"
+	@echo "make site     the same pages from published results alone; runs no notebook, a minute"
 	@echo "make lite     the same as site, with notebooks that run in the reader's browser"
 	@echo "make pdf      the same, printed as a paper: build/report.pdf (needs Chromium)"
 	@echo "make sheets   the lessons without solutions, for students: build/sheets"

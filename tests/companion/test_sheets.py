@@ -35,6 +35,28 @@ check(seven, lambda n: n == 7, "a prime", why="it is")
 # ## Next
 """
 
+DRAWING = """\
+# %% [markdown]
+# # A drawing
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+
+# %%
+import matplotlib.pyplot as plt
+
+from invariance.companion import Run
+
+run = Run("course/drawn", profile=profile)
+
+# %%
+fig, axes = plt.subplots()
+axes.plot([1, 2, 3], [3, 7, 5], label="numbers")
+axes.set(title="Seven is the largest", xlabel="place", ylabel="number")
+run.figure(fig, "numbers")
+run.say("The largest is {largest}.", largest=7)
+"""
+
 
 @pytest.fixture
 def paths(tmp_path) -> Paths:
@@ -84,3 +106,15 @@ def test_a_file_of_another_lesson_is_refused(paths, tmp_path):
     (tmp_path / "other.py").write_text("# %%\nx = 1\n", "utf-8")
     with pytest.raises(NotebookError, match="has 0 exercise cells, and course/sums has 1"):
         grade(paths, "course/sums", tmp_path / "other.py")
+
+
+def test_a_run_lists_its_figures_with_their_numbers_and_files(paths, tmp_path, monkeypatch):
+    notebook = paths.source("course/drawn")
+    notebook.write_text(DRAWING, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["run", "course/drawn"])
+    assert done.exit_code == 0, done.output
+    assert "Seven is the largest: number against place" in done.output
+    assert "The largest is 7." in done.output
+    files = [line.strip() for line in done.output.splitlines() if line.endswith(".png")]
+    assert len(files) == 1 and Path(files[0]).is_file()

@@ -93,6 +93,7 @@ class Book:
         self.examples: dict[str, int] = {}  # part with the notebooks that use a documented name
         self.class_pages: set[str] = set()  # pages of the reference for one class
         self.without_sphinx: dict[str, PlainPage] = {}
+        self.has_feed = (paths.root / "CHANGELOG.md").is_file()
         self.in_browser = names_in(paths.lite)  # notebooks with a button that runs them
         self._paths = paths
         self._project_pages = paths.notebooks / "pages"
@@ -152,7 +153,7 @@ class Book:
             "papers": {paper.key: paper for paper in self.material.papers},
             "reference": self.reference,
             "release": __version__,
-            "feed": (self._paths.root / "CHANGELOG.md").is_file(),
+            "feed": self.has_feed,
             "preview": self.preview if self.about["address"] else "",
             "verdicts": VERDICTS,
         }

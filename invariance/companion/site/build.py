@@ -163,9 +163,9 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     entries = json.dumps(book.search_entries(), ensure_ascii=False, separators=(",", ":"))
     files["static/entries.js"] = f"const searchEntries = {entries};\n"
     files["extra/claims/claims.csv"] = book.claims_csv()
-    changes = paths.root / "CHANGELOG.md"
-    if changes.is_file():
-        files["extra/changelog.xml"] = feed(changes.read_text("utf-8"), book.about)
+    if book.has_feed:
+        changes = (paths.root / "CHANGELOG.md").read_text("utf-8")
+        files["extra/changelog.xml"] = feed(changes, book.about)
     files["static/glossary.js"] = f"const glossary = {json.dumps(book.about['glossary'])};\n"
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)

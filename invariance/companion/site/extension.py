@@ -169,7 +169,7 @@ def _set_context(
     context["metatags"] = context.get("metatags", "") + book.render("share.html", page, **values)
     if page in book.class_pages:
         context |= {"about": book.about, "menu": book.menu, "release": app.config.release}
-        context |= {"root": "../", "page": page, "feed": False, "preview": ""}
+        context |= {"root": "../", "page": page, "feed": book.has_feed, "preview": ""}
     elif "body" in context:
         context["body"] += book.render("below.html", page, **values)
     if page in book.about["pages"]:

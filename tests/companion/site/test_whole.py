@@ -129,7 +129,8 @@ def test_clicks_from_the_first_page(name, page, site):
 
 #: A difference between the heads of similar pages.
 OWN = re.compile(
-    r"<title>.*?</title>|<meta name=.description.*?>|pagename = '.*?'|<link rel=.(next|prev|author).*?>|root=\"\S*|\.\./|\s+",
+    r"<title>.*?</title>|<meta name=.description.*?>|pagename = '.*?'|root=\"\S*|\.\./|\s+"
+    r"|<link rel=.(next|prev|author).*?>",
     re.DOTALL,
 )
 #: Another page in place of the one that is open: scripts, formulas, pictures as when it loads.

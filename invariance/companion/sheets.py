@@ -103,7 +103,7 @@ def _read(file: Path) -> Any:
     if file.suffix != ".ipynb":
         return read_notebook(file)
     try:
-        return nbformat.read(file, as_version=4)
+        return nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)
     except (OSError, ValueError) as error:
         raise NotebookError(f"{file} cannot be read as a notebook: {error}") from error
 

@@ -494,7 +494,7 @@ def test_a_download_runs_in_an_empty_folder_with_its_modules(project, tmp_path):
         archive.extractall(tmp_path / "empty")
     script = [sys.executable, "own_data.py"]
     done = subprocess.run(
-        script, cwd=tmp_path / "empty/guides", capture_output=True, text=True, check=True
+        script, cwd=tmp_path / "empty/guides", capture_output=True, encoding="utf-8", check=True
     )
     assert done.stdout == "7\n"
 

@@ -15,13 +15,14 @@ TEST_EXTRAS ?= all,guides,test
 # Where JupyterLab finds, in this environment alone, that a double click on text opens a notebook.
 LAB_SETTINGS := $(VENV)/etc/jupyter/labconfig/default_setting_overrides.json
 
-.PHONY: report site lite pdf choose full test chaos lab check clean help
+.PHONY: report site lite pdf sheets choose full test chaos lab check clean help
 
 help:
 	@echo "make report   run all notebooks (quick profile) and build build/report/index.html"
-	@echo "make site     the same pages from published results alone; runs no notebook, half a minute"
+	@echo "make site     the same pages from published results alone; runs no notebook, a minute"
 	@echo "make lite     the same as site, with notebooks that run in the reader's browser"
 	@echo "make pdf      the same, printed as a paper: build/report.pdf (needs Chromium)"
+	@echo "make sheets   the lessons without solutions, for students: build/sheets"
 	@echo "make test     run the tests"
 	@echo "make chaos    kill the runner and its processes at random moments (KILLS=10)"
 	@echo "make full     run all notebooks at the papers' scale (hours; needs the data sets)"
@@ -43,6 +44,9 @@ lite: $(VENV)/.lite
 
 pdf: $(VENV)/.core
 	$(BIN)/invariance pdf
+
+sheets: $(VENV)/.core
+	$(BIN)/invariance sheets course
 
 choose: $(VENV)/.full
 	$(BIN)/invariance choose

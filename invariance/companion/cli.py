@@ -16,7 +16,8 @@ from .claim import description, duration, fresh, measured, published
 from .errors import CompanionError, NotebookError
 from .files import write_bytes
 from .ledger import consistency, scoreboard
-from .ledger.results import read_status
+from .ledger.results import read_results, read_status
+from .ledger.scoreboard import clipped
 from .paths import PROFILES, Paths
 from .runner import batch
 from .runner.attempt import Place
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _COLOURS = {"ok": "green", "interrupted": "yellow"}
 _MAX_SOURCE_LINES = 12  # of a failed cell
+_MAX_NOTEBOOKS_IN_DETAIL = 3  # whose results are listed after a run
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -205,12 +207,35 @@ def run(
             tell=_print_outcome,
         )
     _print_failures(summary)
+    if len(selected) <= _MAX_NOTEBOOKS_IN_DETAIL:
+        for outcome in summary.outcomes:
+            if outcome.status == "ok":
+                _print_results(paths.output(outcome.notebook, profile), outcome.notebook)
     finished = _count_ok(summary)
     results = paths.build / profile
     click.echo(
         f"{finished} of {len(selected)} notebooks succeeded ({profile}); results in {results}"
     )
     _exit(summary)
+
+
+def _print_results(folder: Path, notebook: str) -> None:
+    """Print a run's titles of figures, sentences and claims, and the paths of its files."""
+    results, _ = read_results(folder, notebook)
+    if results is None:
+        return
+    click.secho(f"\n{notebook}", bold=True)
+    for sentence in results["says"]:
+        click.echo(f"  {sentence['said']}")
+    for claim, entry in results["claims"].items():
+        click.echo(f"  {claim}: {entry['verdict']}, {clipped(entry['ours'], 120)}")
+    for figure in results["figures"]:
+        click.echo(f"  {clipped(figure['alt'] or figure['name'], 200)}")
+        for file in figure["files"]:
+            click.echo(f"    {folder / file}")
+    for table in results["tables"]:
+        click.echo(f"  {clipped(table['caption'] or table['name'], 200)}")
+        click.echo(f"    {folder / table['file']}")
 
 
 def _single_values(parameters: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -444,6 +469,44 @@ def pdf(out: Path | None) -> None:
     from .site.build import write_pdf
 
     click.echo(write_pdf(Paths.find(), out))
+
+
+@main.command()
+@_NOTEBOOKS
+@_out("build/sheets")
+def sheets(notebooks: tuple[str, ...], out: Path | None) -> None:
+    """Write the lessons of the course (or others) without solutions, for students."""
+    from .sheets import write_sheets
+
+    paths = Paths.find()
+    for path in write_sheets(paths, out or paths.build / "sheets", notebooks):
+        click.echo(path)
+
+
+@main.command()
+@click.argument("lesson")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path, exists=True))
+def grade(lesson: str, files: tuple[Path, ...]) -> None:
+    """Run a LESSON with the answers in each of the FILES, and print a table of the outcomes.
+
+    The answers run with your rights: use a container for files that you do not trust.
+    """
+    from .sheets import grade as grade_file
+
+    paths = Paths.find()
+    names = paths.select([lesson])
+    if len(names) != 1:
+        raise _UsageError(f"a sheet is one lesson, and {lesson!r} has {len(names)}")
+    width = max(len(file.name) for file in files)
+    for file in files:
+        try:
+            answers = grade_file(paths, names[0], file)
+        except NotebookError as error:
+            click.secho(f"{file.name:<{width}}  {error}", fg="red")
+            continue
+        outcomes = "  ".join(f"{answer.outcome:<5}" for answer in answers)
+        n_right = sum(answer.outcome == "right" for answer in answers)
+        click.echo(f"{file.name:<{width}}  {n_right} of {len(answers)}  {outcomes}".rstrip())
 
 
 @main.command()

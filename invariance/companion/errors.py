@@ -25,15 +25,19 @@ class OutputError(CompanionError, OSError):
 
 
 def hint(name: str, names: Iterable[str], kind: str = "known names") -> str:
-    """Return a sentence with the most similar names, or with all names if there is no similar one.
+    """Return a sentence with names that start alike or are similar, or with all names.
 
     >>> hint("sed", ["seed", "profile"])
     "Did you mean 'seed'?"
+    >>> hint("eq1", ["eq1-haar-invariance", "eq2", "fig1"])
+    "Did you mean 'eq1-haar-invariance'?"
     >>> hint("zz", ["seed", "profile"], "parameters")
     'The parameters are: profile, seed.'
     """
     candidates = sorted(names)
-    similar = get_close_matches(name, candidates, n=3, cutoff=0.7)
+    similar = [candidate for candidate in candidates if name and candidate.startswith(name)][:3]
+    if not similar:
+        similar = get_close_matches(name, candidates, n=3, cutoff=0.7)
     if similar:
         return f"Did you mean {' or '.join(map(repr, similar))}?"
     if not candidates:

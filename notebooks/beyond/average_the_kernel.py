@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Average the kernel, not the answer: what each recipe gains in samples
+# # Invariant regression on the sphere: average the kernel or the fitted function?
 #
 # *Soleymani, Tahmasebi, Jegelka and Jaillet (2025), Algorithm 1, beside Mei, Misiakiewicz and Montanari
 # (2021).*

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Photographs as sets of patches
+# # CIFAR-10: photographs as sets of patches
 #
 # An average over transformed *images* does little for raw pixels of CIFAR-10 (`raj2017/cifar10`); Raj et
 # al. leave orbit statistics of *patches* to future work. How accurate are they? Coates, Lee and Ng (2011)

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # A part of a group
+# # Part of a group: how much do a few of its elements gain?
 #
 # If a group is too large, one can use a part of it: a few random elements in the kernel, or a few
 # transformed copies of the data. How invariant is the result, and how much better would the whole group

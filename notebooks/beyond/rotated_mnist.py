@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Edges at any angle
+# # Rotated MNIST: edges at any angle
 #
 # A Gaussian kernel that is averaged over rotations reads a turned digit about as well as the first
 # networks that were built for the purpose (`raj2017/rotated_mnist`). The average is exact, but distances

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which orbits does a map confuse?
+# # Separation constants: which orbits does a map confuse?
 #
 # Features that do not change under a group may lose more information than necessary. A power spectrum is
 # the same for a signal and for its shifts, and for its mirror image too; an average over a set is nearly

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # A digit in an unknown voice
+# # Free Spoken Digit Dataset: digits of unknown speakers
 #
 # Speakers differ in the pitch of their voice, the length of their vocal tract, the speed at which they
 # talk, and their microphone. Mroueh et al. pool over changes of pitch and speed

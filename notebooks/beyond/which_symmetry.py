@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which symmetry is there?
+# # Planted symmetries: how often is the right group found?
 #
 # A function of six numbers in a ring may be the same after a shift by one place, or only by two, or by
 # three, or never. `find_symmetry` compares the model with each group to the models with its subgroups,

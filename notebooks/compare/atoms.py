@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Molecules as sets of atoms
+# # QM7: molecules as sets of atoms
 #
 # The papers describe a molecule by its Coulomb matrix and average over numberings of its atoms. A
 # set has no numbering, and the energy is nearly a sum over the surroundings of each atom. How much

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which one when: digits with few samples
+# # MNIST with few samples: which method when
 #
 # Scattering and CDF pooling are the most accurate, unless there are very few digits; then the best fit
 # is.

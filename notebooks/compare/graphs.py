@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Graphs are sets of nodes
+# # Small worlds and MUTAG: graphs as sets of nodes
 #
 # A graph stays the same however its nodes are numbered. `graph_nodes` describes a node by its
 # degree, by the closed walks that start there, and by sums of attributes over its neighbourhood.

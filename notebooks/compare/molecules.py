@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which one when: molecules, however their atoms are numbered
+# # QM7 with randomly numbered atoms: which method when
 #
 # The averaged kernel over noisy orders has the least error if there are many molecules.
 #

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Twelve small tasks
+# # Twelve small tasks, against the usual methods
 #
 # *Twelve tasks as people bring them. For each task we ask how much code it takes with this package,
 # which method one would use otherwise, and which of the two is better.*

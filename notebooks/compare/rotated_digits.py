@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which one when: digits at any angle
+# # Rotated digits: which method when
 #
 # The best fit over the circle is the most accurate method unless there are very many digits; then
 # averages over the circle are.

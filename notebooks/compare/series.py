@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Series: MiniRocket with its symmetry
+# # Time series: MiniRocket with its symmetry
 #
 # *MiniRocket, the best-known fast classifier of time series, computes features that the first paper
 # pools over shifts. If the group is exact, predictions no longer depend on the point at which a

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Sets of points in the plane
+# # Point sets in the plane: order and rotation at once
 #
 # *A set has no order and its size varies; these sets may be rotated as well. Which method is best
 # depends on the target: whole sets for a property of the whole, surroundings for a sum over pairs

@@ -9,7 +9,7 @@
 # ---
 
 # %% [markdown]
-# # How fast is it?
+# # Speed: our jobs against public packages and the matrix product
 #
 # This package is the fastest in nearly every job that a public package can do as well; the sentence
 # at the end has the counts.

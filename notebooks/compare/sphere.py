@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which one when: a symmetric function on the sphere
+# # A symmetric function on the sphere: which method when
 #
 # Spectral averaging with ridge regression is far better than the other methods, unless there are very
 # few samples.

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Which one when: an even function on the torus
+# # An even function on the torus: which method when
 #
 # The kernel averaged over all flips is the best method here, or level with the best, unless there are
 # very few samples.

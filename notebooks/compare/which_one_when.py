@@ -10,7 +10,7 @@
 # ---
 
 # %% [markdown]
-# # Which one when
+# # Five tasks, four papers: which method when?
 #
 # Four papers have four ways to build an invariance into a learner: average over the group, pool
 # features over orbits, take the best fit, or work with invariant functions alone. Which one should you

@@ -25,7 +25,7 @@ import numpy as np
 from sklearn.svm import SVC
 
 from invariance.companion import Run, check, panel
-from invariance.groups import CyclicShifts, OrthogonalMatrices
+from invariance.groups import CyclicShifts, Negation, OrthogonalMatrices
 from invariance.kernels import Average, Gaussian
 
 run = Run("course/averaging", profile=profile, seed=seed, petals=petals)
@@ -97,7 +97,7 @@ run.figure(
 # %% tags=["exercise"]
 averaged = ...  # def averaged(f, group, X): ...
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 ring = CyclicShifts(6)
 readings = np.random.default_rng(1).standard_normal((7, 6))
 
@@ -106,10 +106,26 @@ def cube_of_first(X):
     return X[:, 0] ** 3
 
 
+def first_two(X):
+    return X[:, 0] * X[:, 1]
+
+
+def is_average(mean):
+    signs = Negation()
+    of_neighbours = (readings * np.roll(readings, 1, axis=1)).mean(axis=1)
+    return (
+        np.allclose(mean(cube_of_first, ring, readings), (readings**3).mean(axis=1))
+        and np.allclose(mean(first_two, ring, readings), of_neighbours)
+        and np.allclose(mean(cube_of_first, signs, readings), 0)
+    )
+
+
 check(
     averaged,
-    lambda mean: np.allclose(mean(cube_of_first, ring, readings), (readings**3).mean(axis=1)),
+    is_average,
+    "group.act returns one batch of points for each element: what does f make of each?",
     "apply f to every transformed batch, then take the mean over the first axis",
+    why="it agrees with the definition for two functions and two groups",
 )
 
 # %% [markdown]
@@ -128,11 +144,19 @@ check(
 # %% tags=["exercise"]
 w = ...  # six numbers
 
-# %% tags=["hide-input"]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def averages_to_zero(w):
+    averages = (ring.act(ring.elements(), readings) @ np.array(w)).mean(axis=0)
+    return np.any(w) and np.abs(averages).max() < 1e-9 * np.linalg.norm(w)
+
+
 check(
     w,
-    lambda w: np.any(w) and np.allclose((ring.act(ring.elements(), readings) @ w).mean(axis=0), 0),
-    "every weight meets every place once, so the average is the mean of w times the sum of x",
+    averages_to_zero,
+    "every weight meets every place once: write the average as a product of two sums",
+    "the average is the mean of w times the sum of x",
+    why="the weights sum to zero, so the average is zero for every x",
 )
 
 # %% [markdown]
@@ -189,11 +213,13 @@ run.figure(fig, "curve", caption=f"Bars: two standard errors over {n_draws} draw
 # %% tags=["exercise"]
 values_enough = ...  # a number, or a formula in turns.order
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 check(
     values_enough,
     lambda n: n == len(np.unique(turns.elements(), axis=0)),
     "how many different elements are there among all g^-1 g'?",
+    "if g and g' run through the group, then so does g^-1 g', and it meets each element equally often",
+    why="g^-1 g' is an element of the group, and each occurs equally often",
 )
 
 # %% [markdown]

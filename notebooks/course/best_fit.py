@@ -97,12 +97,16 @@ run.figure(alignment(), "alignment", caption="The title of the map is the kernel
 # %% tags=["exercise"]
 best_shift = ...  # def best_shift(x, z): ...
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 ring = np.random.default_rng(1).standard_normal(1000)
 check(
     best_shift,
-    lambda f: all(f(np.roll(ring, s), ring) == s for s in (0, 1, 417, 999)),
-    "take the real part, and the place of its largest entry (`argmax`)",
+    lambda f: all(
+        f(np.roll(z, s), z) == s for z in (ring, np.cos(ring[:7])) for s in (0, 1, len(z) - 1)
+    ),
+    "compute all inner products by the formula: the real part of the inverse transform",
+    "take the place of the largest entry (`argmax`)",
+    why="it finds the shift of two signals of different lengths",
 )
 
 # %% [markdown]
@@ -123,13 +127,22 @@ check(
 # %% tags=["exercise"]
 best_order = ...  # def best_order(x, z): ...
 
-# %% tags=["hide-input"]
-x, z = np.random.default_rng(2).standard_normal((2, 30))
-orders = BestFit(Linear(), Permutations(30))
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+numbers = np.random.default_rng(2).standard_normal((3, 30))
+best_of_all = BestFit(Linear(), Permutations(30))(numbers)
+
+
+def finds_the_best(f):
+    products = [[f(x, z) for z in numbers] for x in numbers]
+    return np.allclose(products, best_of_all)
+
+
 check(
     best_order,
-    lambda f: np.isclose(f(x, z), orders(x[None], z[None])[0, 0]),
+    finds_the_best,
+    "with two numbers each, which order is better? Exchange two places and compare",
     "the largest value should meet the largest, the second largest the second",
+    why="it agrees with `BestFit` over all orders, for nine pairs of points",
 )
 
 # %% [markdown]
@@ -159,7 +172,7 @@ print(gram_report(K))
 four = ...  # four rows of three numbers
 
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def least_eigenvalue(X):
     gram = BestFit(Linear(), CyclicShifts(3))(np.array(X, float))
     return np.linalg.eigvalsh(gram)[0]
@@ -167,8 +180,10 @@ def least_eigenvalue(X):
 
 check(
     four,
-    lambda X: np.shape(X) == (4, 3) and least_eigenvalue(X) < -1e-9,
-    "each should fit two of the others and not the third; or let random -1, 0 and 1 find it",
+    lambda X: np.shape(X) == (4, 3) and least_eigenvalue(X) < -1e-9 * np.square(X).sum(),
+    "each should fit two of the others and not the third",
+    "draw random rows of -1, 0 and 1 until `least_eigenvalue` is negative",
+    why="a positive semidefinite matrix has no negative eigenvalue, so this maximum is no kernel",
 )
 
 # %% [markdown]

@@ -104,15 +104,26 @@ print(features.transform(X).shape, f"largest change under a shift by 5: {change:
 # %% tags=["exercise"]
 share_below = ...  # def share_below(t, x, tau): ...
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 t = features.templates_[0]
-products = np.array([np.roll(t, s) @ X[0] for s in range(length)])
 thresholds = [-0.1, 0, 0.2]
-shares = [np.mean(products <= tau) for tau in thresholds]
+
+
+def share_by_hand(t, x, tau):
+    return np.mean([np.roll(t, s) @ x <= tau for s in range(length)])
+
+
+def counts_shares(f):
+    cases = [(s, x, tau) for s in (t, X[1]) for x in X[:2] for tau in thresholds]
+    return all(np.isclose(f(*case), share_by_hand(*case)) for case in cases)
+
+
 check(
     share_below,
-    lambda f: np.allclose([f(t, X[0], tau) for tau in thresholds], shares),
+    counts_shares,
+    "first make an array of all inner products, one per shift of t",
     "list the shifts of t with shifts.act, multiply by x, compare, take the mean",
+    why="it agrees with a loop over all shifts, for two templates, two signals, three thresholds",
 )
 
 # %% [markdown]
@@ -131,7 +142,7 @@ check(
 # %% tags=["exercise"]
 blind = ...  # as many numbers as the signal has: `length`
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 signals_of_sum_zero = X - X.mean(axis=1, keepdims=True)
 
 
@@ -142,8 +153,10 @@ def largest_product(t):
 
 check(
     blind,
-    lambda t: np.any(t) and largest_product(t) < 1e-8,
+    lambda t: np.any(t) and largest_product(t) < 1e-9 * np.linalg.norm(t),
     "all its inner products with such signals must be zero",
+    "the sum of a signal is its inner product with which vector?",
+    why="its inner product with a signal is a multiple of the signal's sum, which is zero",
 )
 
 # %% [markdown]
@@ -193,11 +206,13 @@ run.figure(
 # %% tags=["exercise"]
 times_as_many = ...  # a number
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 check(
     times_as_many,
     lambda times: np.isclose(times**-0.5, 0.5),
     "the error is proportional to the number to the power -1/2",
+    "solve times**(-1/2) = 1/2",
+    why="4 to the power -1/2 is 1/2",
 )
 
 # %% [markdown]

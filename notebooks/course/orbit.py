@@ -93,11 +93,19 @@ check_group(shifts)  # silent: it is a group, and acts like one
 # %% tags=["exercise"]
 reading = ...  # six numbers
 
-# %% tags=["hide-input"]
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+def orbit_size(r):
+    images_of_r = shifts.act(shifts.elements(), np.array([r], float))[:, 0]
+    return len(np.unique(np.round(images_of_r / np.abs(r).max(), 9), axis=0))
+
+
 check(
     reading,
-    lambda r: len(np.unique(shifts.act(shifts.elements(), [r])[:, 0], axis=0)) == 3,
-    "three of the six shifts repeat the result of another: after how many places does it repeat?",
+    lambda r: np.any(r) and orbit_size(r) == 3,
+    "six shifts give three different readings, so each reading comes from two shifts",
+    "a shift by three places must change nothing: which sensors have to agree?",
+    why="it repeats after three places, so two shifts leave it as it is, and 6 / 2 = 3",
 )
 
 # %% [markdown]
@@ -149,12 +157,14 @@ run.figure(fig, "necklaces", caption="Counted one by one. Dotted: words divided 
 # %% tags=["exercise"]
 bags = ...  # a number
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 letters = np.array(np.unravel_index(np.arange(8**5), (8,) * 5)).T
 check(
     bags,
     lambda n: n == len(np.unique(np.sort(letters, axis=1), axis=0)),
     "8^5 words divided by 5! is too few, as words with a letter twice have smaller orbits",
+    "only the number of each letter matters: put five balls into eight boxes",
+    why="a bag is a choice of five letters out of eight with repetition",
 )
 
 # %% [markdown]
@@ -180,19 +190,30 @@ check(
 # %% tags=["exercise"]
 neighbours = ...  # def neighbours(x): ...
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 orders = Permutations(6)
-larger_orbit = orders.act(orders.elements(), x[None])[:, 0]
 
 
 def spread(f, points):
     return np.ptp([f(point) for point in points])
 
 
+def sees_neighbours_only(f):
+    """Whether f is constant on two orbits of shifts, and not on their orbits of all orders."""
+    for point in (x, np.cos(np.arange(6.0))):
+        on_shifts = shifts.act(shifts.elements(), point[None])[:, 0]
+        on_orders = orders.act(orders.elements(), point[None])[:, 0]
+        if not spread(f, on_shifts) < 1e-9 * spread(f, on_orders):
+            return False
+    return True
+
+
 check(
     neighbours,
-    lambda f: spread(f, orbit) < 1e-9 and spread(f, larger_orbit) > 1e-6,
+    sees_neighbours_only,
+    "the sum over all places does not depend on where the ring begins: a sum of which terms?",
     "combine each value with the next one on the ring (`np.roll`), then sum over places",
+    why="a sum over all places is invariant, and its terms depend on pairs of neighbours",
 )
 
 # %% [markdown]

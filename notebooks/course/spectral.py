@@ -94,14 +94,16 @@ run.figure(projection(), "projection", caption="Coefficients before and after th
 # %% tags=["exercise"]
 left_over = ...  # a list of numbers
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 angles = 2 * np.pi * np.random.default_rng(1).uniform(size=50)
 rotated = angles + 2 * np.pi / 3
 invariant = [k for k in range(13) if np.allclose(np.cos(k * rotated), np.cos(k * angles))]
 check(
     left_over,
     lambda answer: sorted(answer) == invariant,
-    "cos(k (θ + 2π/3)) must be cos(k θ) for every θ; do not forget the constant",
+    "cos(k (θ + 2π/3)) must be cos(k θ) for every θ",
+    "k times a third of a turn must be a number of turns; do not forget the constant, k = 0",
+    why="k thirds of a turn are whole turns if 3 divides k",
 )
 
 # %% [markdown]
@@ -139,11 +141,15 @@ print("1, cos θ, sin θ, cos 2θ, ...: of 25 coefficients these are left,", rem
 # %% tags=["exercise"]
 projector = ...  # def projector(k, m): ...
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 check(
     projector,
-    lambda P: all(np.allclose(P(k, 4), np.eye(2) * (k % 4 == 0)) for k in range(1, 9)),
-    "for each j fill [[cos, -sin], [sin, cos]], then take the mean",
+    lambda P: all(
+        np.allclose(P(k, m), np.eye(2) * (k % m == 0)) for m in (3, 4) for k in range(1, 9)
+    ),
+    "for each j fill [[cos, -sin], [sin, cos]]",
+    "take the mean of the m matrices, over j",
+    why="it is the identity if m divides k, and zero otherwise",
 )
 
 # %% [markdown]
@@ -221,11 +227,13 @@ run.figure(fig, "sphere", caption=caption)
 # %% tags=["exercise"]
 of_degree_two = ...  # a number
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 check(
     of_degree_two,
     lambda n: n == invariant_dimensions(Sphere(5, degree=2), Permutations(5))[2],
+    "which polynomials of degree 2 are symmetric? There are two",
     "symmetric and of degree 2: (sum of x)^2 and the sum of x^2, which is constant on a sphere",
+    why="of two symmetric polynomials of degree 2 one is constant on the sphere",
 )
 
 # %% [markdown]

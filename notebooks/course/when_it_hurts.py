@@ -79,11 +79,13 @@ run.figure(
 # %% tags=["exercise"]
 highest = ...  # a number between 0 and 1
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 check(
     highest,
     lambda a: np.isclose(a, sum([0.1] * 8 + [0.2 * 0.5])),
+    "an invariant classifier has one answer per orbit: on which orbit must it err?",
     "eight orbits have one class, and one orbit of probability 0.2 has two",
+    why="it errs on half of the sixes and nines, which are a fifth of all digits",
 )
 
 # %% [markdown]
@@ -166,12 +168,14 @@ run.figure(fig, "width", caption=caption)
 # %% tags=["exercise"]
 width = ...  # one of widths
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 tilted = accuracies["tilted"].mean(axis=0)
 check(
     width,
     lambda w: tilted[widths.index(w)] >= tilted.mean() + 2,
+    "call accuracy(width, one half, the other half, tilt) for each width, and take the best",
     "held-out digits must be tilted as test digits will be; several splits vary less than one",
+    why="on tilted test digits this width is at least two points better than the mean width",
 )
 
 # %% [markdown]
@@ -214,7 +218,7 @@ print(symmetry_test(model, {"tilts": Rotations(frame, degrees=[-15, 0, 15])}, X,
 candidates = ...  # {"name": group, "another": group}, of images of the shape `frame`
 
 
-# %% tags=["hide-input"]
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
 def verdicts(groups):
     return {gain.verdict for gain in symmetry_test(model, groups, X, y)}
 
@@ -222,7 +226,9 @@ def verdicts(groups):
 check(
     candidates,
     lambda groups: {"lowers the error", "raises the error"} <= verdicts(groups),
+    "which transformation happened to these images, and which one changes a label?",
     "the shifts of these images do not change a label, and a half turn makes a six a nine",
+    why="the test finds one group that lowers the error, and one that raises it",
 )
 
 # %% [markdown]

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # More than one machine
+# # Clusters: more than one machine
 #
 # A Gram matrix or a feature map can be computed in blocks of rows, independent of each other, so
 # the loop over blocks may run anywhere. `by_rows` is that loop. It uses joblib, which has several

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # More points than a Gram matrix holds
+# # Many points: more than a Gram matrix holds
 #
 # *A kernel matrix of 60,000 images has more than three billion entries. There are three ways around it,
 # and the table shows when to use which.*

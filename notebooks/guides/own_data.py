@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # Your own data
+# # Your own data: from a symmetry to a first model
 #
 # From a file on disk to an invariant model, in the order in which the questions come up:
 #

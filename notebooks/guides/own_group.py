@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # A group of your own
+# # A group of your own: one class, and a test of it
 #
 # Your data may have a symmetry that the package does not include. One class adds it. The class defines
 # **the elements, their composition, and their action**. It need not be registered; every kernel,

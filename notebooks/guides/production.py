@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # From a trained model to production
+# # Production: save, serve and monitor a trained model
 #
 # How much does a chosen model cost, how is it stored, and how does it answer a million questions in a
 # fixed amount of memory?

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # One notebook, many parameters
+# # Sweeps: one notebook, many parameters
 #
 # A result is seldom one run. It is a curve over the noise, with repetitions for the error bars, and each
 # point of it is one run of a notebook. `invariance sweep` runs one notebook with every combination of

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # I do not know which group
+# # Which group? Candidates tested on held-out data
 #
 # *Does an invariant model have a smaller error on points that it has not seen?* `symmetry_test`
 # answers this question for several groups at once, and its answer may be that the data do not decide.

@@ -381,7 +381,8 @@ def paper_label(key: str) -> str:
 #: The keys of ``papers.yml`` with their default values. Texts are Markdown.
 _DEFAULTS: dict[str, Any] = {
     "name": "companion", "title": "Results", "text": "", "idea": "", "after": "",
-    "repository": "", "doors": [], "papers": {}, "sections": {}, "pages": {}, "reference": [],
+    "repository": "", "address": "", "start": {}, "search": {}, "doors": [],
+    "papers": {}, "sections": {}, "pages": {}, "reference": [],
     "tasks": {}, "costs": {}, "findings": [], "glossary": {}, "statements": {}, "ideas": {},
     "pictures": {}, "methods": {}, "aliases": {}, "not_in_browser": {},
     "late_packages": {},

@@ -1,5 +1,7 @@
 """`Book` holds the pages of the site, which templates write from the material."""
 
+import csv
+import io
 import re
 import runpy
 from collections import Counter
@@ -15,7 +17,8 @@ import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, UndefinedError
 from markupsafe import Markup
 
-from ..files import read_text
+from ... import __version__
+from ..files import read_text, read_yaml
 from ..ledger.claims import DATA, paper_label
 from ..ledger.rows import Row
 from ..ledger.scoreboard import as_word, clipped, counterfactual, registration
@@ -30,8 +33,8 @@ from .evidence import Evidence
 from .ideas import Idea
 from .material import Figure, Material, Notebook, Outcome
 from .plots import chart, dot_plot
-from .reference import Reference
-from .text import anchor, prose
+from .reference import Reference, imported_modules
+from .text import anchor, highlighted, plain, prose, time_in_words
 
 _TEMPLATES = Path(__file__).parent / "templates"
 #: Texts of the project that are pages too: page names by file.
@@ -48,6 +51,10 @@ _ANSWER = re.compile(r"answer$|(figure|table)\d")
 _THUMBNAIL = 500  # pixels; narrower pictures get fewer colours
 _ROWS_OF_RUN = 12  # of a table of this machine, if it is published too
 _ROWS = 200  # of every other table
+_CLAIM_COLUMNS = (
+    "claim", "paper", "source", "kind", "statement", "printed", "unit", "margin", "ours",
+    "verdict", "notebook",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,6 +93,7 @@ class Book:
         self.examples: dict[str, int] = {}  # part with the notebooks that use a documented name
         self.class_pages: set[str] = set()  # pages of the reference for one class
         self.without_sphinx: dict[str, PlainPage] = {}
+        self.has_feed = (paths.root / "CHANGELOG.md").is_file()
         self.in_browser = names_in(paths.lite)  # notebooks with a button that runs them
         self._paths = paths
         self._project_pages = paths.notebooks / "pages"
@@ -116,10 +124,12 @@ class Book:
             "figure_beside": self.figure_beside,
             "heading": self.heading,
             "idea": self.idea,
+            "in_words": time_in_words,
             "members": self.members,
             "paper_label": paper_label,
             "picture": self.picture,
             "prose": prose,
+            "python": highlighted,
             "recorded": self.recorded,
             "registration": registration,
             "sentence": sentence,
@@ -129,6 +139,7 @@ class Book:
         jinja.globals |= {
             "about": self.about,
             "evidence": self.evidence,
+            "helpers": self.helpers,
             "evidence_pages": self._evidence_pages,
             "data_in_words": DATA,
             "existing_pages": self._existing_pages(),
@@ -137,9 +148,13 @@ class Book:
             "in_browser": self.in_browser,
             "kept": KEPT,
             "material": self.material,
+            "menu": self.menu,
             "notebooks": self.material.notebooks,
             "papers": {paper.key: paper for paper in self.material.papers},
             "reference": self.reference,
+            "release": __version__,
+            "feed": self.has_feed,
+            "preview": self.preview if self.about["address"] else "",
             "verdicts": VERDICTS,
         }
         return jinja
@@ -155,7 +170,77 @@ class Book:
     def render(self, template: str, page: str, /, **values: Any) -> str:
         """Return the HTML of a template, with links relative to a page."""
         root = "../" * page.count("/")
-        return self._jinja.get_template(template).render(values, page=page, root=root)
+        shared = {"page": page, "root": root, "source": "", "description": ""}
+        return self._jinja.get_template(template).render(shared | values)
+
+    def source(self, page: str) -> str:
+        """Return the file of the repository that a page is made from, or an empty text."""
+        if page in self.pages:
+            return f"notebooks/{page}.py"
+        if page in self.about["pages"]:
+            return f"notebooks/pages/{page}.md"
+        documents = {name.removesuffix(".md"): file for file, name in DOCUMENTS.items()}
+        return documents.get(page, "")
+
+    @cached_property
+    def preview(self) -> str:
+        """The address of the picture that stands for the site where a link to it is shared."""
+        for paper in self.material.papers:
+            notebook = self.material.notebooks.get(paper.notebook)
+            if notebook and notebook.published:
+                figure = notebook.published.figures.get(paper.figure)
+                figure = figure or answer([notebook.published])
+                return self.picture(figure)[0] if figure else ""
+        return ""
+
+    @cached_property
+    def software(self) -> dict[str, Any]:
+        """The entry of the software in ``CITATION.cff``."""
+        path = self._paths.root / "CITATION.cff"
+        content = read_yaml(path) if path.is_file() else {}
+        return {"authors": content.get("authors", []), "title": content.get("title", "")}
+
+    def search_entries(self) -> list[list[str]]:
+        """Return pages and public names with words that find them beyond those of their text.
+
+        An entry holds the page, the place on it, a title, and words: those of ``search`` in
+        ``papers.yml``, for a name also its task and the first paragraph of its docstring.
+        """
+        words = dict(self.about["search"])
+        for task, names in self.about["tasks"].items():
+            for name in names:
+                words[name] = f"{words.get(name, '')} {task}"
+        entries = []
+        for page, title in self.page_titles().items():
+            if page in words:
+                entries.append([page, "", title, words[page]])
+        for short, full in self.reference.homes.items():
+            address, _, place = self.reference.address(full).partition("#")
+            summary = plain(self.reference.summary(full))
+            page = address.removesuffix(".html")
+            entries.append([page, place, short, f"{summary} {words.get(short, '')}".strip()])
+        return entries
+
+    def claims_csv(self) -> str:
+        """Return all claims as a table of comma-separated values."""
+        lines = io.StringIO()
+        table = csv.writer(lines, lineterminator="\n")
+        table.writerow(_CLAIM_COLUMNS)
+        for row in self.material.rows:
+            claim = row.claim
+            place = [claim.id, claim.paper_key, claim.source, claim.kind]
+            numbers = [plain(claim.says), claim.printed, claim.unit, claim.margin, row.ours]
+            table.writerow([*place, *numbers, row.verdict, row.notebook])
+        return lines.getvalue()
+
+    def page_titles(self) -> dict[str, str]:
+        """Return the titles of the pages that ``search`` in ``papers.yml`` may name."""
+        titles = {name: plain(page.title) for name, page in self.pages.items()}
+        sections = {name: section.get("title", name) for name, section in self.sections.items()}
+        titles |= {f"{name}/index": title for name, title in sections.items()}
+        titles |= self.about["pages"] | self._evidence_pages
+        titles |= {"cite": "How to cite", "changelog": "Changelog", "about": "About this site"}
+        return titles
 
     def part(self, template: str, page: str, /, **values: Any) -> str:
         """Render a template for a page of Sphinx; return the Markdown that stands for it."""
@@ -166,11 +251,8 @@ class Book:
 
     def sphinx_pages(self) -> Iterator[tuple[str, str]]:
         """Yield file and text of every page that Sphinx writes."""
-        sections = {}
-        for name, section in self.about["sections"].items():
-            if self.members(name):
-                sections[name] = section
-        yield self._index(sections)
+        sections = self.sections
+        yield self._index()
         yield from self._paper_pages()
         for name, section in sections.items():
             yield self._section(name, section)
@@ -182,16 +264,27 @@ class Book:
             yield f"{notebook.name}.ipynb", self._notebook(notebook)
         yield from self._reference_pages()
 
-    def _index(self, sections: Mapping[str, Any]) -> tuple[str, str]:
+    @cached_property
+    def sections(self) -> dict[str, Any]:
+        """The sections of ``papers.yml`` that have notebooks."""
+        sections = self.about["sections"].items()
+        return {name: section for name, section in sections if self.members(name)}
+
+    @cached_property
+    def menu(self) -> dict[str, str]:
+        """Labels of the entries in the header of every page, by page."""
         menu = {"papers/index": "Papers"}
-        for name, section in sections.items():
+        for name, section in self.sections.items():
             menu[f"{name}/index"] = section.get("menu", name)
         menu |= self.about["pages"]
         menu["claims/index"] = "Claims"
         if self.reference.modules:
             menu["api/index"] = "Reference"
         menu["about"] = "About"
-        children = [f"{label} </{name}>" for name, label in menu.items()]
+        return menu
+
+    def _index(self) -> tuple[str, str]:
+        children = [f"{label} </{name}>" for name, label in self.menu.items()]
         title = self.about["title"]
         return self._page("index", title, "index.html", children, text=self.about["text"])
 
@@ -261,7 +354,8 @@ class Book:
         problems = self.material.all_problems()
         problems += [f"{n.name}: {n.failure}" for n in notebooks if n.failure]
         unlisted = [name for name in self.pages if name.split("/")[0] not in folders]
-        children = ["costs", *unlisted, *documents]
+        yield self._page("cite", "How to cite", "cite.html", software=self.software)
+        children = ["cite", "costs", *unlisted, *documents]
         yield self._page(
             "about",
             "About this site",
@@ -378,10 +472,25 @@ class Book:
             title = f"{row.where.partition(',')[0]}, {heading}"
             words = f"{row.claim.says} {row.claim.kind} {row.verdict}"
             self.without_sphinx[name] = PlainPage([title, heading, row.claim.id], words)
-            yield name, self.render("claim.html", name, row=row, title=title)
+            description = clipped(plain(row.claim.says), 150)
+            yield (
+                name,
+                self.render(
+                    "claim.html",
+                    name,
+                    row=row,
+                    title=title,
+                    description=description,
+                    source="notebooks/claims.yml",
+                ),
+            )
         for module, source in self.reference.sources.items():
             name = f"code/{module}"
-            yield name, self.render("source.html", name, source=source, title=module)
+            path = f"{module.replace('.', '/')}.py"
+            if not (self._paths.root / path).is_file():
+                path = ""
+            page = self.render("source.html", name, lines=source, title=module, source=path)
+            yield name, page
 
     # ---------------------------------------------------------------------- filters of templates
 
@@ -407,6 +516,22 @@ class Book:
             (self.pictures / name).write_bytes(picture)
             self._fills_frame[name] = fills
         return f"{self.pictures.name}/{name}", self._fills_frame[name]
+
+    def helpers(self, notebook: Notebook) -> dict[str, str]:
+        """Return the modules beside a notebook that it imports, also through others: texts by file.
+
+        Without them a downloaded notebook stops at its first import.
+        """
+        folder = self._paths.notebooks / notebook.paper
+        helpers: dict[str, str] = {}
+        sources = [notebook.source]
+        while sources:
+            for name in sorted(imported_modules(sources.pop())):
+                path = folder / f"{name}.py"
+                if name.startswith("_") and path.is_file() and path.name not in helpers:
+                    helpers[path.name] = path.read_text(encoding="utf-8")
+                    sources.append(helpers[path.name])
+        return helpers
 
     @cached_property
     def _ideas(self) -> dict[str, Callable[[], Idea]]:

@@ -12,10 +12,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 import yaml
 
@@ -25,7 +29,7 @@ from ..files import replace_folder
 from ..paths import Paths
 from .book import SETTINGS, Book
 from .cells import as_notebook, cells_of
-from .material import Material, SiteError, collect
+from .material import Material, Notebook, SiteError, collect
 
 #: The file that marks a folder as an earlier site; only such a folder is ever replaced.
 MARKER = ".invariance-site.json"
@@ -36,6 +40,7 @@ _WITH_WHITE_SPACE = re.compile(r"(<(pre|script|textarea)\b.*?</\2>)", re.DOTALL)
 _MATHJAX = "sphinx-mathjax-offline"  # a package with a name that Python cannot import
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PRINT_S = 300  # seconds to print
+_FEED_LENGTH = 2000  # characters of a version's changes in the feed
 # Files that no page asks for; one font has all the icons that are shown.
 _UNUSED_FILES = (
     "**/*.map",
@@ -154,16 +159,66 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     for name, text in book.plain_pages():
         files[f"extra/{name}.html"] = text
     for notebook in material.notebooks.values():
-        download = f"extra/downloads/{notebook.name}"
-        files[f"{download}.py"] = notebook.source
-        if notebook.readable:
-            files[f"{download}.ipynb"] = as_notebook(cells_of(notebook.source))
+        files |= _downloads(book, notebook, extra / "downloads")
+    entries = json.dumps(book.search_entries(), ensure_ascii=False, separators=(",", ":"))
+    files["static/entries.js"] = f"const searchEntries = {entries};\n"
+    files["extra/claims/claims.csv"] = book.claims_csv()
+    if book.has_feed:
+        changes = (paths.root / "CHANGELOG.md").read_text("utf-8")
+        files["extra/changelog.xml"] = feed(changes, book.about)
     files["static/glossary.js"] = f"const glossary = {json.dumps(book.about['glossary'])};\n"
     for name, text in files.items():
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8", errors="replace")
     bring_mathjax(extra / "_static/mathjax")
     return book
+
+
+def feed(changelog: str, about: Mapping[str, Any]) -> str:
+    """Return an RSS feed of the changelog, one item per version with the start of its text.
+
+    >>> text = "# Changes\\n## [0.2.0]\\nA group.\\n## [0.1.0]\\nThe first."
+    >>> feed(text, {"name": "lab", "address": "https://lab.example"}).count("<item>")
+    2
+    """
+    items = []
+    for section in changelog.split("\n## ")[1:]:
+        title, _, text = section.partition("\n")
+        name = f"{about['name']} {title.strip('[] ')}"
+        digest = sha256(section.encode()).hexdigest()[:16]
+        items.append(
+            f"<item><title>{escape(name)}</title><link>{about['address']}/changelog.html</link>"
+            f'<guid isPermaLink="false">{digest}</guid>'
+            f"<description>{escape(text.strip()[:_FEED_LENGTH])}</description></item>"
+        )
+    head = f"<title>{escape(about['name'])}: changes</title><link>{about['address']}</link>"
+    head += "<description>What changed in each version</description>"
+    content = "\n".join([head, *items])
+    return f'<?xml version="1.0"?>\n<rss version="2.0"><channel>{content}</channel></rss>\n'
+
+
+def _downloads(book: Book, notebook: Notebook, folder: Path) -> dict[str, str]:
+    """Return the files of a notebook for readers: texts by name.
+
+    A notebook that imports modules beside it is in one archive with them, which is written here.
+    """
+    texts = {f"{notebook.name}.py": notebook.source}
+    if notebook.readable:
+        texts[f"{notebook.name}.ipynb"] = as_notebook(cells_of(notebook.source))
+    helpers = book.helpers(notebook)
+    if not helpers:
+        return {f"extra/downloads/{name}": text for name, text in texts.items()}
+    for name, text in helpers.items():
+        texts[f"{notebook.paper}/{name}"] = text
+    path = folder / f"{notebook.name}.zip"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, text in texts.items():
+            member = ZipInfo(name)  # dated 1980, so that equal texts give equal archives
+            member.compress_type = ZIP_DEFLATED
+            member.external_attr = 0o644 << 16
+            archive.writestr(member, text.encode("utf-8", errors="replace"), compresslevel=9)
+    return {}
 
 
 def _run_sphinx(book: Book, source: Path, out: Path) -> list[str]:

@@ -52,7 +52,9 @@ class Cell:
         tags = set(self.tags)
         if self.code and _is_plumbing(self):
             tags.add("hide-input")
-        metadata = {"tags": sorted(tags)} if tags else {}
+        metadata: dict[str, Any] = {"tags": sorted(tags)} if tags else {}
+        if self.code and "hide-input" in self.tags:
+            metadata["jupyter"] = {"source_hidden": True}  # JupyterLab's own mark
         content: dict[str, Any] = {"metadata": metadata, "source": self.source}
         if self.code:
             content |= {"cell_type": "code", "outputs": self.printed, "execution_count": None}

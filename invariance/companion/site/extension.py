@@ -12,12 +12,15 @@ from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from ..ledger.scoreboard import clipped
 from .book import Book
 
 _SAFE_ADDRESSES = ("https://", "http://", "mailto:")
 _FORMULA = re.compile(r"\\[(\[]")
 # Text between backquotes, which markup does not touch, or a character that would start markup.
 _LITERAL_OR_MARKUP = re.compile(r"`+[^`]*`+(?:_\b)?|(?<!\\)\||(?<=\w)_(?!\w)")
+_CALL = re.compile(r"\b[A-Za-z_]\w*(?=\()")
+_SHORTEST_DESCRIPTION = 40  # characters
 _REQUEST_METHOD = re.compile(r"set_\w+_request")
 
 
@@ -78,6 +81,22 @@ def _clean(app: Sphinx, doctree: nodes.document) -> None:
         target = book.target(literal.astext())
         if target:
             literal.replace_self(_link(page, target, literal.deepcopy()))
+        elif page in book.about["pages"]:
+            literal.replace_self(_with_linked_calls(book, page, literal.astext()))
+
+
+def _with_linked_calls(book: Book, page: str, code: str) -> nodes.literal:
+    """Return code whose calls of public names are links."""
+    linked = nodes.literal()
+    end = 0
+    for call in _CALL.finditer(code):
+        full = book.reference.homes.get(call[0])
+        if full is not None:
+            linked += nodes.Text(code[end : call.start()])
+            linked += _link(page, book.reference.address(full), nodes.inline("", call[0]))
+            end = call.end()
+    linked += nodes.Text(code[end:])
+    return linked
 
 
 def _finish(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -125,15 +144,36 @@ class _FewColoursConsole(PythonConsoleLexer):
             yield position, _without_most_colours(kind), text
 
 
+def _description(doctree: nodes.document | None) -> str:
+    """Return the first paragraph of a page, clipped, for those who find it elsewhere."""
+    if doctree is None:
+        return ""
+    for paragraph in doctree.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        if len(text) > _SHORTEST_DESCRIPTION:
+            return clipped(text, 150)
+    return ""
+
+
 def _set_context(
     app: Sphinx, page: str, _: str, context: dict[str, Any], doctree: Any
 ) -> str | None:
     """Choose the template of a page: a class has one without the theme's menus."""
     book = _book(app)
     context["has_maths_elements"] = bool(_FORMULA.search(context.get("body", "")))
-    context["about"] = book.about
-    context["reference"] = book.reference
-    context["root"] = "../"
+    if page == "search":
+        app.add_js_file("entries.js", priority=400)
+    values = {"title": context.get("title") or "", "description": _description(doctree)}
+    values["source"] = book.source(page)
+    context |= values
+    context["metatags"] = context.get("metatags", "") + book.render("share.html", page, **values)
+    if page in book.class_pages:
+        context |= {"about": book.about, "menu": book.menu, "release": app.config.release}
+        context |= {"root": "../", "page": page, "feed": book.has_feed, "preview": ""}
+    elif "body" in context:
+        context["body"] += book.render("below.html", page, **values)
+    if page in book.about["pages"]:
+        context["body"] = f'<div class="page-{page}">{context["body"]}</div>'
     # The button that folds a menu is drawn by two kilobytes.
     sidebars = context["sidebars"] or ()
     context["sidebars"] = [sidebar for sidebar in sidebars if "collapse" not in sidebar]

@@ -141,3 +141,19 @@ def tree(source: str) -> ast.AST:
         return ast.parse(python_of(source))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return ast.Module(body=[], type_ignores=[])
+
+
+def imported_modules(source: str) -> set[str]:
+    """Return the top-level names of the modules that a source imports.
+
+    >>> sorted(imported_modules("import numpy.linalg\\nfrom _patches import pooled"))
+    ['_patches', 'numpy']
+    """
+    names = set()
+    for node in ast.walk(tree(source)):
+        match node:
+            case ast.Import(names=aliases):
+                names |= {alias.name.partition(".")[0] for alias in aliases}
+            case ast.ImportFrom(module=str(module), level=0):
+                names.add(module.partition(".")[0])
+    return names

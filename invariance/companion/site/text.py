@@ -42,6 +42,39 @@ def prose(text: Any) -> Markup:
     return Markup(_PROSE.renderInline(" ".join(str(text).split())))
 
 
+def plain(text: Any) -> str:
+    """Return a sentence without markup.
+
+    >>> plain("The `Haar` kernel of $G$, **averaged**")
+    'The Haar kernel of G, averaged'
+    """
+    return re.sub(r"[`$*]", "", " ".join(str(text).split()))
+
+
+def time_in_words(seconds: float) -> str:
+    """Return a duration with one unit.
+
+    >>> [time_in_words(s) for s in (0.2, 59, 150, 9000)]
+    ['less than 1 s', '59 s', '2 min', '2.5 h']
+    """
+    if seconds < 1:
+        return "less than 1 s"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def highlighted(code: str) -> Markup:
+    """Return Python code as HTML, in the colours of the other code of the pages."""
+    from pygments import highlight
+    from pygments.formatters import HtmlFormatter
+    from pygments.lexers import PythonLexer
+
+    return Markup(highlight(code, PythonLexer(), HtmlFormatter(nowrap=True)).rstrip("\n"))
+
+
 def anchor(name: str, kind: str) -> str:
     """Return an id for an element of a page, such as ``claim-fig1-rls-order``."""
     return f"{kind}-" + re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")

@@ -5,8 +5,13 @@ import json
 import os
 import re
 import shutil
+import subprocess
+import sys
+import zipfile
 from copy import deepcopy
+from pathlib import Path
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -328,6 +333,20 @@ def test_papers_are_those_that_the_citation_names(published):
         assert paper.figure in published.notebooks[paper.notebook].published.figures
 
 
+def test_the_code_of_the_first_page_is_the_readme_s(published):
+    readme = (ROOT / "README.md").read_text("utf-8")
+    assert f"```python\n{published.about['start']['code'].rstrip()}\n```" in readme
+    assert f"    {published.about['start']['install']} " in readme
+
+
+def test_words_for_the_search_belong_to_pages_or_public_names(published, tmp_path):
+    made = book.Book(published, Paths(ROOT), tmp_path)
+    homes = Reference(published.about["reference"]).homes
+    assert {*published.about["search"]} <= made.page_titles().keys() | homes.keys()
+    entries = {title for _, _, title, words in made.search_entries() if words}
+    assert {"OrbitFourier", "find_symmetry", "Install"} <= entries
+
+
 def test_what_the_project_says_of_its_pages_is_there(published):
     about, names = published.about, {*published.notebooks}
     homes = Reference(about["reference"]).homes
@@ -422,3 +441,71 @@ def test_no_script_gets_through(small, pages):
         assert bad == [], name
     evil = (small.site / "soleymani2025/evil.html").read_text("utf-8")
     assert "&lt;script&gt;alert" in evil and "<![CDATA[" not in evil and "<![if" not in evil
+
+
+def test_every_page_has_the_same_header_an_icon_and_a_link_to_cite_it(small, pages):
+    entries = [a for a in pages["index.html"].links if a.endswith(".html")]
+    menu = {target(small.site / "index.html", a)[0] for a in entries}
+    for name in ("claims/mroueh2015/theorem1-psd.html", "api/invariance.features.GroupCDF.html",
+                 "code/invariance.features.cdf.html"):  # fmt: skip
+        page, text = pages[name], (small.site / name).read_text("utf-8")
+        header = text[text.index("<header") : text.index("</header>")]
+        labels = re.findall(r'<a href="[^"]+">([^<]+)</a>', header)
+        assert labels[0] == "Papers" and labels[-1] == "About"
+        assert {"Guides", "Install", "Cheat sheet", "Claims", "Reference"} <= {*labels}
+        assert "Skip to main content" in page.text and 'aria-label="Color mode"' in header
+        leads = {target(small.site / name, a)[0] for a in page.links}
+        assert small.site / "_static/favicon.svg" in leads
+        assert small.site / "cite.html" in leads or name.startswith("code/")
+        assert len(leads & menu) >= len(labels)
+
+
+def test_the_claims_can_be_taken_along_as_a_table(small):
+    lines = (small.site / "claims/claims.csv").read_text("utf-8").splitlines()
+    assert lines[0].startswith("claim,paper,source,kind,statement,printed")
+    assert any(line.startswith("mroueh2015/theorem1-psd,") and "violated" in line for line in lines)
+
+
+def test_the_citation_has_the_software_and_the_four_papers(pages):
+    text = pages["cite.html"].text
+    assert text.count("@inproceedings{") == 4 and "@software{invariance," in text
+    assert "author = {Raj and Kumar and Mroueh" in text
+
+
+def test_a_download_runs_in_an_empty_folder_with_its_modules(project, tmp_path):
+    folder = project.notebooks / "guides"
+    (folder / "_more.py").write_text("seven = 7\n", "utf-8")
+    (folder / "_tools.py").write_text("from _more import seven\n", "utf-8")
+    (folder / "_unused.py").write_text("eight = 8\n", "utf-8")
+    text = "# %% [markdown]\n# # On tools\n#\n"
+    text += '# A sentence that tells readers of this page "more" & less.\n'
+    text += "\n# %%\nfrom _tools import seven\n\nprint(seven)\n"
+    project.source("guides/own_data").write_text(text, "utf-8")
+    about = yaml.safe_load(project.papers.read_text("utf-8")) | {"address": "https://lab.example"}
+    project.papers.write_text(yaml.safe_dump(about, sort_keys=False), "utf-8")
+    (project.root / "CHANGELOG.md").write_text(
+        "# Changes\n\n## [0.1.0]\n\nA <first> one.\n", "utf-8"
+    )
+    site = build_site(project, tmp_path / "site")[0].parent
+
+    with zipfile.ZipFile(site / "downloads/guides/own_data.zip") as archive:
+        names = {Path(name).name for name in archive.namelist()}
+        assert names == {"own_data.py", "own_data.ipynb", "_tools.py", "_more.py"}
+        archive.extractall(tmp_path / "empty")
+    script = [sys.executable, "own_data.py"]
+    done = subprocess.run(
+        script, cwd=tmp_path / "empty/guides", capture_output=True, encoding="utf-8", check=True
+    )
+    assert done.stdout == "7\n"
+
+    page = (site / "guides/own_data.html").read_text("utf-8")
+    assert "downloads/guides/own_data.zip" in page and "own_data.ipynb" not in page
+    assert '<meta name="description" content="A sentence that tells readers of this page' in page
+    assert "https://github.com/some/one/edit/HEAD/notebooks/guides/own_data.py" in page
+    assert "https://github.com/some/one/issues/new" in page
+    assert '<link rel="canonical" href="https://lab.example/guides/own_data.html">' in page
+    preview = re.search(r'og:image" content="https://lab.example/([^"]+)"', page)
+    assert preview and (site / preview[1]).is_file()
+    feed = ElementTree.parse(site / "changelog.xml").getroot()
+    assert feed.findtext(".//item/title") == "invariance 0.1.0"
+    assert feed.findtext(".//item/description") == "A <first> one."

@@ -60,7 +60,20 @@ document.addEventListener("DOMContentLoaded", () => {
       });
       count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length}`;
     };
-    box.addEventListener("input", show);
+    // The filter is kept in the address, so that a reader can send it.
+    const fields = [...chosen, ["words", field]];
+    const keep = () => {
+      const used = fields.filter(([, { value }]) => value).map(([name, { value }]) => [name, value]);
+      history.replaceState(null, "", `#${new URLSearchParams(used)}`);
+    };
+    const read = () => {
+      const filter = new URLSearchParams(location.hash.slice(1));
+      if (!fields.some(([name]) => filter.has(name))) return;
+      for (const [name, input] of fields) input.value = filter.get(name) || "";
+    };
+    box.addEventListener("input", () => (show(), keep()));
+    addEventListener("hashchange", () => (read(), show()));
+    read();
     show();
   }
 });

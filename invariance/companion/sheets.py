@@ -1,0 +1,121 @@
+"""Exercise sheets: lessons without their solutions, and a table of the answers of students.
+
+A lesson has cells with the tag ``exercise``, each followed by a cell with a call of `check`. Its
+solutions are folded text.
+"""
+
+import re
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+
+from .errors import NotebookError
+from .files import write_bytes
+from .paths import Paths
+from .source import read_notebook
+
+_SOLUTION = re.compile(r"^<details><summary>Solution</summary>\n.+?^</details>\n*", re.S | re.M)
+_SECONDS_PER_CELL = 300
+
+
+class Answer(NamedTuple):
+    """The outcome of one exercise, and what its check printed."""
+
+    outcome: str  # right, wrong, none or error
+    printed: str
+
+
+def is_exercise(cell: Any) -> bool:
+    return "exercise" in cell.metadata.get("tags", [])
+
+
+def lessons_of(paths: Paths, names: Sequence[str] = ()) -> list[str]:
+    """Return the notebooks that have exercises, among those with the given names."""
+    lessons = []
+    for name in paths.select(names):
+        if any(map(is_exercise, read_notebook(paths.source(name)).cells)):
+            lessons.append(name)
+    if not lessons:
+        raise NotebookError(f"no notebook with exercises among {', '.join(names) or 'all'}")
+    return lessons
+
+
+def sheet_of(paths: Paths, lesson: str) -> Any:
+    """Return a lesson as a notebook without its solutions."""
+    notebook = deepcopy(read_notebook(paths.source(lesson)))
+    for index, cell in enumerate(notebook.cells):
+        cell["id"] = f"cell-{index}"
+        if cell.cell_type == "markdown":
+            cell.source = _SOLUTION.sub("", f"{cell.source}\n").strip()
+    notebook.cells = [cell for cell in notebook.cells if cell.source]
+    return notebook
+
+
+def write_sheets(paths: Paths, out: Path, names: Sequence[str] = ()) -> list[Path]:
+    """Write the sheets of lessons as notebook files; return their paths."""
+    written = []
+    for lesson in lessons_of(paths, names):
+        path = out / f"{lesson.partition('/')[2]}.ipynb"
+        write_bytes(path, nbformat.writes(sheet_of(paths, lesson), version=4).encode())
+        written.append(path)
+    return written
+
+
+def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
+    """Run a lesson with the answers of a student's file, and return the outcome of each exercise.
+
+    Only the exercise cells are taken from the file; all other code is the lesson's. The answers
+    run with the rights of the caller: use a container for files that you do not trust.
+
+    A `NotebookError` if the file cannot be read, or has another number of exercises.
+    """
+    notebook = sheet_of(paths, lesson)
+    answers = [cell.source for cell in _read(file).cells if is_exercise(cell)]
+    places = [i for i, cell in enumerate(notebook.cells) if is_exercise(cell)]
+    if len(answers) != len(places):
+        fault = f"{file} has {len(answers)} exercise cells, and {lesson} has {len(places)}"
+        raise NotebookError(f"{fault}: are they from the same lesson, with their tags?")
+    for place, answer in zip(places, answers, strict=True):
+        notebook.cells[place].source = answer
+    with TemporaryDirectory() as folder:
+        client = NotebookClient(
+            notebook,
+            timeout=_SECONDS_PER_CELL,
+            allow_errors=True,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+        )
+        try:
+            client.execute()
+        except (CellTimeoutError, DeadKernelError) as error:
+            reason = f"stopped: {type(error).__name__}"
+            return [Answer("error", reason) for _ in places]
+    return [_answer(notebook.cells[place + 1]) for place in places]
+
+
+def _read(file: Path) -> Any:
+    if file.suffix != ".ipynb":
+        return read_notebook(file)
+    try:
+        return nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)
+    except (OSError, ValueError) as error:
+        raise NotebookError(f"{file} cannot be read as a notebook: {error}") from error
+
+
+def _answer(cell: Any) -> Answer:
+    """Return the outcome of an executed cell with a check."""
+    outcomes = {"Right": "right", "Not yet": "wrong", "Not answered": "none"}
+    for output in cell.outputs:
+        if output.output_type == "error":
+            return Answer("error", f"{output.ename}: {output.evalue}")
+        for line in output.get("text", "").splitlines():
+            for start, outcome in outcomes.items():
+                if line.startswith(start):
+                    return Answer(outcome, line)
+    return Answer("error", "the check printed nothing")

@@ -1,0 +1,120 @@
+"""Sheets for students, and the table of their answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from invariance.companion.cli import main
+from invariance.companion.errors import NotebookError
+from invariance.companion.paths import Paths
+from invariance.companion.sheets import grade, lessons_of, write_sheets
+
+ROOT = Path(__file__).parents[2]
+LESSON = """\
+# %% [markdown]
+# # A lesson
+
+# %% tags=["exercise"]
+seven = ...
+
+# %% jupyter={"source_hidden": true} tags=["hide-input"]
+from invariance.companion import check
+
+check(seven, lambda n: n == 7, "a prime", why="it is")
+
+# %% [markdown]
+# <details><summary>Solution</summary>
+#
+# ```python
+# seven = 3 + 4
+# ```
+# </details>
+#
+# ## Next
+"""
+
+DRAWING = """\
+# %% [markdown]
+# # A drawing
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+
+# %%
+import matplotlib.pyplot as plt
+
+from invariance.companion import Run
+
+run = Run("course/drawn", profile=profile)
+
+# %%
+fig, axes = plt.subplots()
+axes.plot([1, 2, 3], [3, 7, 5], label="numbers")
+axes.set(title="Seven is the largest", xlabel="place", ylabel="number")
+run.figure(fig, "numbers")
+run.say("The largest is {largest}.", largest=7)
+"""
+
+
+@pytest.fixture
+def paths(tmp_path) -> Paths:
+    paths = Paths(tmp_path)
+    paths.ledger.parent.mkdir(parents=True)
+    paths.ledger.write_text("claims: []\n", "utf-8")
+    lesson = paths.source("course/sums")
+    lesson.parent.mkdir(parents=True)
+    lesson.write_text(LESSON, "utf-8")
+    return paths
+
+
+def test_a_sheet_has_the_exercise_and_its_check_but_no_solution(paths, tmp_path):
+    (path,) = write_sheets(paths, tmp_path / "sheets")
+    text = path.read_text("utf-8")
+    assert "seven = ..." in text and "check(seven" in text and "## Next" in text
+    assert "3 + 4" not in text and "Solution" not in text
+    hidden = [cell for cell in json.loads(text)["cells"] if "jupyter" in cell["metadata"]]
+    assert len(hidden) == 1 and hidden[0]["metadata"]["jupyter"] == {"source_hidden": True}
+
+
+def test_all_six_lessons_have_sheets_without_solutions(tmp_path):
+    paths = Paths(ROOT)
+    assert len(lessons_of(paths, ["course"])) == 6
+    for path in write_sheets(paths, tmp_path, ["course"]):
+        text = path.read_text("utf-8")
+        assert "<summary>" not in text and text.count('"exercise"') == 3, path.name
+
+
+def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypatch):
+    for name, answer in {"good": "seven = 7", "bad": "seven = 8", "torn": "seven = ("}.items():
+        text = LESSON.replace("seven = ...", answer)
+        text = text.replace("lambda n: n == 7", "lambda n: True")  # a changed check has no effect
+        (tmp_path / f"{name}.py").write_text(text, "utf-8")
+    files = [tmp_path / f"{name}.py" for name in ("good", "bad", "torn")]
+    outcomes = [grade(paths, "course/sums", file)[0].outcome for file in files]
+    assert outcomes[:2] == ["right", "wrong"] and outcomes[2] == "error"
+    (sheet,) = write_sheets(paths, tmp_path / "sheets")
+    assert grade(paths, "course/sums", sheet)[0].outcome == "none"
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["grade", "course/sums", "good.py", "bad.py"])
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines() == ["good.py  1 of 1  right", "bad.py   0 of 1  wrong"]
+
+
+def test_a_file_of_another_lesson_is_refused(paths, tmp_path):
+    (tmp_path / "other.py").write_text("# %%\nx = 1\n", "utf-8")
+    with pytest.raises(NotebookError, match="has 0 exercise cells, and course/sums has 1"):
+        grade(paths, "course/sums", tmp_path / "other.py")
+
+
+def test_a_run_lists_its_figures_with_their_numbers_and_files(paths, tmp_path, monkeypatch):
+    notebook = paths.source("course/drawn")
+    notebook.write_text(DRAWING, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["run", "course/drawn"])
+    assert done.exit_code == 0, done.output
+    assert "Seven is the largest: number against place" in done.output
+    assert "The largest is 7." in done.output
+    files = [line.strip() for line in done.output.splitlines() if line.endswith(".png")]
+    assert len(files) == 1 and Path(files[0]).is_file()

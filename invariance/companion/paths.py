@@ -80,7 +80,7 @@ class Paths:
 
     @property
     def ledger(self) -> Path:
-        """The claims. A user's own project may have none."""
+        """The claims. A user's own project may lack this file."""
         return self.notebooks / "claims.yml"
 
     @property
@@ -95,17 +95,17 @@ class Paths:
 
     @property
     def errata(self) -> Path:
-        """Formulas that are wrong as printed, with sentences about them. There may be none."""
+        """Formulas that are wrong as printed, with sentences about them. The file is optional."""
         return self.notebooks / "errata.yml"
 
     @property
     def figure_pairs(self) -> Path:
-        """The papers' figures in words, and the figures of ours beside them. There may be none."""
+        """The papers' figures in words, and our figures beside them. The file is optional."""
         return self.notebooks / "figures.yml"
 
     @property
     def tables(self) -> Path:
-        """The layouts of the papers' tables. There may be none."""
+        """The layouts of the papers' tables. The file is optional."""
         return self.notebooks / "tables.yml"
 
     @property

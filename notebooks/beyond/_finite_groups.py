@@ -77,7 +77,7 @@ class FiniteGroup:
 
     @property
     def signature(self) -> tuple[int, int, tuple[tuple[float, ...], ...]]:
-        """What conjugate groups have in common: traces of all elements and of their powers."""
+        """An invariant of conjugate groups: traces of all elements and of their powers."""
         traces = []
         for element in self.elements:
             powers = [np.linalg.matrix_power(element, power) for power in (1, 2, 3)]

@@ -111,7 +111,7 @@ LAST_SHARE = 0.89  # of the printed range: the inequality holds up to here
 
 
 def moment_generating_function(r):
-    """Of the product of two independent standard normal variables."""
+    """E exp(r X Y) for two independent standard normal variables X and Y."""
     return 1 / np.sqrt(1 - r**2)
 
 

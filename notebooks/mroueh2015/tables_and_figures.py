@@ -100,6 +100,22 @@ sizes, plain_means, plain_errors = against_size("CDF")
 raw_sizes, raw_means, raw_errors = against_size("raw")
 
 # %% tags=["hide-input"]
+curves_against_size = {
+    "CDF(50, 500), window (ours)": (
+        "haar",
+        windowed_means,
+        {"x": PRINTED_SIZES, "error": windowed_errors, "ls": "none"},
+    ),
+    "CDF(50, 500), as printed": ("cdf", plain_means, {"error": plain_errors}),
+    "raw pixels": ("raw", raw_means, {"x": raw_sizes, "error": raw_errors}),
+    "paper: near 90 and 98.97": (
+        "published",
+        PRINTED,
+        {"x": PRINTED_SIZES, "ls": "none", "markersize": 12},
+    ),
+}
+
+# %% tags=["hide-input"]
 fig, axes = plt.subplots(1, 2, figsize=(10, 4.4))
 shaded = family("cdf", {f"bins: {n}": points for n, points in template_curves.items()})
 for label, (method, (counts, means, errors), style) in shaded.items():
@@ -117,20 +133,7 @@ axes[0].legend(loc="lower right")
 panel(
     axes[1],
     sizes,
-    {
-        "CDF(50, 500), window (ours)": (
-            "haar",
-            windowed_means,
-            {"x": PRINTED_SIZES, "error": windowed_errors, "ls": "none"},
-        ),
-        "CDF(50, 500), as printed": ("cdf", plain_means, {"error": plain_errors}),
-        "raw pixels": ("raw", raw_means, {"x": raw_sizes, "error": raw_errors}),
-        "paper: near 90 and 98.97": (
-            "published",
-            PRINTED,
-            {"x": PRINTED_SIZES, "ls": "none", "markersize": 12},
-        ),
-    },
+    curves_against_size,
     log="x",
     ends=None,
     xlabel="training images per class",

@@ -358,7 +358,7 @@ def ratio_of_means(errors, reference):
 
 
 def both_ratios(krr, spec_avg):
-    """What a claim of one order records: both ratios, and the threshold."""
+    """The record of a claim of one order: both ratios, and the threshold."""
     return {
         "order": ["ten times > spec-avg over krr", "ten times > krr over spec-avg"],
         "scores": {

@@ -44,7 +44,7 @@ class Correction:
 
 
 def corrections(path: Path, ledger: Ledger, figures: Path) -> list[Correction]:
-    """Return the errata that a file describes, in its order; none if there is no such file.
+    """Return the errata that a file describes, in its order; an empty list without the file.
 
     `figures` is the folder of the published results. Raises `LedgerError` for a malformed entry.
     """

@@ -143,7 +143,7 @@ class PaperTable:
 
 
 def read_layouts(path: Path) -> dict[str, Any]:
-    """Return the layouts in a file by the names of the tables; none if there is no such file."""
+    """Return the layouts in a file by the names of the tables; empty without the file."""
     if not path.is_file():
         return {}
     layouts = read_yaml(path, AS_PRINTED)
@@ -153,7 +153,7 @@ def read_layouts(path: Path) -> dict[str, Any]:
 
 
 def tables_of(path: Path, rows: Iterable[Row]) -> list[PaperTable]:
-    """Return the tables that a file of layouts describes, in its order; none without the file."""
+    """Return the tables of a file of layouts, in its order; an empty list without the file."""
     by_claim = {row.claim.id: row for row in rows}
     return [table_of(name, layout, by_claim) for name, layout in read_layouts(path).items()]
 
@@ -271,7 +271,7 @@ def number_beside(value: float, se: float, decimals: int) -> str:
 
 
 def _score(name: str, row: Row) -> str:
-    """Return a score that a full run has recorded for a claim; empty if there is none."""
+    """Return a score that a full run has recorded for a claim; empty without such a score."""
     if row.profile != "full":
         return ""
     try:

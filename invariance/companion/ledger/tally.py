@@ -98,7 +98,7 @@ def used_outcomes(counted: Sequence[Tally]) -> list[str]:
 
 
 def sentence(rows: Sequence[Row]) -> str:
-    """Return a paragraph of Markdown: what is reproduced, how well it is tested, what turned."""
+    """Return a paragraph with the counts of reproduced claims, weak tests and turned verdicts."""
     counted = tallies(rows)
     if not counted:
         return "The ledger holds no claims yet."

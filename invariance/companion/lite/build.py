@@ -19,7 +19,7 @@ from .wheels import INSTALLED, installed_wheel, lock_entry, package_wheel
 
 _KERNEL = "@jupyterlite/pyodide-kernel-extension"
 _WIDGETS = "@jupyter-widgets/jupyterlab-manager"
-#: The wheels of the kernel, with what they import.
+#: The wheels of the kernel and of its dependencies.
 _KERNEL_WHEELS: dict[str, list[str]] = {
     "ipykernel": [],
     "piplite": ["micropip"],

@@ -25,7 +25,7 @@ def names_for_browsers(paths: Paths) -> list[str]:
 
 
 def names_in(folder: Path) -> set[str]:
-    """Return the names of the notebooks in a folder for browsers; none if there is no folder."""
+    """Return the names of the notebooks in a folder for browsers; empty without the folder."""
     files = folder / "files"
     return {path.relative_to(files).with_suffix("").as_posix() for path in files.glob("*/*.ipynb")}
 

@@ -15,7 +15,7 @@ from ..paths import Paths
 from .pyodide import LiteError
 
 _PACKAGE = Path(__file__).parents[2]
-#: The packages of this machine that a notebook needs in a browser, with what they import.
+#: The packages of this machine that a notebook needs in a browser, with their dependencies.
 INSTALLED: dict[str, list[str]] = {
     "comm": [],
     "ipywidgets": ["comm", "ipython"],

@@ -249,7 +249,7 @@ class Run(Stages):
     def claim(
         self, claim_id: str, *, note: str | None = None, data: str | None = None, **numbers: Any
     ) -> Verdict:
-        """Record what was measured for a claim of the ledger, and return its verdict.
+        """Record the numbers measured for a claim of the ledger, and return its verdict.
 
         `note` is printed with the verdict (the measured reason why a result falls short); `data`
         names the data that stood in for the paper's. The numbers depend on the claim's kind:
@@ -325,7 +325,7 @@ class Run(Stages):
     def counterfactual(
         self, claim_id: str, change: str, value: Any = None, se: Any = None, **numbers: Any
     ) -> list[bool | None]:
-        """Record what a stated change would have given for a claim, and whether that reaches it.
+        """Record the result of a stated change for a claim, and whether that reaches it.
 
         The result is shown beside the claim's verdict and counts for nothing.
 

@@ -122,7 +122,7 @@ def _difference_to_start(paths: Paths, job: "Job", files_read: Mapping[str, Any]
 def _changed_protocol(
     paths: Paths, notebook: str, results: Mapping[str, Any], ledger: Ledger
 ) -> str | None:
-    """Return what has changed in a claim since it was measured at full scale, or None."""
+    """Return the change of a claim since it was measured at full scale, or None."""
     if results.get("profile") != "full":
         return None
     for claim_id in sorted(set(ledger) & set(results["claims"])):

@@ -1,4 +1,4 @@
-"""What the pages about errata, tables and figures show: `Evidence`."""
+"""The content of the pages about errata, tables and figures: `Evidence`."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

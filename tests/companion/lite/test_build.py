@@ -178,6 +178,12 @@ def test_a_folder_of_the_reader_is_checked_and_its_damaged_file_named(small, mon
     (small / "core.wasm").write_bytes(b"cor")
     with pytest.raises(LiteError, match=r"core\.wasm missing, or not of Pyodide 1"):
         pyodide_folder()
+
+
+def test_the_command_names_the_damaged_file_of_a_folder(small, monkeypatch):
+    pytest.importorskip("jupyterlite_core", reason="needs the extra `lite`")
+    monkeypatch.setenv("INVARIANCE_PYODIDE", str(small))
+    (small / "core.wasm").write_bytes(b"cor")
     done = CliRunner().invoke(main, ["lite"])
     assert done.exit_code == 1 and "core.wasm" in done.output
 

@@ -27,6 +27,7 @@ import numpy as np
 import pandas as pd
 from _groups import four_groups as groups
 from _groups import sphere
+from _norm_infinity import margin_loss
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 
@@ -34,7 +35,7 @@ from invariance.companion import Run, panel
 from invariance.features import GroupCDF
 from invariance.groups import Permutations
 from invariance.kernels import Average, Gaussian, Laplacian, Polynomial
-from invariance.linear import RLSClassifier, margin_loss
+from invariance.linear import RLSClassifier
 
 run = Run("mroueh2015/core_set", profile=profile, seed=seed, sharpness=sharpness, copies=copies)
 

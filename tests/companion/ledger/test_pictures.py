@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from invariance.companion.cli import main
 from invariance.companion.ledger.drawing import Drawings
 from invariance.companion.ledger.pictures import older_pictures
+from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 
 from .test_registration import commit, git
@@ -124,14 +125,18 @@ def test_a_function_beside_the_notebook_counts():
     assert Drawings(notebook, {}).digest("curves") is None
 
 
-def test_every_published_figure_has_code_that_draws_it():
+def test_every_published_figure_has_code_that_draws_it_or_is_named_as_older():
     root = Path(__file__).parents[3]
+    reported = older_pictures(Paths(root))
     missing = []
     for path in sorted((root / "figures").glob("*/*/results.json")):
         folder = root / "notebooks" / path.parts[-3]
         helper = {p.name: p.read_text(encoding="utf-8") for p in folder.glob("_*.py")}
         source = folder / f"{path.parts[-2]}.py"
         drawings = Drawings(source.read_text(encoding="utf-8"), helper)
-        figures = json.loads(path.read_text(encoding="utf-8"))["figures"]
-        missing += [(path, f["name"]) for f in figures if drawings.digest(f["name"]) is None]
+        for figure in json.loads(path.read_text(encoding="utf-8"))["figures"]:
+            name = figure["name"]
+            is_reported = f"{path.parts[-3]}/{path.parts[-2]}: {name}" in reported
+            if drawings.digest(name) is None and not is_reported:
+                missing.append((path, name))
     assert missing == []

@@ -115,10 +115,10 @@ def test_claims_are_filtered_by_what_they_are_and_by_words(page, small):
 def test_a_word_of_the_glossary_is_explained(page, small):
     page.goto((small.site / "claims/index.html").as_uri())
     word = page.locator("abbr[data-meaning]").first
-    assert "the paper's number" in word.get_attribute("data-meaning")  # margin
+    assert "the number of the paper" in word.get_attribute("data-meaning")  # margin
     word.hover()
     shown = "e => getComputedStyle(e, '::after').content"
-    assert "the paper's number" in word.evaluate(shown)
+    assert "the number of the paper" in word.evaluate(shown)
     assert page.locator("a abbr, code abbr, .math abbr").count() == 0
 
 

@@ -200,7 +200,8 @@ def feed(changelog: str, about: Mapping[str, Any]) -> str:
 def _downloads(book: Book, notebook: Notebook, folder: Path) -> dict[str, str]:
     """Return the files of a notebook for readers: texts by name.
 
-    A notebook that imports modules beside it is in one archive with them, which is written here.
+    A notebook that imports modules beside it is in one archive with them, which is written here;
+    the archive holds the notebook for Jupyter, and its text only if it cannot be converted.
     """
     texts = {f"{notebook.name}.py": notebook.source}
     if notebook.readable:
@@ -208,6 +209,8 @@ def _downloads(book: Book, notebook: Notebook, folder: Path) -> dict[str, str]:
     helpers = book.helpers(notebook)
     if not helpers:
         return {f"extra/downloads/{name}": text for name, text in texts.items()}
+    if notebook.readable:
+        del texts[f"{notebook.name}.py"]
     for name, text in helpers.items():
         texts[f"{notebook.paper}/{name}"] = text
     path = folder / f"{notebook.name}.zip"

@@ -490,9 +490,11 @@ def test_a_download_runs_in_an_empty_folder_with_its_modules(project, tmp_path):
 
     with zipfile.ZipFile(site / "downloads/guides/own_data.zip") as archive:
         names = {Path(name).name for name in archive.namelist()}
-        assert names == {"own_data.py", "own_data.ipynb", "_tools.py", "_more.py"}
+        assert names == {"own_data.ipynb", "_tools.py", "_more.py"}
         archive.extractall(tmp_path / "empty")
-    script = [sys.executable, "own_data.py"]
+    notebook = json.loads((tmp_path / "empty/guides/own_data.ipynb").read_text("utf-8"))
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    script = [sys.executable, "-c", "\n".join(cells)]
     done = subprocess.run(
         script, cwd=tmp_path / "empty/guides", capture_output=True, encoding="utf-8", check=True
     )

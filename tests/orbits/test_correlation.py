@@ -43,7 +43,7 @@ def by_shift(a, b, shifts):
 
 
 def at_shifts(pairs, values, shifts):
-    """Of values (a, m, b, n) those at some shifts, shape (shifts, n, m)."""
+    """Return the values (a, m, b, n) at some shifts, shape (shifts, n, m)."""
     found = []
     for place in zip(*pairs.places(shifts), strict=True):
         grid = np.zeros(pairs.wanted.shape)

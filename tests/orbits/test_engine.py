@@ -244,7 +244,7 @@ class Steps:
 @pytest.mark.parametrize("step", [None, 1e-3, 0.016])
 @pytest.mark.parametrize("n", [3, 300])
 def test_explain_measures_by_coarse_clocks_and_by_one_that_stands_still(n, step, monkeypatch):
-    """As in WebAssembly, where the processor's time stands still, and on Windows."""
+    """The processor's time stands still in WebAssembly, and on Windows."""
     X, group = points(n), G.Permutations(4, block=9)
     orbits = OrbitProducts(X, group, base=Gaussian(0.1))
     orbits.reduce(X, WeightedMean())
@@ -283,7 +283,7 @@ def test_explain_counts_the_result(dtype):
     assert features.explain(X).n_bytes >= features.transform(X).nbytes
 
 
-# -- what is kept between calls is of the kept points, whichever side moves ------------------------
+# -- templates are kept between calls, whichever side the group transforms  ------------------------
 
 KEPT = {
     "shifts": G.CyclicShifts(9),

@@ -21,7 +21,7 @@ OUTPUTS = """() => {
     errors: outputs.filter(output => output.output_type === 'error').map(o => o.evalue),
   };
 }"""
-#: Run code in the kernel of the open notebook, and return what it prints.
+#: Run code in the kernel of the open notebook, and return its output.
 RUN = """async code => {
   const panel = document.querySelector('iframe').contentWindow.jupyterapp.shell.currentWidget;
   const future = panel.sessionContext.session.kernel.requestExecute({code});

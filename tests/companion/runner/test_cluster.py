@@ -147,7 +147,7 @@ def test_a_sweep_survives_the_death_of_a_worker_and_comes_back_whole(
             NotebookError, match=r"numpy is [\d.]+ on the worker tcp.*, and 0.1 here"
         ):
             Cluster(address, project)
-    # Here they count as what a run on this machine gives, with every file.
+    # They count as results of a run on this machine, with every file.
     assert set(statuses(sweep.run(place=Here(1))).values()) == {"kept"}
     kept = run_notebooks(project, ["p/reader", "p/base"], place=Here(1), resume=True)
     assert set(statuses(kept).values()) == {"kept"}
@@ -209,7 +209,7 @@ def test_random_kills_of_workers_lose_nothing_and_repeat_nothing_finished(
             assert {outcome.status for outcome in summary.outcomes} == {"ok"}
             executions = waiting()
             for name, count in finished.items():
-                # What was there when the runner knew of it did not run again later.
+                # Results that the runner knew of did not run again later.
                 assert executions[int(name.rpartition("=")[2])] == count
             counts = [executions[value] for value in sweep.axes["seed"]]
             assert max(counts) <= 2 and sum(counts) <= len(counts) + 1, counts

@@ -183,7 +183,7 @@ def test_table_and_plot_hold_parameters_numbers_status_and_seconds(project, invo
     assert set(bad.status) == {"failed"} and bad.accuracy.isna().all()
     assert bad.failure.str.contains("too much noise").all()
     assert (folder / "sweep.png").read_bytes().startswith(b"\x89PNG")
-    # What is there is not run again, and a column can be chosen.
+    # Finished combinations do not run again, and a column can be chosen.
     result = invoke(*line, "--plot", "accuracy")
     assert result.output.count("kept") == 4 and "sweep.png" in result.output
     result = invoke(*line, "--plot", "acuracy")

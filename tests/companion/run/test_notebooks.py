@@ -180,7 +180,7 @@ def test_a_lesson_runs_unanswered_and_takes_its_solutions(lesson, tmp_path, monk
             continue
         assert "hide-input" in following.metadata["tags"]
         for answer, printed in zip(
-            ("", *next(answers)), ("Not answered", "Not yet: ", "Right."), strict=True
+            ("", *next(answers)), ("Not answered", "Not yet: ", "Right: "), strict=True
         ):
             exec(answer, names)
             capsys.readouterr()

@@ -207,7 +207,7 @@ def test_the_number_of_features_and_the_dilations_follow_the_length(requested, e
 
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_series_far_from_zero_have_the_features_of_series_near_it(library):
-    as_array = pytest.importorskip(library).asarray
+    as_array = pytest.importorskip(library, reason="needs the extra `torch`").asarray
     entries = np.random.default_rng(0).integers(-16, 17, (6, 40)) / 8
     near_zero = entries.astype(np.float32)
     far_from_zero = near_zero + np.float32(2**16)  # Exact: no entry is rounded.

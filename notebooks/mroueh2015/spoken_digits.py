@@ -445,7 +445,9 @@ for claim, name, split in (
 # %% [markdown]
 # Figure 6 is read as two claims: new utterances of the same speakers are easier than every other split,
 # and with many templates the fewest bins are within one point of the most ("quite good even for a small
-# number of bins").
+# number of bins"). One point is a threshold of ours, and the claim can fail although 5 bins are good. So two
+# other readings are recorded beside the verdict: 5 bins against the representation itself, without
+# pooling, and the same loss with thresholds over the range of the data.
 
 # %% tags=["claims"]
 all_data = "; ".join(f"{NAMES[name]}, log-mel" for name in sets)
@@ -467,24 +469,48 @@ run.claim(
 )
 
 # %% tags=["claims"]
-few_order = []
-few_scores = {}
+few_order = {PRINTED: [], DATA: []}  # by range of the thresholds
+few_scores = {PRINTED: {}, DATA: {}}
 few_words = []
+plain_order = []
+plain_scores = {}
 for name in sets:
-    at_most_templates = scores[name, "log-mel", PRINTED][:, :, -1, place(name, "utterance")]
-    loss = f"what {bins[0]} bins lose against {bins[-1]}, {TITLES[name]}"
-    few_order.append(f"one point > {loss}")
-    few_scores[loss] = at_most_templates[:, -1] - at_most_templates[:, 0]
-    few = mean_se(at_most_templates[:, 0])
-    few_words.append(f"{bins[0]} bins {few:.2f} %, {TITLES[name]}")
+    at = place(name, "utterance")
+    for span in RANGES:
+        at_most_templates = scores[name, "log-mel", span][:, :, -1, at]
+        loss = f"what {bins[0]} bins lose against {bins[-1]}, {TITLES[name]}"
+        few_order[span].append(f"one point > {loss}")
+        few_scores[span][loss] = at_most_templates[:, -1] - at_most_templates[:, 0]
+    with_few_bins = scores[name, "log-mel", PRINTED][:, 0, -1, at]
+    without_pooling = plain[name, "log-mel", PRINTED][:, at]
+    few_words.append(f"{bins[0]} bins {mean_se(with_few_bins):.2f} %, {TITLES[name]}")
+    pooled_name = f"{bins[0]} bins, {TITLES[name]}"
+    plain_name = f"the representation itself, {TITLES[name]}"
+    plain_order.append(f"{pooled_name} > {plain_name}")
+    plain_scores |= {pooled_name: with_few_bins, plain_name: without_pooling}
 run.claim(
     "mroueh2015/fig6-few-bins",
-    order=few_order,
-    scores=few_scores,
+    order=few_order[PRINTED],
+    scores=few_scores[PRINTED],
     thresholds={"one point": 1.0},
     paired=True,
     data=all_data,
     note=f"{template_counts[-1]:,} templates: {'; '.join(few_words)}",
+)
+run.counterfactual(
+    "mroueh2015/fig6-few-bins",
+    f"{bins[0]} bins against the representation itself in place of {bins[-1]} bins",
+    order=plain_order,
+    scores=plain_scores,
+    paired=True,
+)
+run.counterfactual(
+    "mroueh2015/fig6-few-bins",
+    "thresholds over the range of the data",
+    order=few_order[DATA],
+    scores=few_scores[DATA],
+    thresholds={"one point": 1.0},
+    paired=True,
 )
 
 # %% [markdown]
@@ -507,7 +533,9 @@ run.claim(
 
 # %% [markdown]
 # The published representation: pooled waveforms against the same learner on the waveforms themselves,
-# for unseen speakers and with the most bins.
+# for unseen speakers and with the most bins. The paper prints no accuracy on raw waveforms; the claim asks
+# for the gain at every number of templates, although a few templates keep little of a word. So the
+# most templates alone are recorded beside the verdict.
 
 # %% tags=["claims"]
 if n_wave_draws:
@@ -527,6 +555,14 @@ if n_wave_draws:
         scores=wave_scores,
         paired=True,
         data="; ".join(f"{NAMES[name]}, waveforms" for name in sets),
+    )
+    most_templates = shape(bins[-1], counts["waveform"][-1])
+    run.counterfactual(
+        "mroueh2015/waveforms",
+        f"{counts['waveform'][-1]:,} templates alone",
+        order=[chain for chain in wave_order if chain.startswith(most_templates)],
+        scores=wave_scores,
+        paired=True,
     )
 
 # %% [markdown]

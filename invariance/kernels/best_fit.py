@@ -90,6 +90,7 @@ class BestFit(OrbitKernel):
     precision: Annotated[str, OneOf("input", "single")] = "input"
 
     def _check_features(self, n_features: int) -> None:
+        """Check as `OrbitKernel` does, once per number of features, and that there is a maximum."""
         super()._check_features(n_features)
         if self.n_transforms is not None:
             return
@@ -109,7 +110,8 @@ class BestFit(OrbitKernel):
         """Return the engine, still without points, and whether Gram matrices are symmetric.
 
         A Gram matrix is symmetric if the set contains the inverse of each of its elements and the
-        base kernel does not change when both of its arguments are transformed.
+        base kernel does not change when both of its arguments are transformed. The engine is kept
+        until a parameter changes (`_cache_for`).
         """
         cache = self._cache_for(n_features)
         if "engine" not in cache:
@@ -128,6 +130,7 @@ class BestFit(OrbitKernel):
         return engine
 
     def _plan(self, X: Array, Y: Array) -> tuple[OrbitProducts, Reduction, int, bool]:
+        """Return what `explain` explains: see `OrbitKernel._plan`."""
         orbits, symmetric = self._engine(X.shape[1])
         return orbits, _LARGEST_VALUE, 1, symmetric
 
@@ -145,6 +148,7 @@ class BestFit(OrbitKernel):
         return largest
 
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
+        """Check values, and warn before a Gaussian process factorizes an indefinite matrix."""
         super()._check_finite(values, X, Y)
         is_gram = Y is None and values.ndim == 2
         if is_gram and one_call.differentiates:
@@ -162,6 +166,7 @@ class BestFit(OrbitKernel):
             return whole_derivatives(self, X)
         form: Any = form_of(self.base, image_shape(self.group, self.base, n_features))
         if not form.monotone or form.turning_point is not None:
+            # The best fit need not be at the largest inner product.
             return whole_derivatives(self, X)
         if not derivatives:  # All hyperparameters are fixed.
             return np.empty((len(X), len(X), 0))

@@ -1,7 +1,13 @@
 """The engine: transform the templates, multiply, reduce, one block after another.
 
-`reduce_in_blocks` is the only loop over points. What happens in a block is an `Algorithm`'s affair:
-`product.py` has the plain one, `ways` has others that are faster for some groups.
+`reduce_in_blocks` is the only loop over points. It cuts the work three times, from the outside in:
+
+- templates into *pieces*, columns of the result, so that prepared ones fit in memory;
+- elements of the group into *parts*, as `Algorithm.prepare` yields them; their results are merged;
+- points into *blocks*, rows of the result, which threads share.
+
+What happens in a block is an `Algorithm`'s affair: `product.py` has the plain one, `ways` has
+others that are faster for some groups.
 """
 
 from __future__ import annotations
@@ -46,17 +52,21 @@ def reduce_in_blocks(
 
     Parameters
     ----------
+    algorithm : Algorithm for the problem, which knows the group and the base kernel
     X, templates : ndarrays of shape (n, d) and (m, ...); the templates are transformed
+    reduction : Reduction of what the algorithm computes (`Reduction.to_follow`)
     results : list of arrays of shape (n, m, ...), one for each output, which receive the values
     pool : Workers
     offsets, row_offsets : ndarrays or None
         Added to the inner products with each template, and with each point.
     prepared : list or None, all templates as `algorithm` needs them, if they are prepared already
-    symmetric : bool, whether values below the diagonal may be left out
+    symmetric : bool
+        Whether values below the diagonal may be left out; `OrbitProducts` mirrors the others.
     """
     n = len(X)
     m = len(templates)
     is_large = deserves_threads(algorithm.operations(n, m))
+    # A number for each point, such as half its squared norm, or None.
     row_terms = algorithm.problem.row_terms(X, row_offsets)
     n_pieces = 1
     order = None
@@ -106,7 +116,7 @@ class _BlockOfResults:
         if reduction.may_shorten:
             reduction = reduction.within(largest_norm(X) * self.part.largest_norm)
         values = self.algorithm.compute(X, self.part.content, row_terms, reduction)
-        # Smallest values that are not needed are stored as the largest ones.
+        # A shortened reduction returns no smallest values: the largest ones take their place.
         values += values[-1:] * (len(self.results) - len(values))
         for i, (result, value) in enumerate(zip(self.results, values, strict=True)):
             if not self.is_first_part:

@@ -1,7 +1,8 @@
 """`Algorithm`: a way to reduce a kernel over orbits, and the registry of all algorithms.
 
-An algorithm is a class with four methods: `applies_to` a problem, how many `operations` it takes,
-`prepare` templates, and `compute` the reduction for a block of points. It registers itself:
+An algorithm is a class with six methods: `applies_to` a problem, how many `operations` it takes,
+`prepare` templates, `compute` the reduction for a block of points, and the memory of both,
+`prepared_bytes` and `row_bytes`. It registers itself:
 
     @register
     class MyAlgorithm(Algorithm):

@@ -92,7 +92,7 @@ def cached(
         if code_key(dependencies.modules) != state:
             problem = "the code on disk has changed while it was computed"
         elif not _save(folder, key, _Stored(value, seconds)):
-            problem = f"no room in {folder}, or it has no pickle"
+            problem = f"it cannot be pickled, or {folder} has no room for it"
         if problem is not None:
             warnings.warn(f"the result of {title} is not kept: {problem}", stacklevel=2)
         on_result(key, nan)

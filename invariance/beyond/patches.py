@@ -151,14 +151,15 @@ class PatchPooling(FeatureMap):
         values = self._patches(X).reshape(len(X) * n_rows * n_columns, -1)
         if self.features_ is not None:
             values = self.features_.transform(values)
-        values = values.reshape(len(X), n_rows, n_columns, -1)
+        by_position: Array = values.reshape(len(X), n_rows, n_columns, -1)
         row_cells = _cells(n_rows, self._fitted.grid)
         column_cells = _cells(n_columns, self._fitted.grid)
         dtype = np.result_type(values, np.float32)
-        means = np.empty((len(X), len(row_cells), len(column_cells), values.shape[-1]), dtype)
+        means_shape = (len(X), len(row_cells), len(column_cells), by_position.shape[-1])
+        means: Array = np.empty(means_shape, dtype)
         for i, rows in enumerate(row_cells):
             for j, columns in enumerate(column_cells):
-                means[:, i, j] = values[:, rows, columns].mean(axis=(1, 2))
+                means[:, i, j] = by_position[:, rows, columns].mean(axis=(1, 2))
         return means.reshape(len(X), -1)
 
     def transform(self, X: ArrayLike) -> Array:

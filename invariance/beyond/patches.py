@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
+from itertools import pairwise
 from typing import Annotated, Any
 
 import numpy as np
@@ -150,12 +151,16 @@ class PatchPooling(FeatureMap):
         values = self._patches(X).reshape(len(X) * n_rows * n_columns, -1)
         if self.features_ is not None:
             values = self.features_.transform(values)
+        by_position: Array = values.reshape(len(X), n_rows, n_columns, -1)
+        row_cells = _cells(n_rows, self._fitted.grid)
+        column_cells = _cells(n_columns, self._fitted.grid)
         dtype = np.result_type(values, np.float32)
-        down = _means(n_rows, self._fitted.grid).astype(dtype)
-        across = _means(n_columns, self._fitted.grid).astype(dtype)
-        values = down @ values.reshape(len(X), n_rows, -1)
-        values = across @ values.reshape(len(X), len(down), n_columns, -1)
-        return values.reshape(len(X), -1)
+        means_shape = (len(X), len(row_cells), len(column_cells), by_position.shape[-1])
+        means: Array = np.empty(means_shape, dtype)
+        for i, rows in enumerate(row_cells):
+            for j, columns in enumerate(column_cells):
+                means[:, i, j] = by_position[:, rows, columns].mean(axis=(1, 2))
+        return means.reshape(len(X), -1)
 
     def transform(self, X: ArrayLike) -> Array:
         """Return features of shape (n, cells * k) with k features of a patch, cell by cell."""
@@ -169,10 +174,8 @@ class PatchPooling(FeatureMap):
         return np.concatenate([self._pooled(X[block]) for block in blocks])
 
 
-def _means(n_positions: int, grid: int) -> NDArray[np.float64]:
-    """Return the matrix (cells, positions) that averages within each of at most ``grid`` cells."""
+def _cells(n_positions: int, grid: int) -> list[slice]:
+    """Return the positions in each of at most ``grid`` cells along an axis."""
     n_cells = min(grid, n_positions)
     edges = np.arange(n_cells + 1) * n_positions // n_cells
-    positions = np.arange(n_positions)
-    inside = (positions >= edges[:-1, None]) & (positions < edges[1:, None])
-    return inside / np.diff(edges)[:, None]
+    return [slice(*pair) for pair in pairwise(edges)]

@@ -20,6 +20,7 @@ from ..kernels.base import BASE, Kernel, on_rows, preserved, root_of_diagonal
 from ..orbits import Explanation
 from ..orbits.blocks import mirror
 from ..orbits.cost import rate, warn_long
+from ..orbits.form import INNER, form_of
 from ..orbits.matching import matching_operations
 from .padded import PointSets, as_set_rows, nested_as_sets
 
@@ -91,7 +92,7 @@ class _OfSets(Kernel):
         return set(moved_coordinates) <= set(compared) and preserved(self.base, group)
 
     def operations(self, X: Array, Y: Array) -> float:
-        """Return the operations over all pairs of points with equal labels."""
+        """Return the operations of the kernel matrix, over points with equal labels."""
         return self._count_operations(self._points(X), self._points(Y))
 
     def _count_operations(self, x_sets: PointSets, z_sets: PointSets) -> float:
@@ -108,7 +109,7 @@ class _OfSets(Kernel):
         return per_pair * n_pairs + orbit_operations
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
-        """Return operations, memory and time of the kernel matrix, over all pairs of points."""
+        """Return operations, memory and time of the kernel matrix."""
         arrays = (X,) if Y is None else (X, Y)
         kernel, rows = self.on_rows(*arrays)
         operations = kernel.operations(rows[0], rows[-1])
@@ -116,7 +117,11 @@ class _OfSets(Kernel):
             operations /= 2
         n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
         n_bytes += len(rows[0]) * len(rows[-1]) * rows[0].itemsize
-        return Explanation.of("pairs of points", operations, n_bytes, rows[0].dtype)
+        work = kernel._kind_of_work(rows[0])
+        return Explanation.of(work, operations, n_bytes, rows[0].dtype)
+
+    def _kind_of_work(self, X: Array) -> str:
+        return "pairs of points"
 
     def _points(self, X: Array) -> PointSets:
         return PointSets.from_rows(
@@ -204,11 +209,19 @@ class _OfSets(Kernel):
                     continue
                 if len(x_block.values) and len(z_block.values):
                     values = evaluate(x_block.values, z_block.values)
-                    gram[rows, block] += self._pooled(x_block, z_block, values)
+                    first_columns = np.zeros(len(x_block), dtype=int)
+                    if symmetric:
+                        first_columns = np.arange(rows.start, rows.stop) - block.start
+                    gram[rows, block] += self._pooled(x_block, z_block, values, first_columns)
 
     @abstractmethod
-    def _pooled(self, x_sets: PointSets, z_sets: PointSets, values: Array) -> Array:
-        """Return values between sets (n, m) from values between points (N, M)."""
+    def _pooled(
+        self, x_sets: PointSets, z_sets: PointSets, values: Array, first_columns: Array
+    ) -> Array:
+        """Return values between sets (n, m) from values between points (N, M).
+
+        Row i may be left at zero before column ``first_columns[i]``.
+        """
 
 
 @stores_parameters
@@ -269,7 +282,36 @@ class SetKernel(_OfSets):
             return sets.with_mean_weights()
         return sets
 
-    def _pooled(self, x_sets: PointSets, z_sets: PointSets, values: Array) -> Array:
+    def _kind_of_work(self, X: Array) -> str:
+        if self._compares_by_inner_products(self._points(X)):
+            return "sums of points"
+        return super()._kind_of_work(X)
+
+    def _compares_by_inner_products(self, sets: PointSets) -> bool:
+        """Whether the base kernel is <x, z>, so that one product of the sets' sums is enough."""
+        return form_of(self.base, (1, sets.values.shape[1], 1)) == INNER
+
+    def _count_operations(self, x_sets: PointSets, z_sets: PointSets) -> float:
+        if not self._compares_by_inner_products(x_sets):
+            return super()._count_operations(x_sets, z_sets)
+        n_coordinates = x_sets.values.shape[1]
+        n_points = len(x_sets.values) + len(z_sets.values)
+        return 2.0 * n_coordinates * (n_points + len(x_sets) * len(z_sets))
+
+    def _add_tiles(
+        self, gram: Array, x_part: PointSets, z_part: PointSets, symmetric: bool
+    ) -> None:
+        """Add the values between points of one label; those of inner products by sums of sets."""
+        if not self._compares_by_inner_products(x_part):
+            super()._add_tiles(gram, x_part, z_part, symmetric)
+            return
+        x_sums = x_part.sums() @ x_part.values
+        z_sums = z_part.sums() @ z_part.values
+        gram += x_sums @ z_sums.T
+
+    def _pooled(
+        self, x_sets: PointSets, z_sets: PointSets, values: Array, first_columns: Array
+    ) -> Array:
         sums_over_x = x_sets.sums() @ values
         return np.asarray((z_sets.sums() @ sums_over_x.T).T)
 
@@ -318,10 +360,13 @@ class MatchingKernel(_OfSets):
             gram /= np.maximum.outer(x_sets.counts, z_sets.counts)
         return gram
 
-    def _pooled(self, x_sets: PointSets, z_sets: PointSets, values: Array) -> Array:
-        pooled = np.empty((len(x_sets), len(z_sets)), values.dtype)
-        for j, columns in enumerate(np.split(values, z_sets.ends[:-1], axis=1)):
-            for i, block in enumerate(np.split(columns, x_sets.ends[:-1])):
-                rows, matched_columns = linear_sum_assignment(block, maximize=True)
-                pooled[i, j] = block[rows, matched_columns].sum()
+    def _pooled(
+        self, x_sets: PointSets, z_sets: PointSets, values: Array, first_columns: Array
+    ) -> Array:
+        pooled = np.zeros((len(x_sets), len(z_sets)), values.dtype)
+        for i, rows_of_set in enumerate(np.split(values, x_sets.ends[:-1])):
+            blocks = np.split(rows_of_set, z_sets.ends[:-1], axis=1)
+            for j in range(max(0, first_columns[i]), len(z_sets)):
+                rows, columns = linear_sum_assignment(blocks[j], maximize=True)
+                pooled[i, j] = blocks[j][rows, columns].sum()
         return pooled

@@ -30,8 +30,7 @@ THREADS_FROM = 4e8
 #: Number of points in a block for which products run at full speed, and for which two threads pay.
 _ROWS = 256
 _ROWS_FOR_TWO = 96
-#: Templates per piece, and number of pieces, if half of a symmetric matrix is computed.
-_TRIANGLE_WIDTH = 64
+#: Largest number of pieces of templates, if half of a symmetric matrix is left out.
 _TRIANGLE_PIECES = 8
 
 
@@ -133,7 +132,7 @@ def triangle_pieces(algorithm: Algorithm, n: int, m: int) -> int:
     """Number of pieces of templates for a symmetric matrix, whose lower triangle is left out."""
     if not deserves_threads(algorithm.operations(n, m)):
         return algorithm.pieces(m)
-    return max(algorithm.pieces(m), min(_TRIANGLE_PIECES, m // _TRIANGLE_WIDTH))
+    return max(algorithm.pieces(m), min(_TRIANGLE_PIECES, m // algorithm.triangle_width))
 
 
 def _blocks_of_rows(

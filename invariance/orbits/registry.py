@@ -55,6 +55,8 @@ class Algorithm(ABC):
     by_elements = True
     #: Largest number of points X in a block.
     rows = 1024
+    #: Fewest templates per piece, if half of a symmetric matrix is left out.
+    triangle_width = 64
     #: Duration of an operation, relative to one of a large matrix product.
     slowness = 1.0
     #: Whether it solves problems in which squared distances are computed from differences.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import linear_sum_assignment
-from sklearn.gaussian_process.kernels import RBF
+from sklearn.gaussian_process.kernels import RBF, DotProduct
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -27,6 +27,7 @@ from invariance.kernels import (
     GramTransformer,
     Hyperkernel,
     Laplacian,
+    Linear,
     Polynomial,
 )
 from invariance.linear import RLSClassifier, RLSRegressor
@@ -54,7 +55,11 @@ def best_matching(base, a, b):
     return K[linear_sum_assignment(-K)].sum() / max(K.shape)
 
 
-@pytest.mark.parametrize("base", [Gaussian(0.7), Polynomial(2), Laplacian(0.5), RBF(0.8)], ids=repr)
+@pytest.mark.parametrize(
+    "base",
+    [Gaussian(0.7), Linear(), Polynomial(2), Laplacian(0.5), RBF(0.8), DotProduct(0.3)],
+    ids=repr,
+)
 @pytest.mark.parametrize("block_bytes", [None, 200])
 def test_the_set_kernel_is_the_mean_over_all_pairs_of_points(base, block_bytes):
     kernel = SetKernel(base, block_bytes=block_bytes)
@@ -91,9 +96,11 @@ def test_order_and_padding_have_no_effect():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("labelled", [False, True])
 @pytest.mark.parametrize("pooling", ["mean", "sum"])
-def test_set_kernels_with_weights_and_labels_agree_with_the_definition(weighted, labelled, pooling):
+@pytest.mark.parametrize("base", [BASE, Linear()], ids=repr)
+def test_set_kernels_with_weights_and_labels_agree_with_the_definition(
+    weighted, labelled, pooling, base
+):
     rng = np.random.default_rng(2)
-    base = Gaussian(0.7)
     weights = [rng.random(len(points)) if weighted else np.ones(len(points)) for points in SETS]
     labels = [rng.integers(3 if labelled else 1, size=len(points)) for points in SETS]
     shares = [w / w.sum() if pooling == "mean" else w for w in weights]
@@ -207,6 +214,13 @@ def test_explain_counts_pairs_of_points():
     assert (
         MatchingKernel(Gaussian(1.0)).explain(X, Z).operations > explanation.operations + 6e5 * 36
     )
+
+
+def test_explain_counts_one_product_of_sums_if_points_are_compared_by_inner_products():
+    n_points = sum(map(len, SETS)) + sum(map(len, NEW_SETS))
+    explanation = SetKernel(Linear()).explain(X, Z)
+    assert explanation.way == "sums of points"
+    assert explanation.operations == 2 * 2 * (n_points + len(SETS) * len(NEW_SETS))
 
 
 TURNS = PlaneRotations(4)

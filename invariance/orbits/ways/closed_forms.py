@@ -160,6 +160,8 @@ class Matched(LargestProducts):
     """All permutations of blocks: a matching of blocks for each pair of points."""
 
     name = "matching"
+    #: Each matching takes longer than a call for a piece of templates.
+    triangle_width = 1
 
     @classmethod
     def applies_to(cls, problem: Problem) -> bool:

@@ -168,10 +168,16 @@ class TangentDistance(BaseEstimator):
             return self._planes(images, block, axes)
 
         def tile(rows: slice, columns: slice) -> Array:
+            is_on_diagonal = symmetric and rows == columns
             x_planes = prepared(0, rows.start, rows.stop)
-            z_planes = prepared(0 if symmetric else 1, columns.start, columns.stop)
+            if is_on_diagonal:
+                # NumPy rounds A A^T differently if both factors are one array: see that they are,
+                # although two threads may have prepared the same block.
+                z_planes = x_planes
+            else:
+                z_planes = prepared(0 if symmetric else 1, columns.start, columns.stop)
             squared, unit = _squared(x_planes, z_planes, self.ridge)
-            if symmetric and rows == columns:
+            if is_on_diagonal:
                 np.fill_diagonal(squared, 0)
             distances = np.sqrt(np.maximum(squared, 0, out=squared), out=squared)
             distances *= unit

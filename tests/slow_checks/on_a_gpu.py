@@ -11,10 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-import torch
-from torch.utils.benchmark import Timer
+import pytest
 
 from invariance import beyond, features, groups, kernels
+
+# pytest collects the examples of all modules here, also where PyTorch is not installed.
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'invariance[torch]'")
+Timer = pytest.importorskip("torch.utils.benchmark").Timer
 
 #: Points of this length are shifted cyclically in the Gram matrices.
 LENGTH = 64

@@ -132,7 +132,7 @@ def points(name, representation):
 # %%
 image = mel.transform(recordings[sets[0]].words[[0]])
 examples = [(0, 1.0), (cents, 1.0), (-cents, 1.0), (0, 1 / tempo), (0, tempo)]
-fig, axes = plt.subplots(1, len(examples), figsize=(10, 2.6), sharey=True)
+fig, axes = plt.subplots(1, len(examples), figsize=(9, 2.6), sharey=True)
 for axis, (pitch, speed) in zip(axes, examples, strict=True):
     changed = sounds.act([[pitch, speed]], image)[0].reshape(mel.shape_)
     axis.imshow(

@@ -41,6 +41,18 @@ _MATHJAX = "sphinx-mathjax-offline"  # a package with a name that Python cannot 
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PRINT_S = 300  # seconds to print
 _FEED_LENGTH = 2000  # characters of a version's changes in the feed
+#: What the theme and its extensions write, and what stands there instead.
+_REPAIRS = {
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    "<summary><span": '<summary aria-label="Pages below"><span',
+    'title="Search" aria-label="Search"': 'aria-label="Search Ctrl+K"',
+    '<meta name="viewport" content="width=device-width, initial-scale=1.0" />': "",
+    '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n': "",
+    '<meta name="docsearch:language" content="en"/>\n': "",
+    '<meta name="docsearch:version" content="" />\n': "",
+    "<!--\nthis give us a css class that will be invisible only if js is disabled\n-->\n": "",
+    ' docutils container"': '"',
+}
 # Files that no page asks for; one font has all the icons that are shown.
 _UNUSED_FILES = (
     "**/*.map",
@@ -261,7 +273,7 @@ def _run_sphinx(book: Book, source: Path, out: Path) -> list[str]:
         for path in out.glob(pattern):
             path.unlink()
     for path in out.rglob("*.html"):
-        path.write_text(without_indentation(path.read_text("utf-8")), "utf-8")
+        path.write_text(repaired(without_indentation(path.read_text("utf-8"))), "utf-8")
     lines = strip_escape_sequences(warnings.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 
@@ -278,6 +290,20 @@ def without_indentation(html: str) -> str:
         pieces += [_in_short_lines(html[end : element.start()]), element[0]]
         end = element.end()
     return "".join([*pieces, _in_short_lines(html[end:])])
+
+
+def repaired(html: str) -> str:
+    """Return a page of Sphinx with its extensions' faults in accessibility mended.
+
+    Names of buttons contain the words that they show, and a menu's arrow has a name. Attributes
+    that say a thing twice are left out.
+
+    >>> repaired('<summary aria-label="Toggle hidden content">Show the code</summary>')
+    '<summary>Show the code</summary>'
+    """
+    for fault, remedy in _REPAIRS.items():
+        html = html.replace(fault, remedy)
+    return html
 
 
 def _in_short_lines(html: str) -> str:

@@ -114,3 +114,15 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   addEventListener("afterprint", () => (page.theme = screen));
 }
+
+// Formulas that are wider than the page scroll, also by keyboard.
+{
+  const reach = () => {
+    for (const formula of document.querySelectorAll("mjx-container")) {
+      if (formula.scrollWidth > formula.clientWidth + 1) formula.tabIndex = 0;
+      else formula.removeAttribute("tabindex");
+    }
+  };
+  addEventListener("load", () => window.MathJax?.startup?.promise?.then(reach));
+  addEventListener("resize", reach);
+}

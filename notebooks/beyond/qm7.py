@@ -423,7 +423,7 @@ def draw_steps(axis, name, error_by_step):
     first = error_by_step[STEPS[0]].mean()
     last = error_by_step[STEPS[-1]].mean()
     axis.set_xlabel(f"{name} (kcal/mol)")
-    axis.set_title(f"Four steps lower the {name} from {first:.2f} to {last:.2f}")
+    axis.set_title(f"Four steps take the {name} from {first:.2f} to {last:.2f}")
 
 
 # %%

@@ -318,7 +318,7 @@ def draw_splits(panels, figure, caption, kind="log-mel"):
     n_columns = min(len(panels), 2)
     n_rows = -(-len(panels) // 2)
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False)
-    fig.set_size_inches(max(7, 3.9 * n_columns), 3.9 * n_rows)
+    fig.set_size_inches(max(7, 4.5 * n_columns), 3.9 * n_rows)
     for axis, (name, split) in zip(axes.flat, panels, strict=True):
         draw_split(axis, name, split, kind)
     run.figure(fig, figure, caption=caption + data_caption)

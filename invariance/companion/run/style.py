@@ -247,9 +247,11 @@ class _PlainLabels(LogFormatterSciNotation):
 
 
 def _plain_labels(figure: Figure) -> None:
-    """Give each logarithmic axis whose labels were left to matplotlib plain numbers."""
+    """Give axes of powers of ten whose labels were left to matplotlib plain numbers."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
+            if getattr(axis.get_transform(), "base", None) != 10:
+                continue
             if type(axis.get_major_formatter()) is LogFormatterSciNotation:
                 axis.set_major_formatter(_PlainLabels())
             if type(axis.get_minor_formatter()) is LogFormatterSciNotation:

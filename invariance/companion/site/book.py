@@ -7,6 +7,7 @@ import runpy
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -27,6 +28,7 @@ from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..lite.notebooks import names_in
 from ..numbers import without_rounding
 from ..paths import Paths
+from ..provenance import code_version
 from ..run.style import light_picture, shown_size
 from .cells import RECORDED, Cell, Output, as_notebook, page_of
 from .evidence import Evidence
@@ -210,6 +212,16 @@ class Book:
         path = self._paths.root / "CITATION.cff"
         content = read_yaml(path) if path.is_file() else {}
         return {"authors": content.get("authors", []), "title": content.get("title", "")}
+
+    @cached_property
+    def edition(self) -> dict[str, str]:
+        """Authors, day and version of the code, for the printed report."""
+        names = [author["name"] for author in self.software["authors"] if "name" in author]
+        return {
+            "authors": ", ".join(names) or f"The {self.about['name']} developers",
+            "day": datetime.now(UTC).date().isoformat(),
+            "version": code_version(self._paths.root),
+        }
 
     def search_entries(self) -> list[list[str]]:
         """Return pages and public names with words that find them beyond those of their text.

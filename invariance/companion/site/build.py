@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from codecs import BOM_UTF16_BE
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -370,16 +371,51 @@ def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         book = Book(material, paths, folder / "pictures")
-        text = book.render("report.html", "report")
+        text = book.render("report.html", "report", edition=book.edition)
         (folder / "report.html").write_text(text, encoding="utf-8")
         shutil.copy(_HERE / "static/report.css", folder)
         bring_mathjax(folder / "_static/mathjax")
-        printed = _print(chromium, folder)
+        printed = with_metadata(
+            _print(chromium, folder),
+            {
+                "Title": book.about["title"],
+                "Author": book.edition["authors"],
+                "Subject": "; ".join(paper.title for paper in material.papers),
+                "Keywords": f"version {book.edition['version']}",
+                "CreationDate": f"D:{book.edition['day'].replace('-', '')}",
+            },
+        )
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(f"{out}.part")
         partial.write_bytes(printed)
         os.replace(partial, out)
     return out
+
+
+def with_metadata(pdf: bytes, words: Mapping[str, str]) -> bytes:
+    """Return a PDF whose properties are these words, by name, in place of those of its printer.
+
+    They are appended as a new version of the document, as the format allows; nothing else changes.
+    A document without a plain table of its objects is returned as it is.
+    """
+    start = re.search(rb"startxref\s+(\d+)\s+%%EOF\s*$", pdf)
+    trailer = re.search(rb"trailer\s*<<.*?/Size (\d+).*?/Root (\d+ \d+ R).*?>>", pdf, re.DOTALL)
+    if start is None or trailer is None:
+        return pdf
+    n_objects = int(trailer[1])
+    entries = []
+    for name, text in words.items():
+        if text.isascii():
+            coded = text.encode().hex()
+        else:
+            coded = (BOM_UTF16_BE + text.encode("utf-16-be")).hex()
+        entries.append(f"/{name} <{coded}>")
+    properties = f"{n_objects} 0 obj\n<<{' '.join(entries)}>>\nendobj\n".encode()
+    table = f"xref\n{n_objects} 1\n{len(pdf):010} 00000 n \n"
+    table += f"trailer\n<</Size {n_objects + 1} /Root {trailer[2].decode()} "
+    table += f"/Info {n_objects} 0 R /Prev {start[1].decode()}>>\n"
+    table += f"startxref\n{len(pdf) + len(properties)}\n%%EOF\n"
+    return pdf + properties + table.encode()
 
 
 def _print(chromium: str, folder: Path) -> bytes:

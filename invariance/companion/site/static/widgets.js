@@ -119,7 +119,7 @@ document.addEventListener("DOMContentLoaded", () => {
 {
   const reach = () => {
     for (const formula of document.querySelectorAll("mjx-container")) {
-      if (formula.scrollWidth > formula.clientWidth + 1) formula.tabIndex = 0;
+      if (formula.scrollWidth > formula.clientWidth + 12) formula.tabIndex = 0; // by a letter or more
       else formula.removeAttribute("tabindex");
     }
   };

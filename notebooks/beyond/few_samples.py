@@ -129,7 +129,6 @@ def with_copies(images, strength, seed):
 
 # %%
 picture, _ = sample(next(iter(LOADERS)), 1, 0)
-n_copies = N_WITH_COPIES // SIZES[0] - 1
 fig, axes = plt.subplots(len(STRENGTHS), 8, figsize=(7.5, 3.2), squeeze=False)
 for row, (linear, bend) in zip(axes, STRENGTHS, strict=True):
     copies = deform_images(np.tile(picture, (7, 1, 1)), linear=linear, bend=bend, random_state=0)
@@ -138,7 +137,7 @@ for row, (linear, bend) in zip(axes, STRENGTHS, strict=True):
         axis.set(xticks=[], yticks=[])
         axis.grid(False)
     row[0].set_ylabel(f"noise {linear:g}\nbend {bend:g}", fontsize=9)
-fig.suptitle(f"One training image and seven of its {n_copies} random deformations")
+fig.suptitle("One training image and seven random deformations of it")
 run.figure(
     fig,
     "copies",

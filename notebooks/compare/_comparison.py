@@ -24,6 +24,8 @@ _LEAST_DISCREPANCY = 1e-17
 _PLACES = [["score", "score"], ["discrepancy", "seconds"]]
 #: The share of each panel's width that the labels of its curves take.
 _ROOM = {"score": 0.3, "discrepancy": 0.75, "seconds": 0.75}
+#: The least distance of two labels, as a share of the height.
+_APART = {"score": 0.1, "discrepancy": 0.15, "seconds": 0.15}
 #: The number of curves that fit into a panel.
 _MAX_CURVES = 6
 #: A title names fewer methods than this, and counts them otherwise.
@@ -102,7 +104,7 @@ def curves(
         axis = places[column]
         _draw_panel(axis, table, column, methods, names, log)
         axis.set(xlabel=across, ylabel=labels[column], title=title)
-        label_ends(axis, room=_ROOM[column], apart=0.1)
+        label_ends(axis, room=_ROOM[column], apart=_APART[column])
     return figure
 
 

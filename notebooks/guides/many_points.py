@@ -244,7 +244,7 @@ axis.set_xlim(min(all_minutes) / 2, 20 * max(all_minutes))
 axis.set(xlabel="CPU minutes", ylabel="test accuracy (%)")
 axis.set_title(
     f"Best fit with {N_LANDMARKS[-1]:,} landmarks is right at {accuracies[-1]:.1f} % of test images,\n"
-    f"streaming features at {streaming_accuracy:.1f} % in a fraction of the time"
+    f"streaming features at {streaming_accuracy:.1f} % in {streaming_minutes / minutes[-1]:.0%} of the time"
 )
 run.figure(
     fig,

@@ -115,14 +115,16 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("afterprint", () => (page.theme = screen));
 }
 
-// Formulas that are wider than the page scroll, also by keyboard.
+// Formulas and tables that are wider than the page scroll, also by keyboard.
 {
   const reach = () => {
-    for (const formula of document.querySelectorAll("mjx-container")) {
-      if (formula.scrollWidth > formula.clientWidth + 12) formula.tabIndex = 0; // by a letter or more
-      else formula.removeAttribute("tabindex");
+    for (const box of document.querySelectorAll("mjx-container, .scroll")) {
+      const hidden = box.scrollWidth - box.clientWidth;
+      if (hidden > 12) box.tabIndex = 0; // a letter or more
+      else box.removeAttribute("tabindex");
     }
   };
-  addEventListener("load", () => window.MathJax?.startup?.promise?.then(reach));
+  const reachAll = () => (reach(), window.MathJax?.startup?.promise?.then(reach));
+  addEventListener("load", reachAll);
   addEventListener("resize", reach);
 }

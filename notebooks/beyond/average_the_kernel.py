@@ -131,7 +131,7 @@ axis.set(
     ylabel="test error / variance",
     title=f"In {shown} dimensions the averaged kernel needs {ratio:.0f} times fewer samples",
 )
-axis.legend(fontsize=8)
+axis.legend()
 run.figure(
     figure,
     "learning-curves",
@@ -191,7 +191,7 @@ axis.set(
 )
 axis.set_xticks(DIMENSIONS, [str(d) for d in DIMENSIONS], minor=False)
 axis.minorticks_off()
-axis.legend(fontsize=8)
+axis.legend()
 run.figure(figure, "gains", caption="Samples for an error of half of the variance.")
 
 # %%

@@ -288,7 +288,7 @@ run.table(
 )
 
 # %%
-fig, axis = plt.subplots(figsize=(7, 3.4))
+fig, axis = plt.subplots(figsize=(7, 4))
 full_name = f"{MANY_TEMPLATES:,} templates, {n_train:,} images"
 rows(axis, scores | {full_name: full_score}, ["raw"] * len(scores) + ["haar"])
 axis.set_xlabel("test accuracy (%)")
@@ -299,7 +299,7 @@ else:
     lines = PUBLISHED | {f"aim, {AIM:.0f} %": AIM}
     for (name, value), style in zip(lines.items(), ("--", "-.", ":"), strict=True):
         axis.axvline(value, color=colour("published"), lw=0.9, ls=style, label=name)
-    axis.legend(loc="lower left")
+    fig.legend(loc="outside lower center", ncols=2)
 run.figure(
     fig,
     "steps",

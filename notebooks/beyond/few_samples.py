@@ -129,21 +129,21 @@ def with_copies(images, strength, seed):
 
 # %%
 picture, _ = sample(next(iter(LOADERS)), 1, 0)
-n_copies = N_WITH_COPIES // SIZES[0] - 1
-fig, axes = plt.subplots(len(STRENGTHS), 8, figsize=(7.5, 0.95 * 3), squeeze=False)
+fig, axes = plt.subplots(len(STRENGTHS), 8, figsize=(7.5, 3.2), squeeze=False)
 for row, (linear, bend) in zip(axes, STRENGTHS, strict=True):
     copies = deform_images(np.tile(picture, (7, 1, 1)), linear=linear, bend=bend, random_state=0)
     for axis, image in zip(row, [picture[0], *copies], strict=True):
         axis.imshow(image, cmap="gray_r")
         axis.set(xticks=[], yticks=[])
         axis.grid(False)
-    row[0].set_ylabel(f"{linear:g}, {bend:g}", fontsize=8)
-fig.suptitle(f"One training image and seven of its {n_copies} random deformations")
+    row[0].set_ylabel(f"noise {linear:g}\nbend {bend:g}", fontsize=9)
+fig.suptitle("One training image and seven random deformations of it")
 run.figure(
     fig,
     "copies",
     alt="A character and seven deformed copies of it, for several strengths of deformation.",
-    caption="Left: the image. Numbers: noise on the linear map, and bends in pixels.",
+    caption="First column: the image. Noise: standard deviation of the entries of the linear map. "
+    "Bend: of the displacements, in pixels.",
 )
 
 # %% [markdown]
@@ -334,13 +334,13 @@ def draw_accuracies(axis, name):
         curves[label] = (METHOD_STYLES[label], accuracies[name][:, :, j], {"ls": linestyle})
     panel(axis, SIZES, curves, log="x", xlabel="training images")
     gain = np.mean(accuracies[name][:, 0, 3] - accuracies[name][:, 0, 2])
-    axis.set_title(f"{TITLES[name]}: copies add {gain:.0f} points at {SIZES[0]}")
+    axis.set_title(f"On {TITLES[name]} copies of {SIZES[0]} images add {gain:.0f} points")
     aims = AIMS.get(name, {})
     axis.plot(list(aims), list(aims.values()), "_", ms=12, color=colour("bound"))
 
 
 # %%
-fig, axes = plt.subplots(1, len(LOADERS), figsize=(5 * len(LOADERS), 3.8), squeeze=False)
+fig, axes = plt.subplots(1, len(LOADERS), figsize=(4.5 * len(LOADERS), 3.8), squeeze=False)
 for axis, name in zip(axes[0], LOADERS, strict=True):
     draw_accuracies(axis, name)
 axes[0, 0].set_ylabel("test accuracy (%)")

@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from invariance import groups, spectral
-from invariance.companion import Run, Score, fit_rate, label_ends, mean_se, panel
+from invariance.companion import Run, Score, fit_rate, label_ends, mean_se, panel, ticks
 from invariance.evaluation import best_by_leave_one_out, best_with_copies
 from invariance.features import OrbitFourier
 from invariance.groups import LinearMaps, Permutations
@@ -269,7 +269,7 @@ for method in ("augmentation", "lgika-rff", "haar"):
     gains.append(means[0] / means[-1])
 change_of_large_part = max(changes[:, -2].mean() for changes in change_of_parts.values())
 
-fig, axes = plt.subplots(1, 2, figsize=(10, 4))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4))
 panel(axes[0], shares, risk_curves, log="y", ends=None, ylabel="mean squared error")
 panel(axes[1], shares, change_curves, log="y", ends=None, ylabel="relative discrepancy")
 axes[0].set_title(f"The whole group divides the risk by {min(gains):.1f} to {max(gains):.1f}")
@@ -277,7 +277,7 @@ axes[1].set_title(f"{PARTS[-2]} of 24 elements leave a discrepancy of {change_of
 for axis in axes:
     axis.set_xlabel("part of the group")
     axis.set_xticks([0, 0.5, 1], ["0", "1/2", "1"])
-    label_ends(axis, room=0.3)
+    label_ends(axis, room=0.6)
 run.figure(
     fig,
     "part",
@@ -543,8 +543,11 @@ def draw_risks(axis, risk):
         options = {"marker": "osD^"[i], "x": np.array(SIZES) * m}
         curves[f"order {m}"] = (styles[i], risk[:, i], options)
     panel(axis, SIZES, curves, log="xy", ends=None, xlabel="samples × |G|", ylabel="risk")
+    ticks(
+        axis, np.array(SIZES[:: len(ORDERS) - 1]).tolist() + [SIZES[-1] * m for m in ORDERS[1::2]]
+    )
     difference = largest_ratio(risk.mean(axis=0)) - 1
-    axis.set_title(f"Sphere: at equal n |G|, risks within {difference:.0%} of no group's")
+    axis.set_title(f"On the sphere risks at equal n |G| differ by at most {difference:.0%}")
     axis.legend()
 
 
@@ -557,11 +560,13 @@ def draw_gains(axis):
     panel(axis, ORDERS, curves, log="xy")
     exponents = [gain.exponent.mean for gain in gains.values()]
     axis.set(xlabel="order of the group |G|", ylabel="gain in samples")
-    axis.set_title(f"Gain in samples ∝ |G| to the {min(exponents):.2f} to {max(exponents):.2f}")
+    axis.set_title(
+        f"The gain in samples grows as |G| to the power {min(exponents):.2f} to {max(exponents):.2f}"
+    )
 
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 4))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4))
 draw_risks(axes[0], gains["sphere"].risk)
 draw_gains(axes[1])
 run.figure(

@@ -131,7 +131,7 @@ for name, values in {"linear": linear, "Gaussian": gaussian}.items():
     n_exceptions[name] = int(np.sum(definite != by_reflections))
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
 orders = np.array([group.order for group in groups])
 for axis, (name, values) in zip(
     axes, {"linear": linear, "Gaussian": gaussian}.items(), strict=True
@@ -152,12 +152,12 @@ for axis, (name, values) in zip(
     axis.axhline(rounding, linestyle=":", color=colour("bound"), label="1,000 times rounding")
     axis.set(
         xlabel="order of the group",
-        title=f"{n_exceptions[name]} of {len(groups)} groups are exceptions, {name} base kernel",
+        title=f"With a {name} kernel {n_exceptions[name]} of {len(groups)} groups are exceptions",
         yscale="log",
         xscale="log",
     )
 axes[0].set_ylabel("−least / largest eigenvalue")
-axes[0].legend(fontsize=8)
+axes[0].legend()
 run.figure(
     figure,
     "catalogue",
@@ -241,7 +241,7 @@ CASES = {"D5, d = 2": "mirrors and rotations", "C5, d = 2": "rotations alone"}
 results = {name: searches(name, noise) for name in CASES}
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(10, 3.8), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True)
 steps = np.arange(1, N_STEPS + 1)
 for axis, (name, words) in zip(axes, CASES.items(), strict=True):
     by_route, _ = results[name]
@@ -255,7 +255,7 @@ for axis, (name, words) in zip(axes, CASES.items(), strict=True):
         yscale="log",
     )
 axes[0].set_ylabel("simple regret")
-axes[0].legend(fontsize=8)
+axes[0].legend()
 run.figure(
     figure,
     "optimisation",

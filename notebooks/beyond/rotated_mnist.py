@@ -263,7 +263,7 @@ run.table(
 
 # %%
 gain = mean_se(accuracy[TWO_LAYERS] - accuracy[NOT_AVERAGED])
-fig, axis = plt.subplots(figsize=(7, 3))
+fig, axis = plt.subplots(figsize=(7, 3.8))
 rows(axis, {row: mean_se(accuracy[row]) for row in methods}, ["haar"] * len(methods))
 axis.set_xlabel("test accuracy (%)")
 axis.set_title(f"Averaging over rotations changes the accuracy by {gain.mean:+.1f} points")
@@ -271,7 +271,7 @@ if not QUICK:
     lines = PUBLISHED | {f"aim, {AIM:g} %": AIM}
     for (name, value), style in zip(lines.items(), ("--", "-.", (0, (5, 5)), ":"), strict=True):
         axis.axvline(value, color=colour("published"), lw=0.9, ls=style, label=name)
-    axis.legend(loc="lower left")
+    fig.legend(loc="outside lower center", ncols=2)
 run.figure(
     fig,
     "steps",

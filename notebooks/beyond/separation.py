@@ -391,27 +391,40 @@ power = results["power spectrum (shifts)"]
 histogram = results["histograms (shifts)"]
 max_filter = results["max filters (shifts)"]
 WORST_PAIRS = {
-    f"power spectrum, mirror image: {mirror.lower:.0e}": mirror.worst,
-    f"power spectrum: {power.lower:.0e}": power.worst,
-    f"histograms: {histogram.lower:.0e}": histogram.worst,
-    f"max filters: {max_filter.lower:.1g}": max_filter.worst,
+    "The power spectrum of a mirror image": mirror,
+    "The power spectrum": power,
+    "Histograms": histogram,
+    "Max filters": max_filter,
 }
 
 
 # %%
-fig, axes = plt.subplots(1, len(WORST_PAIRS), figsize=(11, 2.4))
-for axis, (title, pair) in zip(axes, WORST_PAIRS.items(), strict=True):
-    first, second = aligned(pair)
-    axis.plot(range(d), first, "-", color=colour("bound"))
-    axis.plot(range(d), second, "--", color=colour("haar"))
-    axis.set_title(title, fontsize=9)
+fig, axes = plt.subplots(2, 2, figsize=(8, 5.4), sharex=True)
+kept_in_words = []
+for axis, (name, report) in zip(axes.flat, WORST_PAIRS.items(), strict=True):
+    first, second = aligned(report.worst)
+    axis.plot(range(d), first, "-", color=colour("bound"), label="first signal")
+    axis.plot(range(d), second, "--", color=colour("haar"), label="second signal, aligned")
+    kept = f"{report.lower:.2g}"
+    if report.lower == 0:
+        kept = "nothing"
+    elif report.lower < 1e-3:
+        kept = f"{report.lower:.0e}"
+    axis.set_title(f"{name} keeps {kept}".replace("s keeps", "s keep"))
+    kept_in_words.append(f"{name} {kept}")
+for axis in axes[:, 0]:
+    axis.set_ylabel("value")
+for axis in axes[-1]:
+    axis.set_xlabel("position")
+fig.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 run.figure(
     fig,
     "pairs",
     alt="Pairs of signals for which the distance of features is the least part of that of orbits: "
-    + "; ".join(WORST_PAIRS)
+    + "; ".join(kept_in_words)
     + ".",
-    caption="Numbers: distance of features over distance of orbits, at the pair that is drawn.",
+    caption="The pair that each map nearly confuses. A map keeps the distance of its features over that "
+    "of the orbits; 1 would be all of it.",
 )
 
 # %% [markdown]

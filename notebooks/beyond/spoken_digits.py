@@ -317,7 +317,7 @@ run.table(
 # %%
 known_mean = known_accuracy[PREFERRED].mean()
 unknown_mean = accuracy[PREFERRED].mean()
-fig, axis = plt.subplots(figsize=(7, 3.4))
+fig, axis = plt.subplots(figsize=(7, 4))
 for i, name in enumerate(accuracy):
     axis.plot(accuracy[name], np.full(len(SPEAKERS), i), ".", color=colour("raw"), zorder=0)
     axis.plot(known_accuracy[name].mean(), i, "s", color=colour("templates"))
@@ -325,10 +325,11 @@ rows(axis, {k: mean_se(v) for k, v in accuracy.items()}, ["haar"] * len(accuracy
 if not QUICK:
     for name, value in PUBLISHED.items():
         axis.axvline(value, color=colour("published"), lw=0.9, ls="--", label=name)
-    axis.legend(loc="lower left")
+    fig.legend(loc="outside lower center", ncols=2)
 axis.set_xlabel("test accuracy (%)")
 axis.set_title(
-    f"The kernel reads {known_mean:.1f} % of known speakers' digits, {unknown_mean:.0f} % of unseen ones'"
+    f"The kernel reads {known_mean:.1f} % of digits by known speakers\n"
+    f"and {unknown_mean:.0f} % of digits by speakers never heard"
 )
 run.figure(
     fig,

@@ -20,6 +20,12 @@ from invariance.companion import Run, label_ends, look, panel
 _ROUNDING = 1e-10
 #: Discrepancies below this are drawn at this value on logarithmic axes.
 _LEAST_DISCREPANCY = 1e-17
+#: The score above, discrepancy and time beside each other below it.
+_PLACES = [["score", "score"], ["discrepancy", "seconds"]]
+#: The share of each panel's width that the labels of its curves take.
+_ROOM = {"score": 0.3, "discrepancy": 0.75, "seconds": 0.75}
+#: The least distance of two labels, as a share of the height.
+_APART = {"score": 0.1, "discrepancy": 0.15, "seconds": 0.15}
 #: The number of curves that fit into a panel.
 _MAX_CURVES = 6
 #: A title names fewer methods than this, and counts them otherwise.
@@ -87,19 +93,18 @@ def curves(
     last = table[table["n"] == last_size].set_index("method")
     last_answer = answer.iloc[-1]
     methods = _methods_to_draw(last, names, last_answer, log)
-    figure, axes = plt.subplots(1, 3, figsize=(14, 4.8), width_ratios=[1.3, 1, 1])
+    figure, places = plt.subplot_mosaic(_PLACES, figsize=(9, 8.2), height_ratios=[1.2, 1])
     labels = {
         "score": score,
         "discrepancy": discrepancy,
         "seconds": "fit and predict (CPU seconds)",
     }
-    titles = _findings(last, last_answer, names, last_size, log)
-    for axis, column, title in zip(axes, labels, titles, strict=True):
+    titles = _findings(last, last_answer, names, last_size, log, across)
+    for column, title in zip(labels, titles, strict=True):
+        axis = places[column]
         _draw_panel(axis, table, column, methods, names, log)
-        axis.set_xlabel(across)
-        axis.set_ylabel(fill(labels[column], 36))
-        axis.set_title(fill(title, 40))
-    label_ends(axes[0], apart=0.1)
+        axis.set(xlabel=across, ylabel=labels[column], title=title)
+        label_ends(axis, room=_ROOM[column], apart=_APART[column])
     return figure
 
 
@@ -168,14 +173,21 @@ def _least_changed(last: pd.DataFrame, names: Mapping[str, str], log: bool) -> l
 
 
 def _findings(
-    last: pd.DataFrame, answer: pd.Series, names: Mapping[str, str], n: int, log: bool
+    last: pd.DataFrame,
+    answer: pd.Series,
+    names: Mapping[str, str],
+    n: int,
+    log: bool,
+    across: str,
 ) -> tuple[str, str, str]:
     """Return the titles of the panels, on the largest number of samples."""
     least_changed = [names[method] for method in _least_changed(last, names, log)]
     if last["discrepancy"].min() >= _ROUNDING or not log:
-        invariant = f"Least changed at {n:,}: {least_changed[0]}"
+        invariant = f"{_capitalized(least_changed[0])} changes least"
     elif len(least_changed) < _MANY:
-        invariant = f"Invariant to rounding: {', '.join(least_changed)}"
+        invariant = (
+            f"Only {' and '.join(least_changed)} {_is_or_are(least_changed)} invariant to rounding"
+        )
     else:
         invariant = f"{len(least_changed)} of {len(last)} methods are invariant to rounding"
     best = names[answer.best]
@@ -183,8 +195,16 @@ def _findings(
     if best == quickest:
         time = "No equally good method is faster"
     else:
-        time = f"Equally good and faster: {quickest}"
-    return f"Best at {n:,}: {best}", invariant, time
+        time = f"{_capitalized(quickest)} is equally good and faster"
+    return f"{_capitalized(best)} is best at {n:,} {across}", invariant, time
+
+
+def _capitalized(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+def _is_or_are(subjects: Sequence[str]) -> str:
+    return "is" if len(subjects) == 1 else "are"
 
 
 def show(
@@ -213,7 +233,7 @@ def show(
         "scores",
         caption=f"{means}: {score} with its standard error, {discrepancy}, CPU seconds; peak MiB.",
     )
-    caption = f"{means}; two standard errors on the left."
+    caption = f"{means}; two standard errors in the upper panel."
     n_left_out = len(names) - _MAX_CURVES
     if n_left_out > 0:
         caption += f" The other {n_left_out} methods are in the table."

@@ -423,7 +423,7 @@ def draw_distribution(axis):
 # %%
 best = min(mae, key=lambda name: mae[name].mean())
 share = 100 * np.mean(np.abs(np.concatenate(errors["set kernel"])) < 1)
-fig, (left, right) = plt.subplots(1, 2, figsize=(10.5, 3.6), width_ratios=[1, 1.35])
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=[1, 1.35])
 draw_methods(left)
 left.set_title(f"The {best} errs least")
 draw_distribution(right)

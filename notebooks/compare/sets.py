@@ -298,7 +298,7 @@ def over_draws(target, n, name):
 
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(12.5, 4), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
 for axis, target in zip(axes, TARGETS, strict=True):
     curves = {}
     for name, label in LABELS.items():

@@ -121,18 +121,18 @@ def draw_map(axis, task):
     axis.imshow(np.log2(ratios), cmap="viridis_r", vmin=0, vmax=4, aspect="auto")
     for (i, j), ratio in np.ndenumerate(ratios):
         if np.isfinite(ratio):
-            text = axis.text(j, i, ratio_text(ratio), fontsize=8, ha="center", va="center")
+            text = axis.text(j, i, ratio_text(ratio), fontsize=9, ha="center", va="center")
             text.set_color("white" if ratio > 4 else "black")
             text.set_fontweight("bold" if ratio == 1 else "normal")
-    axis.set_xticks(range(wide.shape[1]), [f"{n:,}" for n in wide.columns], fontsize=7.5)
-    axis.set_xlabel("training samples")
+    labels = [f"{n:,}" for n in wide.columns]
+    axis.set_xticks(range(wide.shape[1]), labels, fontsize=9, rotation=90)
     axis.set_title(fill(TASKS[task], 16), fontsize=9)
     axis.grid(False)
 
 
 # %%
 if scores:
-    size = (2.5 + 1.55 * len(scores), 6.4)
+    size = (2.5 + 1.3 * len(scores), 7)
     fig, axes = plt.subplots(1, len(scores), figsize=size, sharey=True, squeeze=False)
     for axis, task in zip(axes[0], scores, strict=True):
         draw_map(axis, task)
@@ -143,6 +143,7 @@ if scores:
     counts = {name: wins.count(name) for name in METHODS if name in wins}
     counts_in_words = ", ".join(f"{name} {count}" for name, count in counts.items())
     fig.suptitle(f"{len(counts)} different methods are best somewhere")
+    fig.supxlabel("training samples", fontsize=10)
     run.figure(
         fig,
         "errors",

@@ -66,7 +66,7 @@ def alignment(first=5, second=15, down=2, right=-1):
         "z": z,
         f"T z: {best[0]:+d} down, {best[1]:+d} right": shifts.act([best], z)[0],
     }
-    figure, panels = plt.subplots(1, 4, figsize=(9.6, 2.7))
+    figure, panels = plt.subplots(1, 4, figsize=(9, 2.7))
     for axes, (title, image) in zip(panels, pictures.items(), strict=False):
         axes.imshow(image.reshape(side, side), cmap="gray_r", vmin=0, vmax=1)
         axes.set_title(title)

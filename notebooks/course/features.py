@@ -61,7 +61,7 @@ def template_cdf(template=3, shift=7, width=2.5):
     t = np.random.default_rng([seed, template]).standard_normal(length) / np.sqrt(length)
     x = bump(length // 4, width)
     z = np.cos(2 * np.pi * positions / 8) * bump(length // 2, 4)
-    figure, panels = plt.subplots(1, 3, figsize=(9.6, 2.9))
+    figure, panels = plt.subplots(1, 3, figsize=(9, 3))
     draw_signal(panels, x, t, "x", "cdf")
     draw_signal(panels, np.roll(x, shift), t, f"x shifted by {shift}", "haar", "--")
     draw_signal(panels, z, t, "another z", "raw")

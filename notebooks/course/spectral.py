@@ -65,7 +65,7 @@ def projection(order=4, samples=60, frequencies=12):
     basis = Circle(frequencies)
     plain = basis.evaluate(angles).T @ observed / samples
     projected = project(plain, basis, TorusTranslations([order], period=2 * np.pi))
-    figure, panels = plt.subplots(1, 2, figsize=(9.6, 3.2))
+    figure, panels = plt.subplots(1, 2, figsize=(9, 3.4))
     left, right = panels
     left.plot(angles, observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points")
     left.plot(dense, target(dense), color=colour("bound"), label="target")
@@ -75,7 +75,7 @@ def projection(order=4, samples=60, frequencies=12):
     right.set(xlabel="eigenfunction", title="sizes of the coefficients")
     low, high = left.get_ylim()
     left.set_ylim(low, high + 0.5 * (high - low))  # room for the legend
-    left.legend(fontsize=8, loc="upper center", ncols=2)
+    left.legend(loc="upper center", ncols=2)
     right.legend()
     plt.close(figure)
     return figure
@@ -205,7 +205,7 @@ means = {name: values[:, -1].mean() for name, values in error.items()}
 largest = {name: values.max() for name, values in change.items()}
 error_curves = {name: (style, error[name]) for name, style in METHODS.items()}
 change_curves = {name: (style, change[name]) for name, style in METHODS.items()}
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.6))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
 panel(left, sizes, error_curves, xlabel="coordinates, d")
 panel(right, sizes, change_curves, log="y", xlabel="coordinates, d")
 left.set_title(

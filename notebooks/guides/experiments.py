@@ -335,7 +335,7 @@ run.table(
 
 # %%
 marks = np.arange(N_RANDOM, N_EVALUATIONS + 1, max(1, (N_EVALUATIONS - N_RANDOM) // 4))
-fig, axes = plt.subplots(1, 3, figsize=(13, 4.2))
+fig, axes = plt.subplots(1, 3, figsize=(9, 4))
 for axis, name in zip(axes, FUNCTIONS, strict=True):
     curves = {}
     last = {}
@@ -344,9 +344,9 @@ for axis, name in zip(axes, FUNCTIONS, strict=True):
         last[label] = regret[name, kernel][:, -1].mean()
     best = min(last, key=last.get)
     panel(axis, marks.tolist(), curves, ends=None, xlabel="evaluations")
-    axis.set_title(f"{name.capitalize()}: least at the end, {best}")
+    axis.set_title(f"On {name.capitalize()} {best} ends lowest")
 axes[0].set_ylabel("least value so far")
-axes[0].legend()
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
 run.figure(
     fig,
     "regret",

@@ -185,11 +185,11 @@ def draw_accuracies(axis):
     last = {name: values[:, -1].mean() for name, values in scores.items()}
     best = max(last, key=last.get)
     plain = last["SVC, Gaussian kernel"]
-    axis.set_title(f"{best}: {last[best]:.0f} % right, plain kernel {plain:.0f} %")
+    axis.set_title(f"{best} gets {last[best]:.0f} % right, the plain kernel {plain:.0f} %")
 
 
 # %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 draw_rows(left)
 draw_accuracies(right)
 run.figure(fig, "waveforms", caption=f"Error bars: two standard errors over {N_SPLITS} splits.")

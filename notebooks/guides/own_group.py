@@ -215,14 +215,14 @@ def draw_orbit(axis):
 
 
 # %%
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 3.8))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 draw_orbit(left)
 curves = {name: (KERNELS[name][0], values) for name, values in scores.items()}
 panel(right, sizes, curves, log="x", ends=0.5, xlabel="training readings")
 plain = scores["ring as it is"][:, 0].mean()
 invariant = scores["rotations and reflections"][:, 0].mean()
 right.set_ylabel("test accuracy (%)")
-right.set_title(f"{sizes[0]} readings: {invariant:.0f} % with the group, {plain:.0f} % without")
+right.set_title(f"{sizes[0]} readings give {invariant:.0f} % with the group, {plain:.0f} % without")
 caption = (
     f"Error bars: two standard errors over {N_REPETITIONS} draws of training and test readings."
 )

@@ -145,7 +145,7 @@ for task in TASKS:
         errors[task, width] = values
 
 # %%
-fig, panels = plt.subplots(1, 2, figsize=(9.6, 3.8), sharey=True)
+fig, panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for axes, task in zip(panels, TASKS, strict=True):
     curves = {f"w = {w}°": (method, errors[task, w]) for w, method in STYLES.items()}
     curves["chance"] = ("bound", [50] * len(SIZES), {"ls": ":"})

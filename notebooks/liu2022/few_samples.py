@@ -38,7 +38,7 @@ from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
-from invariance.companion import Run, look, mean_se, rows
+from invariance.companion import Run, colour, look, mean_se, rows
 from invariance.companion.network import ResidualNetwork
 from invariance.datasets import load_emnist_letters, load_mnist
 from invariance.groups import Translations
@@ -301,24 +301,32 @@ most_luck = {name: max(luck(name, row) for row in LABELS) for name in datasets}
 # If the paper's split were typical, crosses would lie within the error bars of the dots.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, len(datasets), figsize=(5.4 * len(datasets), 4.4), squeeze=False)
+fig, axes = plt.subplots(1, len(datasets), figsize=(4.5 * len(datasets), 4.6), squeeze=False)
 for axis, name in zip(axes[0], datasets, strict=True):
     on_paper_split = [table[name, row][0] for row in LABELS]
     on_further_splits = [mean_se(further[name, row][:, 0]) for row in LABELS]
     printed = [PAPER[name][row][0] for row in LABELS] if name in PAPER else []
     rows(axis, on_further_splits, LABELS, paper=printed)
     cross = look("definition")._asdict()
-    axis.plot(on_paper_split, range(len(LABELS)), linestyle="none", **cross)
-    axis.set_yticks(range(len(LABELS)), LABELS.values())
+    heights = range(len(LABELS))
+    axis.plot(on_paper_split, heights, linestyle="none", label="ours, the paper's split", **cross)
+    axis.set_yticks(heights, LABELS.values())
     axis.set(
         xlabel=f"accuracy (%) with {SIZES[0]} samples",
-        title=f"{TITLES[name]}: the split adds up to {most_luck[name]:.1f} points",
+        title=f"On {TITLES[name]} the paper's split adds up to {most_luck[name]:.1f} points",
     )
+if any(name in PAPER for name in datasets):
+    star = look("published")._asdict()
+    axes[0, 0].plot([], [], linestyle="none", label="the paper", **star)
+axes[0, 0].plot([], [], "o-", color=colour("raw"), label="ours, further splits")
+fig.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
+for axis in axes[0, 1:]:
+    axis.set_yticklabels([])
 run.figure(
     fig,
     "table2",
-    caption="Stars: as printed. Crosses: ours on the paper's split. Others: mean and two standard "
-    f"errors over {len(FURTHER_SPLITS)} further splits.",
+    caption=f"Further splits: mean and two standard errors over {len(FURTHER_SPLITS)}, each method in "
+    "its own colour.",
 )
 
 # %% [markdown]
@@ -458,7 +466,7 @@ run.table(
 # little.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, len(datasets), figsize=(5.4 * len(datasets), 3.8), squeeze=False)
+fig, axes = plt.subplots(1, len(datasets), figsize=(4.5 * len(datasets), 4), squeeze=False)
 for axis, name in zip(axes[0], datasets, strict=True):
     gains = {}
     for row in KERNELS[:-1]:
@@ -469,7 +477,7 @@ for axis, name in zip(axes[0], datasets, strict=True):
     axis.axvline(0, color="0.6")
     axis.set(
         xlabel=f"points above the plain SVM, {SIZES[0]} samples",
-        title=f"{TITLES[name]}: the least gain is {least_gain:.1f} points",
+        title=f"On {TITLES[name]} invariance gains at least {least_gain:.1f} points",
     )
 run.figure(fig, "gains", caption="C chosen for each machine; mean and two standard errors.")
 

@@ -190,7 +190,7 @@ less = work["last", DEEPEST][0] / work["layers", DEEPEST][0]
 # one running sum for each pair and layer.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(2, 2, figsize=(10, 7.6))
+fig, axes = plt.subplots(2, 2, figsize=(9, 7))
 for axis, (title, values) in zip(axes.flat, PANELS.items(), strict=True):
     stored = [values["layers", depth] for depth in depths]
     last_only = [values["last", depth] for depth in depths]

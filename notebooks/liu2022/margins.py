@@ -218,7 +218,7 @@ means, errors = np.transpose([mean_se(values) for values in ratios.values()])
 # At higher degrees the two machines come close; with more pixels they move apart.
 
 # %% tags=["hide-input"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 panel(
     left,
     DEGREES,
@@ -226,7 +226,7 @@ panel(
     xlabel="degree",
     ylabel="mean margin",
     ylim=(0, None),
-    title=f"Polynomials: best fit is ahead at degrees {', '.join(ahead) or None}",
+    title=f"With polynomials best fit is ahead at degrees {', '.join(ahead) or None}",
 )
 panel(
     right,
@@ -237,7 +237,7 @@ panel(
     ylim=(0, None),
     xlabel="pixels",
     ylabel="best-fit over augmented margin",
-    title=f"Linear: best fit has {np.exp(means[0]):.1f} to {np.exp(means[-1]):.1f} times the margin",
+    title=f"With a linear kernel best fit has {np.exp(means[0]):.1f} to {np.exp(means[-1]):.1f} times the margin",
 )
 caption = f"{N_PAIRS} random pairs on the left, {N_LINEAR_PAIRS} on the right; two standard errors."
 run.figure(fig, "beyond-example2", caption=caption)

@@ -335,16 +335,25 @@ def fitting(claimed):
 # %% [markdown]
 # Counts at degree 8 against $\gamma$, with the printed numbers as dotted lines:
 
+
 # %%
+def title_of(name):
+    return {"mnist": "MNIST", "emnist": "EMNIST"}.get(name, name)
+
+
 curves = {}
 for name, method in zip(names, ("linear", "polynomial"), strict=False):
     linear_mean = linear_counts(name).mean()
-    curves[f"{name}, degree 8"] = (method, polynomial_by_draw(name)[:, EIGHT])
-    curves[f"{name}, linear"] = (method, [linear_mean] * len(GAMMAS), {"linestyle": "--"})
+    curves[f"{title_of(name)}, degree 8"] = (method, polynomial_by_draw(name)[:, EIGHT])
+    curves[f"{title_of(name)}, linear"] = (method, [linear_mean] * len(GAMMAS), {"linestyle": "--"})
 if not QUICK:
     for claimed in ("mnist", "emnist"):
         printed = [PRINTED[claimed][1]] * len(GAMMAS)
-        curves[f"printed, {claimed}"] = ("published", printed, {"linestyle": ":", "marker": ""})
+        curves[f"printed, {title_of(claimed)}"] = (
+            "published",
+            printed,
+            {"linestyle": ":", "marker": ""},
+        )
 
 # %% [markdown]
 # A larger $\gamma$ is a steeper kernel, which stays definite for more samples. The linear kernel
@@ -360,8 +369,8 @@ panel(
     ends=0.3,
     xlabel="gamma",
     ylabel="largest positive definite n",
-    title="Within a tenth of the printed number:\n"
-    + "; ".join(f"{claimed} by {fitting(claimed)}" for claimed in DATA),
+    title="Readings that come within a tenth of the printed number\n"
+    + "; ".join(f"{title_of(claimed)}: {fitting(claimed)}" for claimed in DATA),
 )
 run.figure(fig, "gamma", caption="All translations; mean and two standard errors over draws.")
 
@@ -577,7 +586,7 @@ axis.set(
 )
 axis.set_yscale("symlog", linthresh=rounding / 10)
 axis.set(ylim=(-1, 1), yticks=[sign * 10.0**k for sign in (-1, 1) for k in (-10, -7, -4, -1)])
-axis.set_xticks(range(len(FEATURES)), [kind.replace(" ", "\n", 1) for kind in FEATURES])
+axis.set_xticks(range(len(FEATURES)), [title_of(kind).replace(" ", "\n", 1) for kind in FEATURES])
 axis.legend()
 run.figure(fig, "indefinite", caption=f"{N_INDEFINITE:,} points, all 784 translations.")
 

@@ -76,7 +76,7 @@ samples = {
 }
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 2 * len(DIGITS), figsize=(10, 1.3))
+fig, axes = plt.subplots(1, 2 * len(DIGITS), figsize=(9, 1.3))
 for axis, image in zip(axes, np.concatenate(list(samples.values())), strict=True):
     axis.imshow(image, cmap="gray", vmin=-0.2, vmax=1.2)
     axis.axis("off")
@@ -127,7 +127,7 @@ def curves_of(kind, suffix):
 
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(2, 2, figsize=(11, 8.2), sharey=True)
+fig, axes = plt.subplots(2, 2, figsize=(9, 7.6), sharey=True)
 for line, kind in zip(axes, ("translated", "rotated"), strict=True):
     for axis, (reading, suffix) in zip(line, READINGS.items(), strict=True):
         drawn = {}

@@ -101,7 +101,7 @@ for name in PRINTED:
 
 # %%
 TITLES = {"mnist": "MNIST", "emnist": "EMNIST letters"}
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.2))
 for axis, (name, values) in zip(axes, by_smoothing.items(), strict=True):
     change = np.ptp(values[:, 0])
     panel(
@@ -110,7 +110,7 @@ for axis, (name, values) in zip(axes, by_smoothing.items(), strict=True):
         family("tangent-distance", {f"{n} images": values[:, i] for i, n in enumerate(SIZES)}),
         ends=None,
         xlabel="smoothing of the tangents (pixels)",
-        title=f"{TITLES[name]}: the row of {SIZES[0]} images moves by {change:.1f} points",
+        title=f"On {TITLES[name]} smoothing changes the row of {SIZES[0]} images by {change:.1f} points",
     )
     if not run.quick:
         for printed in PRINTED[name]:

@@ -189,7 +189,7 @@ ROWS = {"linear": ("linear", "linear"), "quadratic": ("2", "polynomial")}
 # One curve for each size of image; if the theorem were sharp, all would fall at one.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(2, 3, figsize=(11, 6.8), sharey=True)
+fig, axes = plt.subplots(2, 3, figsize=(9, 6.6), sharey=True)
 for panels, (name, (kind, look)) in zip(axes, ROWS.items(), strict=True):
     for axis, (title, (by_side, law)) in zip(panels, COLUMNS.items(), strict=True):
         last_certain = draw_shares(axis, by_side, law, kind, look)

@@ -475,7 +475,7 @@ def curves_of(kind):
 # %% tags=["hide-input"]
 first = SIZES[0]
 last = SIZES[-1]
-fig, axes = plt.subplots(1, 2, figsize=(12, 4.6), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.6), sharey=True)
 for axis, (kind, methods) in zip(axes, METHODS.items(), strict=True):
     title = f"{first} {kind} images: {percent(kind, methods.both, first)} with invariance,\n"
     title += f"{percent(kind, methods.plain, first)} plain"

@@ -173,7 +173,7 @@ for quantity, values in sweeps.items():
 # %%
 LOOKS = {"definition": "definition", "ours": "fast", "bare product": "gemm"}
 ratios = [times["ours"] / times["bare product"] for times in measured.values()]
-fig, axes = plt.subplots(2, 2, figsize=(10, 7), sharey=True)
+fig, axes = plt.subplots(2, 2, figsize=(9, 6.8), sharey=True)
 for axis, (quantity, values) in zip(axes.flat, sweeps.items(), strict=True):
     curves = {}
     for way, method in LOOKS.items():

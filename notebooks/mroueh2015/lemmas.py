@@ -465,9 +465,9 @@ def draw_theorem4(axis):
     axis.set(
         xlabel=r"$\sqrt{m}\,\gamma$",
         ylabel="probability / bound",
-        title=f"Theorem 4 is reached to {np.max(probability / cdf_bound):.3f} of its bound",
+        title=f"The bound of theorem 4 is reached to {np.max(probability / cdf_bound):.3f} of its value",
     )
-    axis.legend(fontsize=8)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
 
 
 # %%
@@ -486,13 +486,13 @@ def draw_theorem5(axis):
     axis.set(
         xlabel=r"$-\log_{10} \delta$",
         ylabel=r"$\sqrt{N}$ (risk − empirical risk), loss −u",
-        title=f"{n_above_printed} of {len(gaps)} cases exceed theorem 5",
+        title=f"{n_above_printed} of {len(gaps)} cases exceed the bound of theorem 5",
     )
-    axis.legend(fontsize=8)
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=2)
 
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(9.6, 3.8))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.8))
 draw_theorem4(axes[0])
 draw_theorem5(axes[1])
 caption = f"With 2 L C in theorem 5's last term {n_above_repaired} cases exceed it."

@@ -204,11 +204,11 @@ change_by_shift = np.abs(curve_of_shifted_zero - curve_of_zero).mean()
 change_by_digit = np.abs(curve_of_one - curve_of_zero).mean()
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), width_ratios=[1.15, 1])
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=[1.15, 1])
 tiles = mosaic(copies)
 limit = np.abs(tiles).max()
 axes[0].imshow(tiles, cmap="RdBu_r", vmin=-limit, vmax=limit)
-axes[0].set(xticks=[], yticks=[], title="one windowed template, moved")
+axes[0].set(xticks=[], yticks=[], title="A windowed template in six positions")
 axes[0].grid(False)
 for label, shares, method, line in (
     ("a zero", curve_of_zero, "cdf", "-"),
@@ -420,11 +420,14 @@ pooled_name = f"CDF({n_bins}, {n_templates})"
 # Figure 2 as the paper draws it: on the left the templates vary, on the right the training images.
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
+side_by_side = family("cdf", {"5 bins": with_5_bins, "25 bins": with_25_bins})
+for factor, (_, _, style) in zip((0.96, 1.04), side_by_side.values(), strict=True):
+    style["x"] = factor * np.array(template_counts)  # otherwise one hides the other
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.2))
 panel(
     axes[0],
     template_counts,
-    family("cdf", {"5 bins": with_5_bins, "25 bins": with_25_bins}),
+    side_by_side,
     log="x",
     ends=None,
     xlabel=f"templates ({left_size:,} training images per class)",

@@ -418,7 +418,7 @@ panel(
     without_markers,
     xlabel="rotation of z = g x (degrees)",
     ylabel="$K_s(x, gx)$",
-    title=f"The kernel varies along the orbit by {falls}",
+    title=f"Wider windows reduce how much the kernel varies along the orbit: {falls}",
 )
 axis.set_xticks(np.arange(-180, 181, 60), np.arange(-180, 181, 60))
 run.figure(fig, "local", caption="Averages over wider and wider windows of rotations.")

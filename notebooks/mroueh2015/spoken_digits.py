@@ -132,7 +132,7 @@ def points(name, representation):
 # %%
 image = mel.transform(recordings[sets[0]].words[[0]])
 examples = [(0, 1.0), (cents, 1.0), (-cents, 1.0), (0, 1 / tempo), (0, tempo)]
-fig, axes = plt.subplots(1, len(examples), figsize=(10, 2.6), sharey=True)
+fig, axes = plt.subplots(1, len(examples), figsize=(9, 2.6), sharey=True)
 for axis, (pitch, speed) in zip(axes, examples, strict=True):
     changed = sounds.act([[pitch, speed]], image)[0].reshape(mel.shape_)
     axis.imshow(
@@ -318,7 +318,7 @@ def draw_splits(panels, figure, caption, kind="log-mel"):
     n_columns = min(len(panels), 2)
     n_rows = -(-len(panels) // 2)
     fig, axes = plt.subplots(n_rows, n_columns, squeeze=False)
-    fig.set_size_inches(max(7, 3.9 * n_columns), 3.9 * n_rows)
+    fig.set_size_inches(max(7, 4.5 * n_columns), 3.9 * n_rows)
     for axis, (name, split) in zip(axes.flat, panels, strict=True):
         draw_split(axis, name, split, kind)
     run.figure(fig, figure, caption=caption + data_caption)

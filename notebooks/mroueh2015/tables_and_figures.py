@@ -116,7 +116,7 @@ curves_against_size = {
 }
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.4))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.4))
 shaded = family("cdf", {f"bins: {n}": points for n, points in template_curves.items()})
 for label, (method, (counts, means, errors), style) in shaded.items():
     curve = (method, means, style | {"error": errors, "x": counts})
@@ -125,7 +125,7 @@ few_bins, *_, many_bins = template_curves.values()
 axes[0].set(
     xlabel="number of templates (1,000 training images per class)",
     ylabel="test accuracy (%)",
-    title=f"{counts[0]} to {counts[-1]} templates: {few_bins[1][0]:.0f} to {few_bins[1][-1]:.1f} % with "
+    title=f"{counts[0]} to {counts[-1]} templates give {few_bins[1][0]:.0f} to {few_bins[1][-1]:.1f} % with "
     f"{min(template_curves)} bins,\n{many_bins[1][0]:.0f} to {many_bins[1][-1]:.1f} % with "
     f"{max(template_curves)}",
 )
@@ -138,7 +138,7 @@ panel(
     ends=None,
     xlabel="training images per class",
     ylabel="test accuracy (%)",
-    title=f"10 per class: {plain_means[0]:.1f} %, with a window {windowed_means[0]:.1f} %;\n"
+    title=f"10 images per class give {plain_means[0]:.1f} %, with a window {windowed_means[0]:.1f} %;\n"
     f"1,000 per class: {plain_means[-1]:.2f} % and {windowed_means[-1]:.2f} %",
 )
 axes[1].legend(loc="lower right")
@@ -175,7 +175,7 @@ half = element_means[elements.index(elements[-1] // 2)]
 quarter = element_means[elements.index(elements[-1] // 4)]
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.4))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.4))
 panel(
     axes[0],
     elements,

@@ -36,7 +36,18 @@ from _groups import both_sides, four_groups, kernel_by_definition, sphere, turns
 from _theorem1 import distance_to_limit, listed_expectation, mean_products, simulate_kernel
 from scipy import stats
 
-from invariance.companion import Run, colour, curve, family, fit_rate, mean_se, panel, shades
+from invariance.companion import (
+    Run,
+    colour,
+    curve,
+    family,
+    fit_rate,
+    label_ends,
+    mean_se,
+    panel,
+    shades,
+    ticks,
+)
 from invariance.features import GroupCDF
 from invariance.groups import CyclicShifts, OrthogonalMatrices, Permutations, SignFlips
 from invariance.kernels import CDF, Average
@@ -164,7 +175,7 @@ axis.set(
     xlim=ends,
     ylim=(closed.min() - 0.1, 1 + eps - ends[0] + 0.05),
 )
-axis.legend(fontsize=8, loc="lower left", ncols=2)
+axis.legend(loc="lower left", ncols=2)
 caption = f"Bars of two standard errors; the {n_templates:,} templates serve all pairs of a group."
 run.figure(fig, "kernel", caption=caption)
 
@@ -309,7 +320,7 @@ axis.set(
     ylabel=r"largest $\sqrt{d}\,|I_2|$ over pairs",
     title=f"The remainder of truncation is at most {used:.2f} of its bound",
 )
-axis.legend(fontsize=8)
+axis.legend()
 run.figure(fig, "truncation", caption=f"{2 * n_directions:,} directions for each case.")
 
 # %% tags=["claims"]
@@ -365,7 +376,7 @@ axis.set(
     ylabel="distance to the limit, $(s - d_G) - K_s$",
     title=f"The distance falls as the power {min(slopes):.2f} to {max(slopes):.2f} of that probability",
 )
-axis.legend(fontsize=8)
+axis.legend()
 run.figure(fig, "limit", caption="Simulated, two standard errors; lines: fitted power laws.")
 
 # %% tags=["claims"]
@@ -399,17 +410,28 @@ for d in dims:
 
 # %%
 smallest = min(eigenvalues.min() for eigenvalues in spectra.values())
-fig, axis = plt.subplots(figsize=(6, 3.6))
+fig, axis = plt.subplots(figsize=(6.4, 3.8))
+others = {name: eigenvalues[1:] for name, eigenvalues in spectra.items()}
 panel(
     axis,
-    np.arange(1, n_gram + 1),
-    family("group", spectra),
-    log="xy",
-    xlabel="index",
+    np.arange(2, n_gram + 1),
+    family("group", others),
+    log="y",
+    ends=None,
+    xlabel="index of the eigenvalue",
     ylabel="eigenvalue of the Gram matrix",
-    title=f"The smallest eigenvalue is {smallest:.1e} (d = {d}, ε = {eps})",
+    title=f"The smallest eigenvalue, {smallest:.1e}, is positive (d = {d}, ε = {eps})",
 )
-run.figure(fig, "spectrum")
+for line in axis.get_lines():
+    line.set_markersize(2.5)
+ticks(axis, [2, *range(20, n_gram + 1, 20)])
+label_ends(axis, room=0.3)
+largest = [eigenvalues[0] for eigenvalues in spectra.values()]
+run.figure(
+    fig,
+    "spectrum",
+    caption=f"Without the first eigenvalue of each matrix, {min(largest):.0f} to {max(largest):.0f}.",
+)
 
 # %% tags=["claims"]
 run.claim(

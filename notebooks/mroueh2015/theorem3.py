@@ -233,7 +233,7 @@ def draw_measured(axis, loss):
 
 
 # %%
-fig, axes = plt.subplots(1, 3, figsize=(12, 4.6))
+fig, axes = plt.subplots(1, 3, figsize=(9, 4.6))
 for axis, (loss, problem) in zip(axes, problems.items(), strict=True):
     draw_measured(axis, loss)
     zero_risk = float(margin_loss(loss, 0.0)) - problem.best_risk
@@ -250,7 +250,7 @@ for axis, (loss, problem) in zip(axes, problems.items(), strict=True):
         log="xy",
         ends=None,
         xlabel="training points N",
-        title=f"{loss} loss: the bound allows\n{printed[-1] / zero_risk:,.0f} times what f = 0 loses",
+        title=f"The bound allows the {loss} loss\n{printed[-1] / zero_risk:,.0f} times that of f = 0",
     )
 axes[0].set_ylabel("expected risk above the best of $F_p$")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)

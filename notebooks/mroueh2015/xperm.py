@@ -199,7 +199,7 @@ for name in LABELS:
 
 # %%
 LEARNERS = {"rls": "Regularised least squares reaches", "1-nn": "The nearest neighbour reaches"}
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
 for axis, (learner, words) in zip(axes, LEARNERS.items(), strict=True):
     last = {name: values[:, -1].mean() for name, values in curves[learner].items()}
     panel(
@@ -338,7 +338,7 @@ def grid_scores(template_counts, bin_counts, n_draws, seed):
 grid = 100 * grid_scores(template_counts, bin_counts, n_grid_draws, seed)
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 4.2))
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.4))
 mean = curve(axes[0], element_counts, by_elements, "group")
 axes[0].set(
     xscale="log",

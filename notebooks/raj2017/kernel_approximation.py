@@ -137,7 +137,7 @@ for axis, r in zip(axes[0], numberings, strict=True):
         log="xy",
         ends=0.6,
         xlabel="random features s",
-        title=f"{r} numberings: {errors[r, 'spectral'][-1].mean():.0%} off "
+        title=f"With {r} numberings the matrix is {errors[r, 'spectral'][-1].mean():.0%} off "
         f"with {SIZES[-1]:,} features",
     )
 axes[0, 0].set_ylabel("relative error of the Gram matrix")

@@ -207,7 +207,7 @@ LABELS = {
     "translation": "translation: standard deviation (pixels)",
     "kappa": "rotation: standard deviation (degrees)",
 }
-fig, panels = plt.subplots(1, 3, figsize=(9.6, 3.4), sharey=True)
+fig, panels = plt.subplots(1, 3, figsize=(9, 3.6), sharey=True)
 level = percent(plain).mean
 for axis, (name, values) in zip(panels, WIDTHS.items(), strict=True):
     widths = [float(f"{spread(name, value):.2g}") for value in values]
@@ -223,7 +223,7 @@ for axis, (name, values) in zip(panels, WIDTHS.items(), strict=True):
         log="x",
         ends=None,
         xlabel=LABELS[name],
-        title=f"best at {widths[best]:g}: {means[best] - level:+.1f} points",
+        title=f"A width of {widths[best]:g} gains most,\n{means[best] - level:.1f} points",
     )
     stated = spread(name, PAPER[name])
     axis.axvline(stated, color=colour("published"), ls=":", label="the paper's width")

@@ -200,11 +200,12 @@ pictures["numbered at random"] = molecule[np.ix_(scrambled, scrambled)]
 # Bright entries belong to pairs of heavy atoms, or to close ones.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, len(pictures), figsize=(10, 2.9))
+fig, axes = plt.subplots(1, len(pictures), figsize=(9, 3.1))
 for axis, (title, matrix) in zip(axes, pictures.items(), strict=True):
     axis.imshow(matrix[: len(atoms), : len(atoms)], vmax=molecule.max() / 2)
     axis.set(title=title, xticks=[], yticks=[])
     axis.grid(False)
+fig.suptitle("Noise before sorting changes the numbering of the atoms")
 run.figure(
     fig,
     "numberings",

@@ -235,7 +235,7 @@ less_work = counted["independent"] / counted["structured"]
 # In low dimensions the fast transform does not pay yet; the errors are smaller at once.
 
 # %% tags=["hide-input"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(9.6, 4.2))
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.2))
 for axis, x, values, title in (
     (left, DIMENSIONS, by_kind, f"{less_error.min():.2f} to {less_error.max():.2f} times less error"),
     (right, SIZES["structured"], counted, f"{less_work.min():.2g} to {less_work.max():.2g} times less work"),

@@ -191,7 +191,7 @@ for axis, d in zip(axes, DIMENSIONS, strict=True):
         },
         log="xy",
         xlabel="templates s",
-        title=f"{d} dimensions: {ratio:.1f} times less error at {SIZES[-1]:,}",
+        title=f"In {d} dimensions the error of {SIZES[-1]:,} templates is {ratio:.1f} times smaller",
     )
 axes[0].set_ylabel("RMS error of the Gram matrix")
 run.figure(fig, "quasi", caption=f"Means and two standard errors over {QUASI_DRAWS} draws.")

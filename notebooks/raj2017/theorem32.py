@@ -186,7 +186,7 @@ fits = {name: fit_rate(SIZES[name], values.T) for name, values in measured.items
 # Dotted lines have the stated power and start at the first fitted value.
 
 # %% tags=["hide-input"]
-fig, axes = plt.subplots(1, 3, figsize=(11, 3.8))
+fig, axes = plt.subplots(1, 3, figsize=(9, 4))
 for axis, (name, values) in zip(axes, measured.items(), strict=True):
     x = SIZES[name]
     fit = fits[name]
@@ -198,7 +198,7 @@ for axis, (name, values) in zip(axes, measured.items(), strict=True):
         xscale="log",
         yscale="log",
         xlabel=LABELS[name],
-        title=f"slope {fit.slope:.2f}, stated −0.5",
+        title=f"The slope is {fit.slope:.2f}, stated −0.5",
     )
     ticks(axis, x, most=4)
 axes[0].set_ylabel("part of the excess risk")

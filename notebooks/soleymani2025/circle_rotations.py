@@ -143,6 +143,12 @@ models = {
     ),
 }
 
+NAMES = {
+    "krr": "kernel ridge",
+    "spec-avg": "Spec-Avg",
+    "spec-avg-ridge": "Spec-Avg, ridge",
+}
+
 # %%
 fine = np.linspace(-np.pi, np.pi, 721)[:, None]
 gaps = {}
@@ -156,12 +162,12 @@ figure, axis = plt.subplots(figsize=(8, 3.8))
 axis.plot(fine, target(fine[:, 0]), color=colour("definition"), lw=1, label="target")
 axis.plot(X[:, 0], y, "o", color="#bbbbbb", markersize=4, label="40 samples")
 for name, model in models.items():
-    label = f"{name}: discrepancy {gaps[name]:.0e}"
+    label = f"{NAMES[name]}: discrepancy {gaps[name]:.0e}"
     axis.plot(fine, model.predict(fine), color=colour(name), label=label)
 axis.set(
     xlabel="angle x, radians",
     ylabel="f(x)",
-    title=f"Turned by 2π/{k}, kernel ridge regression changes by {gaps['krr']:.0%}, "
+    title=f"A turn by 2π/{k} changes kernel ridge regression by {gaps['krr']:.0%}, "
     f"Spec-Avg by {gaps['spec-avg']:.0e}",
 )
 figure.legend(loc="outside lower center", ncols=3)

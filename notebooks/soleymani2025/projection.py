@@ -148,12 +148,14 @@ for basis, group in CASES.values():
 
 # %%
 shown = ("torus 4, S_4", "torus 2, translations 3 x 4", "sphere 4, S_5", "sphere 2, tilted square")
-figure, axes = plt.subplots(1, 4, figsize=(12, 3.9))
-for axis, name in zip(axes, shown, strict=True):
+figure, axes = plt.subplots(2, 2, figsize=(8, 8.4))
+for axis, name in zip(axes.flat, shown, strict=True):
     matrix = representation_matrix(*CASES[name], max_functions=60)
     share_filled = np.mean(np.abs(matrix) > 1e-10)
     axis.imshow(matrix, cmap="RdBu_r", vmin=-1, vmax=1)
-    axis.set(title=f"{name}\n{share_filled:.1%} are not zero", xlabel="eigenfunction")
+    axis.set(
+        title=f"{name}:\n{share_filled:.1%} of the entries are not zero", xlabel="eigenfunction"
+    )
     axis.grid(False)
 caption = r"$D^\lambda(g)$ of one generator, eigenspace after eigenspace; red +1, blue -1."
 run.figure(figure, "representations", caption=caption)
@@ -336,7 +338,7 @@ axis.set(
     yscale="log",
     xlabel="distance of the estimate from the target",
     ylabel="distance after the projection",
-    title=f"{np.sum(after > before)} of {len(after)} projections are further away",
+    title=f"{np.sum(after > before)} of {len(after)} projections are further from the target",
 )
 axis.legend()
 run.figure(figure, "primary", caption="Eleven groups, four estimates; the line: equal distances.")

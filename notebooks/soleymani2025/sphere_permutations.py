@@ -157,7 +157,7 @@ panel(
     title=f"All permutations of {spectral_dimensions[-1]} coordinates take {spectral_seconds[-1]:.1g} s",
 )
 axis.axhline(4.35e17, linestyle=":", color=colour("raw"), label="age of the universe")
-axis.legend(fontsize=8)
+axis.legend()
 run.figure(figure, "cost", caption="Fit and prediction. Dashed: extrapolated by d!.")
 
 # %% [markdown]
@@ -215,6 +215,16 @@ def gather(method, quantity):
 
 
 # %%
+NAMES = {
+    "krr": "kernel ridge",
+    "krr-sampled": "sampled average",
+    "augmentation": "augmentation",
+    "sorted": "sorted coordinates",
+    "krr-average": "exact average",
+    "spec-avg": "Spec-Avg",
+    "spec-avg-ridge": "Spec-Avg, ridge",
+    "spec-avg-ridge, a degree more": "ridge, a degree more",
+}
 KERNELS = ("krr", "krr-sampled", "augmentation", "sorted", "krr-average")
 SPECTRAL = ("sorted", "spec-avg", "spec-avg-ridge", "spec-avg-ridge, a degree more")
 EVERYWHERE = ("krr", "krr-sampled", "augmentation", "sorted", "spec-avg", "spec-avg-ridge")
@@ -234,7 +244,7 @@ def draw_panel(axis, curves, title):
     panel(
         axis,
         compared_dimensions,
-        {name: (LOOKS.get(name, name), values) for name, values in curves.items()},
+        {NAMES[name]: (LOOKS.get(name, name), values) for name, values in curves.items()},
         log="y",
         ends=None,
         xlabel="coordinates d",
@@ -243,7 +253,8 @@ def draw_panel(axis, curves, title):
 
 
 # %%
-figure, axes = plt.subplots(1, 3, figsize=(14, 4.6))
+figure, places = plt.subplot_mosaic([["kernels", "spectral"], ["gaps", "gaps"]], figsize=(9, 8))
+axes = [places["kernels"], places["spectral"], places["gaps"]]
 axes[1].sharey(axes[0])
 draw_panel(
     axes[0],
@@ -260,7 +271,7 @@ draw_panel(axes[2], worst_gaps, f"{n_exact} of {len(EVERYWHERE)} methods are inv
 axes[0].set_ylabel("mean squared test error")
 axes[2].set_ylabel("relative invariance discrepancy")
 for axis in axes:  # once all limits are known
-    label_ends(axis, room=0.75)
+    label_ends(axis, room=0.75 if axis is not places["gaps"] else 0.3)
 caption = f"n = {n_compared}. Sampled averages use {n_sampled} random permutations on both sides."
 run.figure(figure, "comparison", caption=caption)
 

@@ -103,7 +103,7 @@ panel(
     ends=None,
     xlabel=r"regularisation $\lambda$",
     ylabel="largest change under a sign flip",
-    title=f"KRR changes by {changes.mean(axis=0).min():.2g} to {changes.mean(axis=0).max():.2g},\n"
+    title=f"A sign flip changes KRR by {changes.mean(axis=0).min():.2g} to {changes.mean(axis=0).max():.2g},\n"
     + ("Spec-Avg not at all" if spec_avg_change < 1e-12 else f"Spec-Avg by {spec_avg_change:.1g}"),
 )
 axis.set_xticks([1e-6, 1e-4, 1e-2, 1, 1e2, 1e4])
@@ -136,7 +136,7 @@ at_pair = {name: mean_se(errors[:, degree_of_pair]) for name, errors in spec_avg
 ratios = [score.mean / ridge_at_pair.mean for score in at_pair.values()]
 
 # %% tags=["hide-input"]
-fig, (left, right) = plt.subplots(1, 2, figsize=(10.4, 4.4), sharey=True)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4.4), sharey=True)
 panel(
     left,
     LAMBDAS.tolist(),

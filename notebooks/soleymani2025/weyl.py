@@ -111,7 +111,7 @@ for name, (eigenvalues, counts) in counted.items():
 slowest = max(rates[f"{name}, remainder"].slope for name in MANIFOLDS)
 
 # %%
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4))
+figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 loglog(left, counted)
 for name, (eigenvalues, _) in counted.items():
     left.loglog(eigenvalues[::20], laws[name][::20], "x", color=colour("bound"))
@@ -120,14 +120,14 @@ stated = 3 * eigenvalues**-0.5
 right.loglog(eigenvalues, stated, ":", color=colour("bound"), label=r"$\lambda^{-1/2}$")
 left.set(
     ylabel=r"$D_\lambda$",
-    title=f"Weyl's law (crosses) is within {max(last_errors):.1%} at the end",
+    title=f"Weyl's law (crosses) ends within {max(last_errors):.1%} of the counts",
 )
 right.set(
     ylabel=r"largest $|D_\lambda / \mathrm{Weyl} - 1|$ from there on",
     title=f"The difference falls as the power {slowest:.2f} or faster",
 )
 left.legend()
-right.legend(fontsize=8)
+right.legend()
 run.figure(figure, "weyl", caption="Crosses: Weyl's law, no fitted constant.")
 
 # %% tags=["claims"]
@@ -170,19 +170,23 @@ for name, (eigenvalues, _) in counted.items():
 
 # %%
 shown = {}
+steepest = 0.0
 for name, (eigenvalues, _) in counted.items():
     s = smoothness(name, extra)
     ratio = weight_ratio(name, s)
-    shown[f"{name}, s = {s:g}"] = (eigenvalues, ratio / ratio[-1])
-steepest = max(abs(fit_rate(*line).slope) for line in shown.values())
+    steepest = max(steepest, abs(fit_rate(eigenvalues, ratio / ratio[-1]).slope))
+    inside = eigenvalues <= eigenvalues[-1] / 3
+    difference = largest_from_there_on(np.abs(ratio / ratio[-1] - 1))
+    shown[f"{name}, s = {s:g}"] = (eigenvalues[inside], difference[inside])
 figure, axis = plt.subplots(figsize=(7, 4.2))
 loglog(axis, shown)
 axis.set(
-    ylabel=r"$D_\lambda^{2s/d} / (1 + \lambda)^s$ over its last value",
-    title=f"The ratio of the two weights has slopes of at most {steepest:.3f}",
+    ylabel="largest change of the ratio from there on",
+    title=f"The ratio of the two weights settles: its slope is at most {steepest:.3f}",
 )
-axis.legend(fontsize=8)
-run.figure(figure, "sobolev_norms")
+axis.legend()
+caption = r"The ratio is $D_\lambda^{2s/d} / (1 + \lambda)^s$, divided by its last value."
+run.figure(figure, "sobolev_norms", caption=caption)
 
 # %% tags=["claims"]
 run.claim(
@@ -277,7 +281,7 @@ for name, (eigenvalues, share) in shares.items():
     share_rates[name] = fit_rate(eigenvalues[spread], envelope[spread])
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
 for axis, cases, words in (
     (axes[0], WITHOUT_MIRRORS, "Without"),
     (axes[1], WITH_MIRRORS, "With"),
@@ -289,8 +293,8 @@ for axis, cases, words in (
         curves[name] = (eigenvalues[1:], share[1:])  # zero has no place on a logarithmic axis
     loglog(axis, curves)
     axis.axhline(1, color=colour("bound"), label="stated limit")
-    axis.set_title(f"{words} reflections the share ends within {largest_error:.1%} of the limit")
-    axis.legend(fontsize=8)
+    axis.set_title(f"{words} reflections the share ends within {largest_error:.1%} of its limit")
+    axis.legend()
 axes[0].set_ylabel(r"$|G| \times$ invariant share")
 run.figure(figure, "share", caption="Invariant functions over all functions, times $|G|$.")
 

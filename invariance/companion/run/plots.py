@@ -10,7 +10,7 @@ from matplotlib.ticker import NullLocator
 from numpy.typing import ArrayLike, NDArray
 
 from ..words import without_tex
-from .style import label_ends, look, shades
+from .style import label_ends, look, plain_number, shades
 
 
 def curve(
@@ -128,7 +128,9 @@ def ticks(axes: Axes, values: Sequence[Any], most: int = 6) -> None:
 
 
 def _tick_label(value: Any) -> str:
-    return f"{value:,.3g}" if isinstance(value, float) else f"{value:,}"
+    if not isinstance(value, float):
+        return f"{value:,}"
+    return plain_number(value) or f"{value:,.3g}"
 
 
 def family(method: str, values: Mapping[str, Any]) -> dict[str, tuple[str, Any, dict[str, str]]]:

@@ -7,6 +7,7 @@ import runpy
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +28,8 @@ from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..lite.notebooks import names_in
 from ..numbers import without_rounding
 from ..paths import Paths
-from ..run.style import light_picture
+from ..provenance import code_version
+from ..run.style import light_picture, shown_size
 from .cells import RECORDED, Cell, Output, as_notebook, page_of
 from .evidence import Evidence
 from .ideas import Idea
@@ -49,6 +51,7 @@ _LINK = re.compile(r"\[([^]]*)\]\((?!https:)([^)\s]+)\)")
 _SOURCE_PREFIX = re.compile(r"^[a-z]+[A-Z0-9.]+(-|$)")
 _ANSWER = re.compile(r"answer$|(figure|table)\d")
 _THUMBNAIL = 500  # pixels; narrower pictures get fewer colours
+_FULL_SIZE = 1600  # pixels; twice what a page shows, and more than any figure has
 _ROWS_OF_RUN = 12  # of a table of this machine, if it is published too
 _ROWS = 200  # of every other table
 _CLAIM_COLUMNS = (
@@ -63,6 +66,16 @@ class PlainPage:
 
     titles: list[str]
     words: str
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A copy of a figure: its address, and the size in pixels at which a page shows it."""
+
+    address: str
+    fills_frame: bool  # as photographs do
+    width: int
+    height: int
 
 
 @dataclass(frozen=True)
@@ -97,7 +110,7 @@ class Book:
         self.in_browser = names_in(paths.lite)  # notebooks with a button that runs them
         self._paths = paths
         self._project_pages = paths.notebooks / "pages"
-        self._fills_frame: dict[str, bool] = {}  # by file name of a picture
+        self._pictures: dict[str, Picture] = {}  # by file name
         self._jinja = self._environment()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -190,7 +203,7 @@ class Book:
             if notebook and notebook.published:
                 figure = notebook.published.figures.get(paper.figure)
                 figure = figure or answer([notebook.published])
-                return self.picture(figure)[0] if figure else ""
+                return self.picture(figure).address if figure else ""
         return ""
 
     @cached_property
@@ -199,6 +212,16 @@ class Book:
         path = self._paths.root / "CITATION.cff"
         content = read_yaml(path) if path.is_file() else {}
         return {"authors": content.get("authors", []), "title": content.get("title", "")}
+
+    @cached_property
+    def edition(self) -> dict[str, str]:
+        """Authors, day and version of the code, for the printed report."""
+        names = [author["name"] for author in self.software["authors"] if "name" in author]
+        return {
+            "authors": ", ".join(names) or f"The {self.about['name']} developers",
+            "day": datetime.now(UTC).date().isoformat(),
+            "version": code_version(self._paths.root),
+        }
 
     def search_entries(self) -> list[list[str]]:
         """Return pages and public names with words that find them beyond those of their text.
@@ -505,17 +528,18 @@ class Book:
             return None
         return self.reference.address(self.reference.homes[name])
 
-    def picture(self, figure: Figure, width: int = 960) -> tuple[str, bool]:
-        """Return the address of a picture of at most this width, and whether it fills its frame."""
+    def picture(self, figure: Figure, most: int = _FULL_SIZE) -> Picture:
+        """Return a copy of a figure of at most this width in pixels."""
         content = figure.png.read_bytes()
-        name = f"{sha256(content + str(width).encode()).hexdigest()[:16]}.webp"
-        if name not in self._fills_frame:
+        name = f"{sha256(content + str(most).encode()).hexdigest()[:16]}.webp"
+        if name not in self._pictures:
             self.pictures.mkdir(parents=True, exist_ok=True)
-            n_colours = 12 if width < _THUMBNAIL else 24
-            picture, fills = light_picture(content, most=width, colours=n_colours, kind="WEBP")
-            (self.pictures / name).write_bytes(picture)
-            self._fills_frame[name] = fills
-        return f"{self.pictures.name}/{name}", self._fills_frame[name]
+            n_colours = 12 if most < _THUMBNAIL else 24
+            copy, fills = light_picture(content, most=most, colours=n_colours, kind="WEBP")
+            (self.pictures / name).write_bytes(copy)
+            address = f"{self.pictures.name}/{name}"
+            self._pictures[name] = Picture(address, fills, *shown_size(content))
+        return self._pictures[name]
 
     def helpers(self, notebook: Notebook) -> dict[str, str]:
         """Return the modules beside a notebook that it imports, also through others: texts by file.

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from codecs import BOM_UTF16_BE
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -41,6 +42,18 @@ _MATHJAX = "sphinx-mathjax-offline"  # a package with a name that Python cannot 
 _CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome", "msedge")
 _PRINT_S = 300  # seconds to print
 _FEED_LENGTH = 2000  # characters of a version's changes in the feed
+#: What the theme and its extensions write, and what stands there instead.
+_REPAIRS = {
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    "<summary><span": '<summary aria-label="Pages below"><span',
+    'title="Search" aria-label="Search"': 'aria-label="Search Ctrl+K"',
+    '<meta name="viewport" content="width=device-width, initial-scale=1.0" />': "",
+    '<meta name="viewport" content="width=device-width, initial-scale=1"/>\n': "",
+    '<meta name="docsearch:language" content="en"/>\n': "",
+    '<meta name="docsearch:version" content="" />\n': "",
+    "<!--\nthis give us a css class that will be invisible only if js is disabled\n-->\n": "",
+    ' docutils container"': '"',
+}
 # Files that no page asks for; one font has all the icons that are shown.
 _UNUSED_FILES = (
     "**/*.map",
@@ -261,7 +274,7 @@ def _run_sphinx(book: Book, source: Path, out: Path) -> list[str]:
         for path in out.glob(pattern):
             path.unlink()
     for path in out.rglob("*.html"):
-        path.write_text(without_indentation(path.read_text("utf-8")), "utf-8")
+        path.write_text(repaired(without_indentation(path.read_text("utf-8"))), "utf-8")
     lines = strip_escape_sequences(warnings.getvalue()).splitlines()
     return [line.replace(f"{source}/", "") for line in lines if line.strip()]
 
@@ -278,6 +291,20 @@ def without_indentation(html: str) -> str:
         pieces += [_in_short_lines(html[end : element.start()]), element[0]]
         end = element.end()
     return "".join([*pieces, _in_short_lines(html[end:])])
+
+
+def repaired(html: str) -> str:
+    """Return a page of Sphinx with its extensions' faults in accessibility mended.
+
+    Names of buttons contain the words that they show, and a menu's arrow has a name. Attributes
+    that say a thing twice are left out.
+
+    >>> repaired('<summary aria-label="Toggle hidden content">Show the code</summary>')
+    '<summary>Show the code</summary>'
+    """
+    for fault, remedy in _REPAIRS.items():
+        html = html.replace(fault, remedy)
+    return html
 
 
 def _in_short_lines(html: str) -> str:
@@ -344,16 +371,51 @@ def write_pdf(paths: Paths, out: Path | str | None = None) -> Path:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         book = Book(material, paths, folder / "pictures")
-        text = book.render("report.html", "report")
+        text = book.render("report.html", "report", edition=book.edition)
         (folder / "report.html").write_text(text, encoding="utf-8")
         shutil.copy(_HERE / "static/report.css", folder)
         bring_mathjax(folder / "_static/mathjax")
-        printed = _print(chromium, folder)
+        printed = with_metadata(
+            _print(chromium, folder),
+            {
+                "Title": book.about["title"],
+                "Author": book.edition["authors"],
+                "Subject": "; ".join(paper.title for paper in material.papers),
+                "Keywords": f"version {book.edition['version']}",
+                "CreationDate": f"D:{book.edition['day'].replace('-', '')}",
+            },
+        )
         out.parent.mkdir(parents=True, exist_ok=True)
         partial = Path(f"{out}.part")
         partial.write_bytes(printed)
         os.replace(partial, out)
     return out
+
+
+def with_metadata(pdf: bytes, words: Mapping[str, str]) -> bytes:
+    """Return a PDF whose properties are these words, by name, in place of those of its printer.
+
+    They are appended as a new version of the document, as the format allows; nothing else changes.
+    A document without a plain table of its objects is returned as it is.
+    """
+    start = re.search(rb"startxref\s+(\d+)\s+%%EOF\s*$", pdf)
+    trailer = re.search(rb"trailer\s*<<.*?/Size (\d+).*?/Root (\d+ \d+ R).*?>>", pdf, re.DOTALL)
+    if start is None or trailer is None:
+        return pdf
+    n_objects = int(trailer[1])
+    entries = []
+    for name, text in words.items():
+        if text.isascii():
+            coded = text.encode().hex()
+        else:
+            coded = (BOM_UTF16_BE + text.encode("utf-16-be")).hex()
+        entries.append(f"/{name} <{coded}>")
+    properties = f"{n_objects} 0 obj\n<<{' '.join(entries)}>>\nendobj\n".encode()
+    table = f"xref\n{n_objects} 1\n{len(pdf):010} 00000 n \n"
+    table += f"trailer\n<</Size {n_objects + 1} /Root {trailer[2].decode()} "
+    table += f"/Info {n_objects} 0 R /Prev {start[1].decode()}>>\n"
+    table += f"startxref\n{len(pdf) + len(properties)}\n%%EOF\n"
+    return pdf + properties + table.encode()
 
 
 def _print(chromium: str, folder: Path) -> bytes:

@@ -52,6 +52,15 @@ class Evidence:
         return tables_of(self._paths.tables, self._material.rows)
 
     @cached_property
+    def in_tables(self) -> set[str]:
+        """The claims whose numbers stand in the papers' tables."""
+        claims = set()
+        for table in self.tables:
+            for row in table.rows:
+                claims |= {cell.claim for cell in row.cells if cell.ours}
+        return claims
+
+    @cached_property
     def pairs(self) -> list[Pair]:
         """The papers' figures; those without a published figure of ours are left out."""
         path = self._paths.figure_pairs

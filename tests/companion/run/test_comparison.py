@@ -104,7 +104,10 @@ def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
     assert words(panels[0]) == {"pooling", "averaging"}
     assert panels[2].lines[0].get_ydata().tolist() == [4.0, 4.0]  # Times to fit and to predict.
     titles = [axis.get_title() for axis in panels[:2]]
-    assert titles == ["Best at 100: pooling", "Invariant to rounding: averaging"]
+    assert titles == [
+        "Pooling is best at 100 training samples",
+        "Only averaging is invariant to rounding",
+    ]
 
 
 @pytest.mark.parametrize("higher", [True, False])
@@ -117,7 +120,8 @@ def test_of_many_methods_the_first_the_five_best_and_what_a_title_names_are_draw
     trials = {(m, 10): drawn([1.0, 2.0], discrepancy=0.1) for m in METHODS}
     trials["l", 10] = drawn([much, much + 1], discrepancy=1e-15)
     figure = draw(trials, higher)
-    assert figure.axes[1].get_title().endswith(": l") and "l" in words(figure.axes[0])
+    title = figure.axes[1].get_title().lower()
+    assert "l" in title.split() and "l" in words(figure.axes[0])
 
 
 @pytest.mark.parametrize("higher", [True, False])

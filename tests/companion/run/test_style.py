@@ -1,7 +1,10 @@
+import io
+
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from PIL import Image
 
 from invariance.companion import curve, panel
 from invariance.companion.errors import LedgerError
@@ -150,3 +153,62 @@ def test_a_panel_has_a_curve_and_words_for_each_entry():
         "all": ([1, 2, 3], [2.0, 3.0, 4.0]), "some": ([1, 2], [2.0, 3.0]), "own": ([3], [9.0])
     }  # fmt: skip
     assert {t.get_text() for t in axes.texts} == set(curves) and axes.get_title() == "found"
+
+
+def _png_of_a_panel(width, **labels):
+    style.use()
+    figure = Figure(figsize=(width, 3))
+    axes = figure.subplots()
+    axes.plot([1, 10], [0.2, 0.6])
+    axes.set(**labels)
+    return figure, to_png(figure)
+
+
+@pytest.mark.parametrize(("width", "shown"), [(5, 550), (9, 736), (14, 736)])
+def test_a_picture_has_twice_the_pixels_at_which_a_page_shows_it(width, shown):
+    _, png = _png_of_a_panel(width)
+    height = round(3 * shown / width)
+    assert style.shown_size(png) == pytest.approx((shown, height), abs=1)
+    with Image.open(io.BytesIO(png)) as picture:
+        assert picture.size == pytest.approx((2 * shown, 2 * height), abs=2)
+
+
+def test_a_smaller_copy_of_a_picture_is_shown_at_the_same_size():
+    _, png = _png_of_a_panel(5)
+    smaller, _ = light_picture(png, most=600)
+    assert style.shown_size(smaller) == pytest.approx(style.shown_size(png), abs=1)
+
+
+def test_long_titles_and_labels_are_broken_into_lines_that_fit():
+    title = (
+        "A sentence that is longer than its panel is wide and says that 92 % of $x + y$ are right"
+    )
+    figure, _ = _png_of_a_panel(4, title=title, ylabel=f"{title} (%)", xlabel="short")
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "short"
+    for text, room in (
+        (axes.title, axes.get_window_extent().width),
+        (axes.yaxis.label, axes.get_window_extent().height),
+    ):
+        extent = text.get_window_extent()
+        assert max(extent.width, extent.height) <= 1.1 * room
+        lines = text.get_text().split("\n")
+        assert len(lines) > 1 and " ".join(lines).startswith(title)
+        assert not any(line.startswith("%") or line.count("$") % 2 for line in lines)
+
+
+def test_logarithmic_axes_have_plain_numbers_unless_they_are_too_large_or_small():
+    figure, _ = _png_of_a_panel(5, yscale="log")
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels(which="both")]
+    assert "0.2" in labels and not any("10" in label for label in labels)
+    figure = Figure()
+    axes = figure.subplots()
+    axes.plot([1, 10], [1e-9, 1.0])
+    axes.set(yscale="log")
+    axes.set_xscale("log", base=2)
+    to_png(figure)
+    axes.set_xlim(1, 32)
+    for axis, base in ((axes.yaxis, "10^"), (axes.xaxis, "2^")):
+        labels = [label.get_text() for label in axis.get_ticklabels()]
+        assert any(base in label for label in labels)

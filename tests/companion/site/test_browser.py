@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from invariance.companion.errors import OutputError
-from invariance.companion.site.build import write_pdf
+from invariance.companion.site.build import with_metadata, write_pdf
 
 from .conftest import open_page
 
@@ -76,6 +76,22 @@ def test_the_orbit_moves_unless_asked_not_to(browser, page, small):
     moving.context.close()
 
 
+def test_a_figure_is_a_link_to_its_full_size(page, small):
+    page.goto((small.site / "mroueh2015/xperm.html").as_uri())
+    page.evaluate("() => [...document.querySelectorAll('details')].forEach(d => d.open = true)")
+    links = page.locator("a.full-size")
+    assert links.count() >= 1
+    for i in range(links.count()):
+        image = links.nth(i).locator("img")
+        width, shown = image.evaluate("e => [Number(e.getAttribute('width')), e.width]")
+        assert 0 < shown <= width
+        assert image.get_attribute("alt")
+    links.first.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/pictures/*.webp")
+    assert page.evaluate("() => document.images[0].naturalWidth") >= 2 * shown
+
+
 def test_sliders_move_the_pictures(browser, page, small):
     for paper in ("mroueh2015", "raj2017", "liu2022", "soleymani2025"):
         page.goto((small.site / f"papers/{paper}.html").as_uri())
@@ -134,6 +150,27 @@ def search(page, site: Path, words: str) -> list[str]:
 def test_the_report_is_printed(chromium, project, tmp_path):
     made = write_pdf(project, tmp_path / "report.pdf").read_bytes()
     assert made[:5] == b"%PDF-" and len(re.findall(rb"/Type\s*/Page\b", made)) >= 5
+
+
+def test_the_report_names_itself_and_nothing_else_of_it_changes(chromium, project, tmp_path, page):
+    made = write_pdf(project, tmp_path / "report.pdf").read_bytes()
+    start = int(re.findall(rb"startxref\s+(\d+)", made)[-1])
+    trailer = made[start:]
+    assert trailer.startswith(b"xref\n")
+    number, offset = map(int, re.search(rb"xref\n(\d+) 1\n(\d{10}) 00000 n ", trailer).groups())
+    properties = made[offset:start]
+    assert properties.startswith(f"{number} 0 obj".encode())
+    assert re.search(rb"/Info (\d+) 0 R", trailer)[1] == str(number).encode()
+    coded = dict(re.findall(rb"/(\w+) <(\w+)>", properties))
+    words = {name.decode(): bytes.fromhex(text.decode()) for name, text in coded.items()}
+    assert {"Title", "Author", "Subject", "CreationDate"} <= set(words) and all(words.values())
+    assert re.fullmatch(rb"D:\d{8}", words["CreationDate"])
+    earlier = int(re.search(rb"/Prev (\d+)", trailer)[1])
+    assert made[earlier:].startswith(b"xref")
+
+
+def test_a_document_without_a_table_of_objects_keeps_its_properties():
+    assert with_metadata(b"%PDF-1.7 other", {"Title": "a"}) == b"%PDF-1.7 other"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="fonts come from fontconfig on Linux alone")

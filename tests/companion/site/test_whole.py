@@ -179,6 +179,40 @@ def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, width, hei
     page.context.close()
 
 
+@pytest.fixture(scope="module")
+def axe() -> str:
+    """The script of axe-core, which checks a page for accessibility."""
+    path = os.environ.get("INVARIANCE_AXE")
+    if not path:
+        pytest.skip("INVARIANCE_AXE names no axe.min.js (in the npm package axe-core)")
+    return Path(path).read_text("utf-8")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (1280, "dark"), (375, "light")])
+def test_axe_finds_no_fault(browser, site, axe, width, scheme):
+    """Check all pages but most of those that are alike: claims, the reference and the code."""
+    viewport = {"width": width, "height": 900}
+    page, _ = open_page(browser, viewport=viewport, color_scheme=scheme)
+    paths = sorted(site.rglob("*.html"))
+    claims = {*site.glob("claims/*/*.html")}
+    alike = [path for path in paths if path in claims or {"api", "code"} & {*path.parts}]
+    faults = []
+    for path in sorted({*paths} - {*alike} | {*alike[::25]}):
+        if "lite" in path.relative_to(site).parts:
+            continue
+        page.goto(path.as_uri(), wait_until="load")
+        page.evaluate("() => window.MathJax?.startup?.promise")
+        page.evaluate(f"{axe}; 0")
+        found = page.evaluate(
+            "async () => (await axe.run({ resultTypes: ['violations'] })).violations"
+        )
+        for rule in found:
+            elements = [node["html"][:100] for node in rule["nodes"]]
+            faults.append((path.relative_to(site).as_posix(), rule["id"], elements))
+    assert faults == []
+    page.context.close()
+
+
 def test_printed_nothing_is_hidden(browser, site):
     page, _ = open_page(browser)
     page.goto((site / "claims/failures.html").as_uri())

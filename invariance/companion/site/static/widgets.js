@@ -114,3 +114,17 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   addEventListener("afterprint", () => (page.theme = screen));
 }
+
+// Formulas and tables that are wider than the page scroll, also by keyboard.
+{
+  const reach = () => {
+    for (const box of document.querySelectorAll("mjx-container, .scroll")) {
+      const hidden = box.scrollWidth - box.clientWidth;
+      if (hidden > 12) box.tabIndex = 0; // a letter or more
+      else box.removeAttribute("tabindex");
+    }
+  };
+  const reachAll = () => (reach(), window.MathJax?.startup?.promise?.then(reach));
+  addEventListener("load", reachAll);
+  addEventListener("resize", reach);
+}

@@ -33,6 +33,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -300,7 +301,7 @@ def seeds_of_turns(n_combinations: int, n_turns: int) -> list[tuple[int, int]]:
     n_seeds = max(1, n_combinations // len(GROUPS))
     n_turns = min(n_turns, n_seeds)
     edges = [n_seeds * turn // n_turns for turn in range(n_turns + 1)]
-    return [(start + 1, stop) for start, stop in zip(edges[:-1], edges[1:], strict=True)]
+    return [(start + 1, stop) for start, stop in pairwise(edges)]
 
 
 def report(measured: list[Way]) -> str:

@@ -182,15 +182,14 @@ kernels = {
 pays = []
 for name, (function, rows) in kernels.items():
     computing = seconds_per_mib(here, function, rows)
-    share = max(1 / n_workers, sending / computing)  # of the time of one process
+    on_cluster = seconds_per_mib(there, function, rows)
+    saved = 1 - on_cluster / computing  # of the time of one process
     row = {
         "kernel": name,
         "one process (s per MiB)": round(computing, 4),
         "sending alone (s per MiB)": round(sending, 4),
-        "cluster (s per MiB)": round(seconds_per_mib(there, function, rows), 4),
-        "pays from (s of one process)": "never"
-        if share >= 1
-        else round(start_seconds / (1 - share), 1),
+        "cluster (s per MiB)": round(on_cluster, 4),
+        "pays from (s of one process)": round(start_seconds / saved, 1) if saved > 0 else "never",
     }
     pays.append(row)
 run.table(

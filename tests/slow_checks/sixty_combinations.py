@@ -1,6 +1,6 @@
 """One notebook with sixty combinations of parameters: a sweep, plain papermill, and a shell loop.
 
-    python tests/slow_checks/sixty_combinations.py [--combinations 60] [--killed 12] [--turns 2]
+    python tests/slow_checks/sixty_combinations.py [--combinations 60] [--killed 8] [--turns 2]
 
 `mroueh2015/xperm` (quick) runs with half as many seeds as combinations and with both groups, in
 three ways: by `invariance sweep`; by the command `papermill`, two at a time; and by a shell loop
@@ -246,7 +246,11 @@ def measure_cost(way: Way, parent: Path, first: int, last: int) -> None:
     if len(finished) != n_expected:
         raise SystemExit(f"{way.name}: {len(finished)} of {n_expected} combinations have results")
     (table,) = project.folder.glob(way.table)
-    print(f"{way.name}: {len(pd.read_csv(table))} rows in {table.name}", flush=True)
+    print(
+        f"{way.name}: {n_expected} runs, {cpu_seconds:.1f} CPU s, {seconds:.1f} s of the clock, "
+        f"{len(pd.read_csv(table))} rows in {table.name}",
+        flush=True,
+    )
     way.seconds += seconds
     way.cpu_seconds += cpu_seconds
     way.n_runs += n_expected
@@ -289,6 +293,7 @@ def measure_kill(way: Way, parent: Path, n_combinations: int) -> None:
         "clock s of the second call": round(seconds, 1),
         "CPU s lost": round(killed_cpu + again_cpu - undisturbed_cpu, 1),
     }
+    print(f"{way.name}, killed: {way.killed}", flush=True)
     shutil.rmtree(project.folder)
 
 
@@ -329,7 +334,7 @@ def report(measured: list[Way]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--combinations", type=int, default=60, help="an even number")
-    parser.add_argument("--killed", type=int, default=12, help="combinations of the runs to kill")
+    parser.add_argument("--killed", type=int, default=8, help="combinations of the runs to kill")
     parser.add_argument("--turns", type=int, default=2)
     options = parser.parse_args()
     if not sys.platform.startswith("linux"):

@@ -26,6 +26,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -339,6 +340,7 @@ def main() -> None:
     options = parser.parse_args()
     if not sys.platform.startswith("linux"):
         raise SystemExit("only Linux lets a process adopt the descendants of its children")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that everything is cleaned up
     adopt_orphans()
     measured = ways()
     with tempfile.TemporaryDirectory(prefix="sixty-", ignore_cleanup_errors=True) as folder:

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from ..core.arrays import check_arrays, is_foreign, like, namespace, on_host, refuse_gradient
 from ..core.config import block_bytes_of
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import (
     BlockBytes,
     OneOf,
@@ -229,6 +230,7 @@ class DilatedCDF(FeatureMap):
                     thresholds[i] = np.quantile(values[0, :, row_of[i]], levels[i])
         return thresholds, rounding
 
+    @over_blocks
     def transform(self, X: Any) -> NDArray:
         """Return features of series X (n, d), in their library and floating type, in [0, 1]."""
         if is_foreign(X):

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import fft
 
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import Number, Whole, stores_parameters
 from ..features.feature_map import ONE_CHANNEL, FeatureMap
 from .sound import mel_frequencies
@@ -76,6 +77,7 @@ class LogMel(FeatureMap):
         self._n_features_out = n_frames * self.n_bands
         return self
 
+    @over_blocks
     def transform(self, X: ArrayLike) -> NDArray:
         """Spectrograms of shape (n, n_frames n_bands), frame after frame, of X's floating type."""
         X = self._points_to_transform(X)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from ..core.arrays import check_array, refuse_masked
+from ..core.dask_arrays import refuse_dask
 from ..core.parameters import ParameterError, short
 
 Floats = NDArray[Any]
@@ -76,6 +77,8 @@ def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:
 
     All arrays have the same numbers; arrays of plain sets are returned as they are.
     """
+    for X in arrays:
+        refuse_dask("X", X)
     sets = [np.asanyarray(array) for array in arrays]
     for array in sets:
         refuse_masked("X", array)
@@ -112,6 +115,7 @@ def as_set_rows(
     """
     sets: list[Floats] = []
     for X in arrays:
+        refuse_dask("X", X)
         refuse_masked("X", X)
         array = np.asarray(X)
         if array.ndim == 2 and n_coordinates and array.shape[1] % n_coordinates == 0:

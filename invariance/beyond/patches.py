@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from ..core import parameters as kinds
 from ..core.arrays import check_pixels
 from ..core.config import block_bytes_of
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import ParameterError, arguments, stores_parameters
 from ..features.feature_map import FeatureMap, Inner
 from ..orbits import row_blocks
@@ -162,6 +163,10 @@ class PatchPooling(FeatureMap):
                 means[:, i, j] = by_position[:, rows, columns].mean(axis=(1, 2))
         return means.reshape(len(X), -1)
 
+    def dtype_of_features(self, point: Array) -> np.dtype[Any]:
+        return self._pooled(self._rows(point, reset=False)).dtype
+
+    @over_blocks
     def transform(self, X: ArrayLike) -> Array:
         """Return features of shape (n, cells * k) with k features of a patch, cell by cell."""
         X = self._points_to_transform(X)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import fft, linalg
 
 from ..core.arrays import check_pixels
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import ParameterError, Shape, Whole, stores_parameters
 from ..features.feature_map import FeatureMap
 from ..orbits import row_blocks
@@ -87,6 +88,7 @@ class Scattering(FeatureMap):
         self._n_features_out = self._batch(X[:1]).shape[1]
         return self
 
+    @over_blocks
     def transform(self, X: ArrayLike) -> Array:
         """Return coefficients, shape (n, (1 + J L + L^2 J (J - 1) / 2) height width / 4^J)."""
         X = self._points_to_transform(X)

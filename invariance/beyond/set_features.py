@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core import parameters as kinds
 from ..core.arrays import check_array, validate_data
 from ..core.config import block_bytes_of
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..features.feature_map import FeatureMap, Inner
 from .padded import PointSets, as_set_rows, nested_as_sets
@@ -128,6 +129,11 @@ class SetFeatures(FeatureMap):
             sets = sets.with_mean_weights()
         return sets, point_shape if nested else (-1,)
 
+    def dtype_of_features(self, point: Array) -> np.dtype[Any]:
+        sets, _ = self._sets(point)
+        return sets.values.dtype
+
+    @over_blocks
     def transform(self, X: ArrayLike) -> Array:
         """Return features of shape (n, k), or (n, labels * k), one row per set."""
         check_is_fitted(self)

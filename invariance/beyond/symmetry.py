@@ -57,6 +57,7 @@ from sklearn.pipeline import Pipeline
 
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
+from ..core.dask_arrays import refuse_dask
 from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
 from ..groups.base import GROUP
@@ -272,6 +273,7 @@ def symmetry_test(
     ('lowers the error', 'raises the error')
     """
     groups = _named("symmetry_test", group if isinstance(group, Mapping) else [group])
+    refuse_dask("X", X)
     points = np.asarray(X)
     targets = np.asarray(y)
     classifies = is_classifier(model)
@@ -453,6 +455,7 @@ def find_symmetry(
     """
     named = _named("find_symmetry", groups)
     check_values("find_symmetry", {"margin": kinds.Number(0)}, {"margin": margin})
+    refuse_dask("X", X)
     points = np.asarray(X)
     targets = np.asarray(y)
     inside = _inside(named, points.shape[1:], parents)

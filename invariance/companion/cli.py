@@ -589,7 +589,7 @@ def check(edition: Path | None, strict: bool) -> None:
     Published pictures that are older than the code that draws them are named; with --strict they
     are an error, as is whatever cannot be checked here. Claims that wait for a run are named too,
     and are no error: no verdict is counted for them. Nor are results that a change of code since
-    their run could have moved.
+    their run could have moved, and results in build/ of notebooks that were removed.
     """
     paths = Paths.find()
     remarks = consistency.remarks(paths)
@@ -597,6 +597,9 @@ def check(edition: Path | None, strict: bool) -> None:
     if strict:
         problems = problems + remarks
     _refuse(problems)
-    for remark in (*remarks, *consistency.awaiting(paths), *consistency.could_have_moved(paths)):
+    remarks += consistency.leftovers(paths)
+    remarks += consistency.awaiting(paths)
+    remarks += consistency.could_have_moved(paths)
+    for remark in remarks:
         click.echo(remark)
     click.echo("Ledger, notebooks, stored results and scoreboard agree.")

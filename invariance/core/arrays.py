@@ -7,7 +7,8 @@ float32 and float64 stay as they are; everything else becomes float64; no argume
 Feature maps over orbits and most kernels also take float32 or float64 arrays of PyTorch and of
 other libraries that array-api-compat supports, and return theirs. Work that is linear in the number
 of points (drawing templates, group actions, lifts) is done by NumPy on the host. Products run in
-the library and on the device of the arrays, and PyTorch's gradients pass through them.
+the library and on the device of the arrays, and PyTorch's gradients pass through them. Dask arrays
+are refused here; feature maps and kernels take them by `dask_arrays`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import validation
 
+from .dask_arrays import is_dask, refuse_dask
 from .extras import need
 from .parameters import ParameterError, short
 
@@ -48,6 +50,7 @@ or leave out rows with NaN or infinity
     """
     finite = checks.pop("ensure_all_finite", True)
     checks.setdefault("dtype", _FLOATS)
+    refuse_dask(input_name, X)
     refuse_masked(input_name, X)
     if getattr(getattr(X, "dtype", None), "kind", None) == "c":
         raise ParameterError(f"Complex data not supported: {input_name} needs real numbers")
@@ -88,6 +91,7 @@ def check_targets(
     estimator: Any = None,
 ) -> Array:
     """Return checked labels or numbers, one for each point."""
+    refuse_dask("y", y)
     refuse_masked("y", y)
     labels: Array = validation._check_y(y, multi_output, y_numeric, estimator=estimator)
     validation.check_consistent_length(points, labels)
@@ -145,7 +149,7 @@ def check_pixels(owner: str, shape: Iterable[int], d: int) -> None:
 
 def is_foreign(X: object) -> bool:
     """Whether X is an array of a library other than NumPy."""
-    if isinstance(X, (np.ndarray, np.generic, list, tuple)):
+    if isinstance(X, (np.ndarray, np.generic, list, tuple)) or is_dask(X):
         return False
     # PyTorch's tensors lack the method that the array API standard requires.
     return hasattr(X, "__array_namespace__") or type(X).__module__.split(".")[0] == "torch"

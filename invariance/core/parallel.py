@@ -16,6 +16,7 @@ from joblib.parallel import SequentialBackend, get_active_backend
 from joblib.parallel import TimeoutError as JoblibTimeout
 from numpy.typing import NDArray
 
+from .dask_arrays import refuse_dask
 from .finished_rows import FinishedRows, computation
 from .parameters import Flag, ParameterError, Whole, arguments
 
@@ -81,6 +82,7 @@ def by_rows(
     >>> bool(np.allclose(by_rows(kernel, X, block_rows=30, symmetric=True), kernel(X)))
     True
     """
+    refuse_dask("X", X)
     X = np.asarray(X)
     if not X.shape or not len(X):
         raise ParameterError(f"by_rows needs at least one row, got shape {X.shape}")

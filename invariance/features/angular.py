@@ -11,6 +11,7 @@ from scipy import special
 from sklearn.base import clone
 
 from ..core.arrays import check_array, check_pixels
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import Number, Shape, check_parameters, stores_parameters
 from ..groups import CircleAction, Density
 from .feature_map import FeatureMap
@@ -71,6 +72,7 @@ class AngularBasis(FeatureMap):
         self._n_features_out = len(self.frequencies_)
         return self
 
+    @over_blocks
     def transform(self, X: ArrayLike) -> NDArray:
         """Coefficients <x, basis function>, shape (n, k), of X's floating type."""
         points = self._points_to_transform(X)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Annotated
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -31,7 +32,8 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     Subclasses declare the kinds of their parameters in ``_parameters`` and set ``_n_features_out``
     in `fit`. After `fit` they read parameters from ``_fitted``, a record made by `fit`, so that
-    ``set_params`` has no effect before the next `fit`.
+    ``set_params`` has no effect before the next `fit`. The method `transform` of a subclass is
+    decorated with `over_blocks`, so that it takes Dask arrays.
     """
 
     _parameters: Mapping[str, Kind] = {}
@@ -55,6 +57,10 @@ class FeatureMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         if is_plain(X) and X.shape[1] == self.n_features_in_ and not has_names:
             return X
         return self._rows(X, reset=False)
+
+    def dtype_of_features(self, point: NDArray) -> np.dtype:
+        """Check one point, given as a row, and return the floating type of its features."""
+        return self._rows(point, reset=False).dtype
 
     def _rows(self, X: ArrayLike, reset: bool) -> NDArray:
         """Check points as rows, and refuse arrays of images, whose pixels are not in one row."""

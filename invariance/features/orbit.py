@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import check_arrays, is_foreign, namespace, on_host
+from ..core.dask_arrays import over_blocks
 from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
@@ -80,10 +81,12 @@ class OrbitFeatures(FeatureMap, ABC):
     def _fit(self, X: NDArray, rng: np.random.RandomState) -> None:
         """Fit the features to validated points."""
 
+    @over_blocks
     def transform(self, X: ArrayLike) -> NDArray:
         """Features of points X of shape (n, d), one row per point, of X's floating type.
 
-        They are in the library and on the device of X.
+        They are in the library and on the device of X. Those of a Dask array, whose blocks have
+        whole rows, are a Dask array: nothing is computed yet.
         """
         X = self._points(X)
         orbits = self._orbits_for(X)

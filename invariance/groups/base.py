@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
+from ..core.dask_arrays import refuse_dask
 from ..core.parameter_state import Remembering
 from ..core.parameters import ParameterError, check_values, short
 
@@ -560,6 +561,7 @@ class Distinct:
 
 def numbers(owner: str, name: str, value: ArrayLike) -> Array:
     """An array of real numbers of any kind."""
+    refuse_dask(name, value)
     try:
         array: Array = kinds.plain(np.asarray(value))
     except (ValueError, TypeError):

@@ -34,6 +34,7 @@ from ..core.arrays import (
     numpy_only,
     on_host,
 )
+from ..core.dask_arrays import is_dask, lazy_gram, one_point
 from ..core.kernel_matrix import takes_sets
 from ..core.parameter_state import ComparingContents, one_call
 from ..core.parameters import ParameterError, plain, short, stores_parameters
@@ -206,7 +207,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         Returns
         -------
         ndarray of shape (n, m), float32 when both inputs are float32, else float64
-            For arrays of another library an array of that library, on their device.
+            For arrays of another library an array of that library, on their device. For a Dask
+            array of points, one block with each block of the other points, a Dask array.
         """
         with one_call:
             one_call.differentiates = one_call.differentiates or eval_gradient
@@ -214,13 +216,13 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
     def _called(self, X: Any, Y: Any, eval_gradient: bool) -> Any:
         self._check()
+        if (is_dask(X) or is_dask(Y)) and not eval_gradient:
+            return self._call_on_blocks(X, Y)
         if is_foreign(X) or is_foreign(Y):
             return self._call_on_arrays(X, Y)
         kernel, X, Y = self._as_rows(X, Y)
-        name = type(self).__name__
-        if Y is not None and X.shape[1] != Y.shape[1]:
-            raise ValueError(f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}")
         if eval_gradient and Y is not None:
+            name = type(self).__name__
             raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
         # NumPy's warnings of overflow are off: `_check_finite` raises an error with a remedy.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -229,6 +231,11 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
             if not eval_gradient:
                 return gram
             return gram, kernel._gradient(X.astype(float))
+
+    def _call_on_blocks(self, X: Any, Y: Any) -> Any:
+        """Return the kernel matrix of Dask arrays as a Dask array."""
+        self._as_rows(one_point(X), one_point(Y))
+        return lazy_gram(self, X, Y)
 
     def _call_on_arrays(self, X: Any, Y: Any) -> Any:
         """Return the kernel matrix of another library's arrays, in their common type."""
@@ -250,6 +257,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         X = as_points(X, name)
         if Y is not None:
             Y = as_points(Y, name)
+            if X.shape[1] != Y.shape[1]:
+                raise ValueError(f"{name}: X has {X.shape[1]} features and Y has {Y.shape[1]}")
         return self, X, Y
 
     def diag(self, X: ArrayLike) -> Array:

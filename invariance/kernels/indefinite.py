@@ -17,6 +17,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import check_array
+from ..core.dask_arrays import over_blocks
 from ..core.kernel_matrix import check_points, kernel_matrix, repaired_eigenvalues
 from ..core.parameters import Has, OneOf, ParameterError, Text, check_parameters, stores_parameters
 
@@ -238,6 +239,13 @@ class GramTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         factor = linalg.cho_factor(K[:n_landmarks, :n_landmarks])
         return np.asarray(linalg.cho_solve(factor, K[:n_landmarks]))
 
+    def dtype_of_features(self, point: Array) -> np.dtype[Any]:
+        """Check one point, and return the type of rows of points of its type."""
+        point = check_points(self, point, self.kernel_, reset=False)
+        training_point = self.X_fit_[:1].astype(point.dtype)
+        return self.transform(training_point).dtype
+
+    @over_blocks
     def transform(self, X: ArrayLike) -> Array:
         """Return repaired rows of new points against the training points, shape (m, n)."""
         check_is_fitted(self)

@@ -60,6 +60,7 @@ folder = tempfile.TemporaryDirectory(dir=scratch, ignore_cleanup_errors=True)
 # Dask tries for half a minute by default to reach a worker that has just died.
 dask.config.set({"distributed.comm.timeouts.connect": "5s"})
 # new programs, unlike those of `LocalCluster`: they do not import a script that starts them again
+begin = time.perf_counter()
 cluster = SubprocessCluster(
     n_workers=n_workers,
     threads_per_worker=1,
@@ -72,6 +73,8 @@ cluster = SubprocessCluster(
 )
 client = Client(cluster, timeout=PATIENCE)
 client.wait_for_workers(n_workers, timeout=PATIENCE)
+start_seconds = time.perf_counter() - begin
+run.timing("start of the cluster", start_seconds)
 
 # %% [markdown]
 # ## Larger than a worker
@@ -128,6 +131,82 @@ run.table(
     caption="Two results that are larger than the memory of the workers that computed them.",
 )
 
+
+# %% [markdown]
+# ## From what size it pays
+#
+# Workers have to start, and every value has to be sent. Here are both times. The first function below
+# computes nothing, so that its time is that of sending; the two kernels differ in the length of a point,
+# and thus in the work for each value. If a MiB takes c seconds to compute in one process and s seconds to
+# send, w workers take about the larger of c / w and s. So a cluster pays only if c is larger than s, and if
+# it saves more time than it takes to start.
+
+
+# %%
+def nothing(rows):
+    """Return zeros of the shape of a block."""
+    return np.zeros((len(rows), n), np.float32)
+
+
+long_points = np.random.default_rng(seed).standard_normal((n, 32)).astype(np.float32)
+long_kernel = BestFit(Gaussian(gamma=0.01), CyclicShifts(32))
+few_blocks = 2 * n_workers * each  # rows
+
+
+def seconds_per_mib(compute_rows, function, rows):
+    """Return the seconds of the clock that a MiB of values takes, the better of two tries."""
+    tries = []
+    for _ in range(2):
+        begin = time.perf_counter()
+        values = compute_rows(function, rows)
+        tries.append(time.perf_counter() - begin)
+    return min(tries) / (values.nbytes / 2**20)
+
+
+def here(function, rows):
+    """Compute blocks of rows in this process."""
+    return by_rows(function, rows, block_rows=each)
+
+
+def there(function, rows):
+    """Compute the same blocks on the cluster."""
+    return compute(function, rows, "timed")
+
+
+# %%
+sending = seconds_per_mib(there, nothing, X[:few_blocks])
+kernels = {
+    "points of 4 numbers": (partial(kernel, Y=X), X[:few_blocks]),
+    "points of 32 numbers": (partial(long_kernel, Y=long_points), long_points[:few_blocks]),
+}
+pays = []
+for name, (function, rows) in kernels.items():
+    computing = seconds_per_mib(here, function, rows)
+    on_cluster = seconds_per_mib(there, function, rows)
+    saved = 1 - on_cluster / computing  # of the time of one process
+    row = {
+        "kernel": name,
+        "one process (s per MiB)": round(computing, 4),
+        "sending alone (s per MiB)": round(sending, 4),
+        "cluster (s per MiB)": round(on_cluster, 4),
+        "pays from (s of one process)": round(start_seconds / saved, 1) if saved > 0 else "never",
+    }
+    pays.append(row)
+run.table(
+    pays,
+    "pays",
+    caption=f"Clock times of {n_workers} workers on one machine, which started in "
+    f"{start_seconds:.1f} s. Between machines, sending takes longer.",
+)
+run.say(
+    "Here {n} workers start in {start:.1f} s and send a MiB in {sending:.4f} s. So {n} workers pay from about "
+    "{two:.0f} s of work on, and many workers from about {start:.0f} s on, if a MiB takes clearly longer to "
+    "compute than {sending:.4f} s.",
+    n=n_workers,
+    start=start_seconds,
+    sending=sending,
+    two=start_seconds * n_workers / max(1, n_workers - 1),
+)
 
 # %% [markdown]
 # ## A worker dies

@@ -1,6 +1,7 @@
 """Commands without a kernel, and the consistency check of ``invariance check``."""
 
 import json
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -81,6 +82,29 @@ def test_check_accepts_what_agrees_and_finds_claims_recorded_twice_or_unknown(pr
     assert result.exit_code == 1
     assert "'demo/same' is recorded by p/a and by p/b" in result.output
     assert "p/b: claim 'demo/ordr' is not in the ledger. Did you mean 'demo/order'" in result.output
+
+
+def test_results_of_a_removed_notebook_are_named_in_build_and_refused_in_figures(
+    project, invoke, monkeypatch
+):
+    project.write("p/a", 'run.claim("demo/same", difference=0.0)')
+    removed = project.write("p/removed")
+    for folder in (project.output(removed, "quick"), project.published(removed)):
+        monkeypatch.setenv("INVARIANCE_RUN_DIR", str(folder))
+        run = Run(removed, profile="quick", width=1.5)
+        run.claim("demo/same", difference=0.0, tolerance=1e-9)
+    record_digests(project, project.figures)
+    project.source(removed).unlink()
+    result = invoke("check")
+    assert result.exit_code == 1
+    assert "figures/p/removed/results.json: there is no notebook p/removed" in result.output
+    assert "build/quick/p/removed" not in result.output
+    shutil.rmtree(project.published(removed))
+    record_digests(project, project.figures)
+    for arguments in (["check"], ["check", "--strict"]):
+        result = invoke(*arguments)
+        assert result.exit_code == 0, result.output
+        assert "build/quick/p/removed is left of a notebook that is gone" in result.output
 
 
 def test_check_finds_malformed_notebooks(project):

@@ -171,6 +171,8 @@ def _results_problems(paths: Paths) -> Iterator[str]:
         if results is None:
             continue
         notebook = f"{path.parts[-3]}/{path.parts[-2]}"
+        if _is_left_over(paths, folder, notebook):
+            continue
         if results["notebook"] != notebook or not paths.source(notebook).is_file():
             yield f"{path}: there is no notebook {results['notebook']}; remove the folder"
             continue
@@ -192,6 +194,26 @@ def _stored_results(paths: Paths) -> list[Path]:
     for profile in PROFILES:
         stored += (paths.build / profile).glob("*/*/results.json")
     return sorted(stored)
+
+
+def _is_left_over(paths: Paths, folder: Path, notebook: str) -> bool:
+    """Return whether unpublished results are those of a notebook that is gone."""
+    return folder.is_relative_to(paths.build) and not paths.source(notebook).is_file()
+
+
+def leftovers(paths: Paths) -> list[str]:
+    """Return sentences about results of this machine whose notebook was removed or renamed.
+
+    They are no inconsistency: no page shows them, and they count for no claim.
+    """
+    sentences = []
+    for path in _stored_results(paths):
+        folder = path.parent
+        notebook = f"{folder.parent.name}/{folder.name}"
+        if not folder.name.startswith(".") and _is_left_over(paths, folder, notebook):
+            name = folder.relative_to(paths.root).as_posix()
+            sentences.append(f"{name} is left of a notebook that is gone, and may be removed")
+    return sentences
 
 
 def _folder_problems(folder: Path, results: Results) -> Iterator[str]:

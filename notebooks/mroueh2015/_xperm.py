@@ -30,6 +30,11 @@ def orbits_of_sequences(X, group):
     return orbits[:, :N_LETTERS], first, orbit_of
 
 
+def varying(table):
+    """Mask of the columns of a table that are not the same in all rows."""
+    return np.ptp(table, axis=0) > 0
+
+
 def isometric(gram):
     """Coordinates whose inner products are the given Gram matrix."""
     if len(gram) > LARGE_TABLE:  # faster, up to a ridge of the size of rounding

@@ -31,12 +31,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _xperm import (
-    LARGE_TABLE,
     DistinctPermutations,
     DistinctShifts,
     balanced_sample,
     isometric,
     orbits_of_sequences,
+    varying,
 )
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -98,10 +98,9 @@ pd.DataFrame([overview | {"positive": f"{y.mean():.1%}"}])
 
 # %% [markdown]
 # An invariant representation is a table with one row per orbit. We compute it once for each orbit and
-# look it up for each of the 32,768 points. Regularised least squares sees representations through
-# their inner products alone, so a table with more columns than rows may be rotated into as many
-# columns as rows without changing a single prediction:
-# `isometric` in `_xperm.py` does this from the Gram matrix of the table.
+# look it up for each of the 32,768 points. Both learners see representations through their
+# distances alone, so columns that are the same for all points may be left out without changing a single
+# prediction: more than half of the thresholds are beyond any projection.
 
 # %% [markdown]
 # ## Six representations
@@ -119,16 +118,15 @@ def cdf_table(n_bins, n_templates, draw):
     """Pooled features of one draw of templates, one row per orbit."""
     features = GroupCDF(group, n_components=n_templates, n_bins=n_bins, random_state=draw)
     table = features.fit(X[:1]).transform(representatives)
-    if len(table) > LARGE_TABLE:
-        return table
-    return isometric(table.astype(float) @ table.T)
+    return table[:, varying(table)]
 
 
 # %% [markdown]
 # **Haar.** The kernel that these features approximate as $n$ and $m$ grow (theorem 1) is known in
 # closed form; it averages the distance over both orbits, $K_s(x, z) = s\,P - \frac{c}{|G|^2} \sum_{g,
 # g'} \lVert g x - g' z \rVert$. The paper does not name the base kernel of its Haar curve; we take
-# this one, because it is the limit that the CDF curves are heading for.
+# this one, because it is the limit that the CDF curves are heading for. `isometric` in `_xperm.py` gives
+# coordinates with these inner products.
 
 # %%
 haar_table = isometric(Average(CDF(epsilon=0.2), group)(representatives))
@@ -334,7 +332,7 @@ run.claim(
 # %%
 @run.cache
 def element_scores(drawn_from, element_counts, draws, per_class, n_test, seed):
-    """Accuracies in % of CDF(25, 25), shape (draws, element counts); None is the whole group."""
+    """Accuracies in % of CDF(25, 25), shape (draws, element counts)."""
     scores = np.empty((len(draws), len(element_counts)))
     for k, draw in enumerate(draws):
         train, is_test = training_sample(per_class, draw)
@@ -344,23 +342,43 @@ def element_scores(drawn_from, element_counts, draws, per_class, n_test, seed):
             features = GroupCDF(
                 drawn_from, 25, n_bins=25, n_transforms=n_elements, random_state=draw
             )
-            features.fit(X[:1])
-            model = RLSClassifier().fit(features.transform(X[train]), y[train])
-            scores[k, i] = model.score(features.transform(X[test]), y[test])
+            table = features.fit(X[:1]).transform(X[train])
+            columns = varying(table)
+            model = RLSClassifier().fit(table[:, columns], y[train])
+            scores[k, i] = model.score(features.transform(X[test])[:, columns], y[test])
     return 100 * scores
 
 
-element_accuracies = element_scores(
-    group, [*element_counts, None], element_draws, n_element_train, n_element_test, seed
+@run.cache
+def whole_group_scores(draws, per_class, seed):
+    """Accuracies in % of CDF(25, 25) with all elements, same templates and training samples."""
+    scores = []
+    for draw in draws:
+        train, is_test = training_sample(per_class, draw)
+        scores.append(accuracy(RLSClassifier(), cdf_table(25, 25, draw), train, is_test))
+    return 100 * np.array(scores)
+
+
+# %%
+by_elements = element_scores(
+    group, element_counts, element_draws, n_element_train, n_element_test, seed
 )
-by_elements = element_accuracies[:, :-1]
-with_all_elements = element_accuracies[:, -1]
+with_all_elements = whole_group_scores(element_draws, n_element_train, seed)
 # One element alone is the same draw either way, and all 120 are the whole group.
-between = element_counts[1:-1]
-distinct_accuracies = element_scores(
-    distinct_group, between, element_draws, n_element_train, n_element_test, seed
+by_distinct_elements = np.column_stack(
+    [
+        by_elements[:, 0],
+        element_scores(
+            distinct_group,
+            element_counts[1:-1],
+            element_draws,
+            n_element_train,
+            n_element_test,
+            seed,
+        ),
+        with_all_elements,
+    ]
 )
-by_distinct_elements = np.column_stack([by_elements[:, 0], distinct_accuracies, with_all_elements])
 
 # %% [markdown]
 # ## Figure 4, right: templates or bins?

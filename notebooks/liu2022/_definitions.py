@@ -25,7 +25,7 @@ def plain_locality(A: NDArray, B: NDArray, window: int) -> NDArray:
     margins = ((0, 0), (pad, pad), (pad, pad))
     padded_A = np.pad(A.reshape(-1, 28, 28), margins)
     padded_B = np.pad(B.reshape(-1, 28, 28), margins)
-    total = np.zeros((len(A), len(B)))
+    total = np.zeros((len(A), len(B)), dtype=np.result_type(A, float))
     for i in range(28):
         for j in range(28):
             windows_A = padded_A[:, i : i + window, j : j + window].reshape(len(A), -1)
@@ -46,6 +46,69 @@ def plain_maximum(
         values = values.reshape(len(A), len(transformed), len(B))
         best = np.maximum(best, values.max(axis=1))
     return best
+
+
+class CountingNumber(float):
+    """A number that counts multiplications: a division is one, a power of k is k - 1.
+
+    >>> CountingNumber.n_multiplications = 0
+    >>> number = CountingNumber(3.0)
+    >>> (1 + number * number / 2) ** 4, CountingNumber.n_multiplications
+    (915.0625, 5)
+    """
+
+    n_multiplications = 0
+    __array_ufunc__ = None  # sums and products with NumPy's numbers are those of this class
+
+    def __add__(self, other):
+        return CountingNumber(float(self) + float(other))
+
+    __radd__ = __add__
+
+    def __mul__(self, other):
+        CountingNumber.n_multiplications += 1
+        return CountingNumber(float(self) * float(other))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other):
+        CountingNumber.n_multiplications += 1
+        return CountingNumber(float(self) / float(other))
+
+    def __pow__(self, exponent):
+        CountingNumber.n_multiplications += exponent - 1
+        return CountingNumber(float(self) ** exponent)
+
+
+def counting_numbers(image: NDArray) -> NDArray:
+    """Return an image as a row (1, d) of numbers that count their multiplications."""
+    numbers = np.empty((1, len(image)), dtype=object)
+    numbers[0] = [CountingNumber(value) for value in image]
+    return numbers
+
+
+def counted_multiplications(
+    definition: Definition, group: Transformations | None, x: NDArray, z: NDArray
+) -> int:
+    """Return the multiplications of a kernel, or of its maximum over a group, for two images.
+
+    One evaluation is counted by numbers that count; the evaluations are counted while the maximum
+    runs. Moving the images is not counted, and neither are zeros beyond the border.
+    """
+    CountingNumber.n_multiplications = 0
+    definition(counting_numbers(x), counting_numbers(z))
+    per_evaluation = CountingNumber.n_multiplications
+    if group is None:
+        return per_evaluation
+    n_evaluations = 0
+
+    def counting_definition(A: NDArray, B: NDArray) -> NDArray:
+        nonlocal n_evaluations
+        n_evaluations += len(A) * len(B)
+        return definition(A, B)
+
+    plain_maximum(counting_definition, group, x[None], z[None])
+    return n_evaluations * per_evaluation
 
 
 def plain_seconds(

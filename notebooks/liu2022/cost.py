@@ -49,6 +49,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from _definitions import (
+    counted_multiplications,
     mean_seconds,
     peak_bytes,
     plain_locality,
@@ -280,28 +281,107 @@ run.figure(
 # %% [markdown]
 # ## The cost of single methods
 #
-# Section 4.2 states that L-, TI- and RI-SVM come "at a small cost of additional computation time". The
-# verdict rests on a count beside the plain SVM's: multiplications of the definition for one pair of
-# images, with the windows and transformations of Table 2. Small is read as at most ten times as much.
+# Section 4.2 states: "the performance improvement of proposed methods comes at the cost of longer
+# computation time. When computation time is critical, we may simply use new single methods, i.e., L-SVM,
+# TI-SVM, and RI-SVM, which enjoy a relatively good performance at a small cost of additional computation
+# time." The verdict rests on the multiplications of the definition for one pair of images, with
+# the windows and transformations of Table 2, beside those of the plain SVM. Small is read as at most ten
+# times as much, which is a threshold of ours.
+#
+# The count is taken while the definition runs: once with numbers that count their multiplications, for
+# one evaluation of the base kernel, and once to see how often the maximum evaluates it.
+# Transformed images are given, since they serve all pairs.
+
 
 # %%
-MULTIPLICATIONS = {
-    "SVM": 784,
-    "L": 784 * 9**2,
-    "TI": 784 * 11**2,
-    "RI": 784 * 20,
-    "L-TI": 784 * 7**2 * 15**2,
-    "L-RI": 784 * 3**2 * 11,
-    "TI-RI": 784 * 15**2 * 20,
-    "L-TI-RI": 784 * 7**2 * 11 * 15**2,
+class Method(NamedTuple):
+    """A row of Table 2: its windows (0: none), and its transformations (None: none)."""
+
+    window: int
+    group: Transformations | None
+
+    @property
+    def definition(self):
+        if not self.window:
+            return plain_polynomial
+        return partial(plain_locality, window=self.window)
+
+    def formula(self):
+        """Multiplications by the formula: one product of all pixels, or of all windows."""
+        order = 1 if self.group is None else self.group.order
+        if not self.window:
+            return order * (784 + 1 + 7)  # division by 784, power of 8
+        reach = self.window // 2
+        # Along one axis; windows at the border hold fewer pixels.
+        in_windows = 28 * self.window - reach * (reach + 1)
+        by_window = 784 * (1 + 1)  # division by the number of pixels, square
+        return order * (in_windows**2 + by_window + 1 + 3)  # division by 28, power of 4
+
+
+ROWS = {
+    "SVM": Method(0, None),
+    "L": Method(9, None),
+    "TI": Method(0, ti_shifts),
+    "RI": Method(0, rotations),
+    "L-TI": Method(window, shifts),
+    "L-RI": Method(3, few_rotations),
+    "TI-RI": Method(0, shifts.then(rotations)),
+    "L-TI-RI": Method(window, few_rotations.then(shifts)),
 }
+
+# %% [markdown]
+# A formula must give the same numbers, or the notebook stops.
+
+# %%
+multiplications = {}
+for name, method in ROWS.items():
+    multiplications[name] = counted_multiplications(
+        method.definition, method.group, test[0], train[0]
+    )
+    if multiplications[name] != method.formula():
+        problem = f"counted {multiplications[name]:,}, by the formula {method.formula():,}"
+        raise RuntimeError(f"{name}: {problem}")
+run.table(
+    pd.DataFrame(
+        {
+            "method": multiplications.keys(),
+            "multiplications": [f"{count:,}" for count in multiplications.values()],
+            "over the plain SVM": [
+                f"{count / multiplications['SVM']:,.1f}" for count in multiplications.values()
+            ],
+            "of L-TI-RI": [
+                f"{count / multiplications['L-TI-RI']:.3%}" for count in multiplications.values()
+            ],
+        }
+    ),
+    "multiplications",
+    caption="Multiplications of the definition for one pair of images.",
+)
+
+# %% [markdown]
+# The paper's own contrast is with the methods that combine two or three ideas.
+
+# %%
 SINGLES = ("L", "TI", "RI")
+run.say(
+    "Over the plain SVM, L takes {l:,.0f} times as many multiplications, TI {ti:,.0f} and RI {ri:,.0f}. "
+    "Against L-TI-RI, which takes {all_three:,.0f} times as many, these are {share:.2%} at most.",
+    l=multiplications["L"] / multiplications["SVM"],
+    ti=multiplications["TI"] / multiplications["SVM"],
+    ri=multiplications["RI"] / multiplications["SVM"],
+    all_three=multiplications["L-TI-RI"] / multiplications["SVM"],
+    share=max(multiplications[name] for name in SINGLES) / multiplications["L-TI-RI"],
+)
 scores = {}
+shares = {}
 for name in SINGLES:
-    scores[f"{name} over SVM"] = MULTIPLICATIONS[name] / MULTIPLICATIONS["SVM"]
+    scores[f"{name} over SVM"] = multiplications[name] / multiplications["SVM"]
+    shares[f"ten times {name} over L-TI-RI"] = (
+        10 * multiplications[name] / multiplications["L-TI-RI"]
+    )
 times_plain = []
-for name, count in MULTIPLICATIONS.items():
-    times_plain.append(f"{name} {count / MULTIPLICATIONS['SVM']:,.0f}")
+for name, count in multiplications.items():
+    times_plain.append(f"{name} {count / multiplications['SVM']:,.0f}")
 
 # %% [markdown]
 # The note contains the processor seconds of a fit with the fast kernels.
@@ -338,6 +418,13 @@ run.claim(
     exact="multiplications of the definition for a pair of images",
     note=f"times the plain SVM: {', '.join(times_plain)}; with the fast ways of this page, processor "
     f"seconds: {in_words}",
+)
+run.counterfactual(
+    "liu2022/single-methods-cheap",
+    "a tenth of L-TI-RI in place of ten times the plain SVM",
+    order=[f"L-TI-RI > {name}" for name in shares],
+    scores=shares | {"L-TI-RI": 1.0},
+    exact="multiplications of the definition for a pair of images",
 )
 
 # %% [markdown]

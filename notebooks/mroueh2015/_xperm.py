@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from invariance.groups import CyclicShifts, Permutations
+
 N_LETTERS = 8
 N_PLACES = 5
 LARGE_TABLE = 2000  # orbits, above which a Cholesky decomposition replaces eigenvectors
@@ -28,6 +30,11 @@ def orbits_of_sequences(X, group):
     return orbits[:, :N_LETTERS], first, orbit_of
 
 
+def varying(table):
+    """Mask of the columns of a table that are not the same in all rows."""
+    return np.ptp(table, axis=0) > 0
+
+
 def isometric(gram):
     """Coordinates whose inner products are the given Gram matrix."""
     if len(gram) > LARGE_TABLE:  # faster, up to a ridge of the size of rounding
@@ -48,3 +55,23 @@ def balanced_sample(y, n_per_class, rng):
     is_test = np.ones(len(y), dtype=bool)
     is_test[train] = False
     return train, is_test
+
+
+class _Distinct:
+    """A finite group whose elements are drawn without replacement.
+
+    Beyond the group's order, each element is drawn equally often, or once more than another.
+    """
+
+    def _sample(self, n_samples, rng):
+        shuffled = rng.permutation(self.elements())
+        rounds = -(-n_samples // self.order)
+        return np.tile(shuffled, (rounds, 1))[:n_samples]
+
+
+class DistinctPermutations(_Distinct, Permutations):
+    """Permutations, drawn without replacement."""
+
+
+class DistinctShifts(_Distinct, CyclicShifts):
+    """Cyclic shifts, drawn without replacement."""

@@ -160,10 +160,26 @@ for kind, printed in PRINTED.items():
 run.table(table, "landmarks", caption="Errors in kcal/mol; all training molecules are landmarks.")
 
 # %% [markdown]
-# ## The claims, and two rows without methane
+# ## The claims, and what `quantum_machine` adds
 #
-# The second numbers of random Coulomb and of GICDF are those of the notebook `quantum_machine`, which
-# leaves out one molecule of 7,165 there.
+# That notebook has the same rows with 2,000 landmarks in place of all; they stand beside the claims. It
+# also leaves out methane, one molecule of 7,165: its numbers for random Coulomb and GICDF are repeated here
+# as long as it has not recorded them itself.
+
+
+# %%
+def errors_with_few_landmarks(kind):
+    """Root mean square errors of one layer and of two with 2,000 landmarks, and standard errors."""
+    table, _ = published
+    means = []
+    standard_errors = []
+    for row in (f"{kind}, Nystrom", f"{kind}, Nystrom, 2 layers"):
+        (text,) = table.loc[table["method"] == row, "RMSE"]
+        mean, standard_error = text.split(" ± ")
+        means.append(float(mean))
+        standard_errors.append(float(standard_error))
+    return means, standard_errors
+
 
 # %% tags=["claims"]
 if not run.quick:
@@ -175,10 +191,16 @@ if not run.quick:
             spread=f"{len(SEEDS)} draws of the second layer's templates",
             exact="with one layer nothing is drawn: all training molecules are landmarks",
         )
+        few, errors_of_few = errors_with_few_landmarks(kind)
+        run.counterfactual(f"raj2017/table1-{name}", "2,000 landmarks", few, se=errors_of_few)
+    quantum_machine, recorded_there = published
     for row, name in (("random Coulomb", "random-coulomb"), ("GICDF", "gicdf")):
-        quantum_machine, _ = published
-        (left,) = quantum_machine.loc[quantum_machine["method"] == row, "RMSE without methane"]
-        run.counterfactual(f"raj2017/table1-{name}", "without methane", float(left))
+        claim = f"raj2017/table1-{name}"
+        if claim not in recorded_there.get("counterfactuals", {}):
+            (left,) = quantum_machine.loc[quantum_machine["method"] == row, "RMSE without methane"]
+            run.counterfactual(
+                claim, "without methane, mean of draws, its error not kept", float(left)
+            )
 
 # %% [markdown]
 # ## Try it

@@ -62,10 +62,11 @@ seed = run.seed
 # %% [markdown]
 # ## What differs between the profiles
 #
-# The full profile has all 50,000 training images, 10,000 templates in the first layer, each of which
-# gives a cosine and a sine, and 30,000 in the second, each one cosine of a random phase, as in the paper.
-# Settings are chosen with fewer images and, in the second layer, 15,000 cosines and sines. The
-# quick profile distinguishes two kinds of made-up textures, and its numbers do not reproduce the
+# The full profile has all 50,000 training images, and the paper's numbers of templates: 10,000 in the
+# first layer, each of which gives a cosine and a sine, the two parts of the complex equation (7), and
+# 30,000 in the second. There each gives one cosine of a random phase, the form of the appendix: half of
+# the numbers, for memory. Settings are chosen with fewer images and, in the second layer, 15,000 cosines
+# and sines. The quick profile distinguishes two kinds of made-up textures, and its numbers do not reproduce the
 # paper.
 
 # %% tags=["settings"]
@@ -750,8 +751,9 @@ if not run.quick:
     )
 
 # %% [markdown]
-# **Where we differ.** Two numbers from each template of the first layer in place of one; images transformed in place of templates; translations in pixels, a unit that the
-# paper does not give (notebook `local_group` tries others).
+# **Where we differ.** One number from each template of the second layer, where equation (7) has two;
+# images transformed in place of templates; translations in pixels, a unit that the paper does not give
+# (notebook `local_group` tries others).
 #
 # ## Try it
 #

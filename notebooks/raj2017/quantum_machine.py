@@ -932,6 +932,11 @@ if not run.quick:
         scores={name: scores[name] for name in LOCAL},
         note=f"without methane: {all_left_out}",
     )
+    for claim in ("raj2017/table1-random-coulomb", "raj2017/table1-gicdf"):
+        all_errors = errors[CLAIMS[claim]]
+        masked = np.ma.array(all_errors, mask=np.broadcast_to(METHANE, all_errors.shape))
+        left = mean_se(np.asarray(rmse(masked).mean(axis=1)))
+        run.counterfactual(claim, "without methane", left.mean, se=left.se)
 
 # %% [markdown]
 # ## Where we differ

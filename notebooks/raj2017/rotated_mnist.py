@@ -165,9 +165,10 @@ run.say(
 # \int e^{i \langle \omega_j, g_\theta x \rangle}\, q(\theta)\, d\theta,$$
 #
 # and `OrbitFourier` takes their real and their imaginary part. The paper draws $r = 100$ angles and
-# turns its templates as images; that is one of our rows ("pixels"), one cosine of a random phase for
-# each template. In the others we integrate over 32 nodes in the angular basis, which has smaller
-# errors (notebook `cost`). With training images in place of random templates they are Nystrom
+# turns its templates as images; that is one of our rows ("pixels"). This row takes one cosine of a random
+# phase for each template, $\sqrt{2 / s} \cos(\langle \omega_j, x \rangle + b_j)$: the form of the proof in
+# the appendix, with half of the numbers of equation (7). In the other rows we integrate over 32 nodes in
+# the angular basis, which has smaller errors (notebook `cost`). With training images in place of random templates they are Nystrom
 # features (`OrbitNystroem`), and without a group they are the "original" rows.
 
 # %%
@@ -188,8 +189,8 @@ def random_features(group, gamma, seed):
 
 
 # %% [markdown]
-# The row of the paper's features keeps to its text: random angles, turned templates, one cosine
-# each.
+# The row of the paper's features has its random angles and turned templates, and the appendix' one
+# cosine of a random phase each. Its protocol calls that form equation (7), which is complex.
 
 
 # %%

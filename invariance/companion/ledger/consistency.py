@@ -25,7 +25,7 @@ from .guard import alterations, departures
 from .outdated import outdated_results
 from .pictures import older_pictures
 from .results import Entry, Results, altered, files_of, read_results, read_status
-from .rows import OPEN, Row, all_rows, faults
+from .rows import OPEN, Row, all_rows, faults, referring_to_another_protocol
 from .scoreboard import scoreboard
 from .settings import ANOTHER, REWORDED, read_settings, registered, standing
 from .verdicts import FAILED, judge_again
@@ -379,6 +379,8 @@ def _groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
         groups[subject] = [row for row in rows if row.verdict == verdict]
     groups["recorded under earlier words, and standing as the history declares"] = stands
     groups["judged differently by the present rules, on the recorded numbers"] = changed
+    subject = "counting, although a claim that their protocol names waits for a run of another one"
+    groups[subject] = referring_to_another_protocol(rows)
     return groups
 
 

@@ -4,7 +4,8 @@ Verdicts are computed again from the recorded numbers; the verdicts stored in th
 trusted.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -219,6 +220,39 @@ def _chosen(candidates: Sequence[_Candidate], registrar: Registrar) -> Row:
     if row.result is None or row.profile != "full":
         return row
     return replace(row, registration=registrar.of(row.claim, row.result, results))
+
+
+def claims_named(claim: Claim, ledger: Container[str]) -> list[str]:
+    """Return the other claims of the same paper that a protocol names, with or without the paper.
+
+    >>> claim = Claim("p/few-bins", "order", "f6", "full", protocol="As fig3-speaker, 1,000 bins")
+    >>> claims_named(claim, {"p/fig3-speaker", "p/few-bins"})
+    ['p/fig3-speaker']
+    """
+    paper, _, _ = claim.id.partition("/")
+    names = []
+    for word in re.findall(r"[\w.]+(?:[-/][\w.]+)+", claim.protocol):
+        name = word.rstrip(".").removeprefix(f"{paper}/")
+        full_name = f"{paper}/{name}"
+        if full_name != claim.id and full_name in ledger and full_name not in names:
+            names.append(full_name)
+    return names
+
+
+def referring_to_another_protocol(rows: Sequence[Row]) -> list[Row]:
+    """Return rows that count although a claim that their protocol names has another protocol now.
+
+    A digest covers the words of a protocol, and not the protocols of the claims that it names. Only
+    claims that the same run has recorded are compared.
+    """
+    by_id = {row.claim.id: row for row in rows}
+    referring = []
+    for row in rows:
+        named = [by_id[name] for name in claims_named(row.claim, by_id)]
+        changed = [other for other in named if other.verdict == ANOTHER]
+        if row.counts and any(other.notebook == row.notebook for other in changed):
+            referring.append(row)
+    return referring
 
 
 def all_rows(paths: Paths) -> list[Row]:

@@ -176,11 +176,15 @@ def waiting(rows: Iterable[Row]) -> list[Row]:
 
 @dataclass(frozen=True)
 class NumbersOff:
-    """The printed numbers that are missed, by what their counterfactual gives."""
+    """The printed numbers that are missed, by what their counterfactual gives.
+
+    For some of those without a result the ledger names a change that no run has tried (`untried`).
+    """
 
     reaching: int
     not_reaching: int
     without: int
+    untried: int
 
     @property
     def total(self) -> int:
@@ -194,10 +198,12 @@ def numbers_off(rows: Iterable[Row]) -> NumbersOff:
     run.
     """
     counts: Counter[bool | None] = Counter()
+    untried = 0
     for row in rows:
         if row.claim.topic != "number" or not row.claim.is_scored:
             continue
         for verdict, reaches in zip(row.verdicts_of_numbers, row.reached, strict=True):
             if outcome_of(verdict) in ("undecided", "not reproduced"):
                 counts[reaches] += 1
-    return NumbersOff(counts[True], counts[False], counts[None])
+                untried += reaches is None and bool(row.claim.counterfactual)
+    return NumbersOff(counts[True], counts[False], counts[None], untried)

@@ -139,6 +139,7 @@ def test_a_failure_is_a_cause_a_counterfactual_and_one_line_of_numbers(project):
     board(project)
     page = (project.figures / "FAILURES.md").read_text("utf-8")
     assert "1 printed number is missed: 0 are reached by a stated change, 0 by no change" in page
+    assert "for 1 none was tried (1 of these waits for the run of one)." in page
     assert "Not run yet: mirrored." in page
     for value, words, reached in [
         (
@@ -159,7 +160,7 @@ def test_a_failure_is_a_cause_a_counterfactual_and_one_line_of_numbers(project):
         path.write_text(json.dumps(content), "utf-8")
         before = board(project)
         page = (project.figures / "FAILURES.md").read_text("utf-8")
-        assert words in page and reached in page
+        assert words in page and reached in page and "for 0 none was tried." in page
         assert table(before)["printed numbers"]["not reproduced"] == 1, "it counts for nothing"
 
 
@@ -294,6 +295,23 @@ def test_what_no_protocol_announced_does_not_count(project):
     assert "Protocols changed" not in page, "what does not count turns nothing"
     assert "9 claims wait for a run" in page
     assert "violated" not in (project.figures / "FAILURES.md").read_text("utf-8")
+
+
+def test_check_names_results_whose_protocol_names_a_claim_with_another_protocol(project):
+    text = project.ledger.read_text("utf-8")
+    text = text.replace('"all trials"', '"points as in demo/number, all trials"')
+    project.ledger.write_text(text, "utf-8")
+    publish(project, "demo/a", "number", "bound")
+    subject = "counting, although a claim that their protocol names waits"
+    assert subject not in " ".join(consistency.awaiting(project))
+    publish(project, "demo/a", "number", "bound", protocol="0" * 16)
+    assert subject not in " ".join(consistency.awaiting(project)), "both wait"
+    publish(project, "demo/a", "number", "bound")
+    changed = text.replace('"one draw"}', '"two draws"}', 1)
+    project.ledger.write_text(changed, "utf-8")
+    assert f"{subject} for a run of another one: 1 (demo/bound)" in " ".join(
+        consistency.awaiting(project)
+    )
 
 
 def test_a_typed_verdict_changes_nothing(project):

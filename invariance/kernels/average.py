@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, namespace, numpy_only
 from ..core.config import block_bytes_of
+from ..core.messages import warn
 from ..core.parameter_state import one_call
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
 from ..orbits.blocks import in_tiles
-from ..orbits.cost import warn
 from ..orbits.nodes import (
     Pairs,
     Rule,

@@ -16,10 +16,10 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.messages import warn
 from ..core.parameter_state import one_call
 from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
-from ..orbits.cost import warn
 from ..orbits.plan import image_shape
 from .base import preserved, whole_derivatives
 from .orbit import OrbitKernel

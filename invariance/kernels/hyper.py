@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..core.messages import warn
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import INNER, Form, form_of
-from ..orbits.cost import warn
 from ..orbits.numerics import SINGLE_ERROR
 from .base import BASE, Kernel, preserved, products
 

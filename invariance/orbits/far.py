@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.arrays import like
+from ..core.messages import warn
 from ..groups import Transformations
-from .cost import warn
 from .form import Form
 from .numerics import centre_of, half_norms, lost, needs_care
 from .plan import OVERFLOWS, can_list, largest_entry

@@ -21,8 +21,9 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign
 from ..core.config import block_bytes_of
+from ..core.messages import warn
 from .blocks import Workers, mirror, workers
-from .cost import Explanation, operations_done, rate, warn, warn_long
+from .cost import Explanation, operations_done, rate, warn_long
 from .engine import deserves_threads, reduce_in_blocks
 from .explain import explanation
 from .far import FarPairs, centred, far_pairs

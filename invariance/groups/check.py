@@ -98,9 +98,9 @@ class _Check:
         return self.is_listed and isinstance(self.group, FiniteGroup)
 
     def fail(self, message: str, *elements: Any) -> NoReturn:
-        names = ", ".join(np.array2string(np.asarray(element)) for element in elements)
+        names = [np.array2string(np.asarray(element)) for element in elements]
         if names:
-            message = f"{message} for {names}"
+            message = f"{message} for {', '.join(names)}"
         raise AssertionError(f"{self.group!r}: {message}")
 
     def agree(self, message: str, left: Any, right: Any, *batches: Elements) -> None:
@@ -123,7 +123,8 @@ class _Check:
                 self.fail(f"order says {self.group.order}, but elements() lists {len(trials)}")
         else:
             trials = self.group.sample(_TRIALS, self.rng)
-        if not np.array_equal(self.group.sample(4, 7), self.group.sample(4, 7)):
+        draws = self.group.sample(4, 7)
+        if not np.array_equal(draws, self.group.sample(4, 7)):
             self.fail("sample(4, 7) differs between calls with the same seed")
         return np.asarray(trials)
 
@@ -147,7 +148,8 @@ class _Check:
         if images.shape != expected:
             # Sets such as `LinearMaps` return other coordinates than they take.
             keeps_points = group.keeps_shape or group.unitary or isinstance(group, Group)
-            if keeps_points or images.ndim != 3 or images.shape[:2] != expected[:2]:
+            has_rows = images.ndim == 3 and images.shape[:2] == expected[:2]
+            if keeps_points or not has_rows:
                 self.fail(f"act returned shape {images.shape}, expected {expected}")
         is_finite = np.isfinite(images).all(axis=(1, 2))
         if not is_finite.all():
@@ -184,8 +186,9 @@ class _Check:
         is_unitary = self.group.unitary
         images = self.images(trials, X)
         if is_unitary or isinstance(self.group, Group):
+            combination = 2 * X[:1] - 3 * X[1:2]
+            combined_before = self.images(trials, combination)
             combined_after = 2 * images[:, :1] - 3 * images[:, 1:2]
-            combined_before = self.images(trials, 2 * X[:1] - 3 * X[1:2])
             self.agree("linearity of the action fails", combined_before, combined_after, trials)
         if is_unitary:
             gram = X @ X.T / self.scale
@@ -209,9 +212,9 @@ class _Check:
             self.check_products(factor[None], images)
         n_trials = len(trials)
         left, right = trials[self.rng.randint(n_trials, size=(2, _TRIALS))]
-        self.check_action_law(
-            group.compose(left, right), self.each(left, self.images(right, x)), left, right
-        )
+        products = group.compose(left, right)
+        nested_images = self.each(left, self.images(right, x))
+        self.check_action_law(products, nested_images, left, right)
         if self.has_generators and self.n_generated < n_trials:
             only = f"only {self.n_generated} elements"
             self.fail(f"order says {n_trials}, but the generators give {only}")
@@ -274,9 +277,11 @@ class _Check:
         worst = int(p_values.argmin())
         if p_values[worst] < _FALSE_ALARM:
             expected = n_draws * probabilities[worst]
-            numbers = f"of {n_draws} draws {counts[worst]:.0f} instead of {expected:.4g}"
-            message = f"sample does not follow the weights: {numbers} or so"
-            self.fail(message, self.trials[worst])
+            self.fail(
+                f"sample does not follow the weights: of {n_draws} draws {counts[worst]:.0f} "
+                f"instead of {expected:.4g} or so",
+                self.trials[worst],
+            )
         if isinstance(self.group, Group) and self.group.symmetric:
             self.check_symmetry(probabilities)
 
@@ -291,8 +296,9 @@ class _Check:
             shape = getattr(weights, "shape", weights)
             self.fail(f"{message}; got {shape!r:.80}")
         total = weights.sum()
-        if not (np.all(weights >= 0) and abs(total - 1) <= 1e-6):
-            self.fail(f"{message}; the least is {weights.min()}, their sum {total:.6g}")
+        least = weights.min()
+        if not (least >= 0 and abs(total - 1) <= 1e-6):
+            self.fail(f"{message}; the least is {least}, their sum {total:.6g}")
         return weights
 
     def count_draws(self, n_draws: int) -> NDArray[np.intp]:

@@ -165,10 +165,10 @@ class CircleAction(Angles):
         step = max(1, _MAXIMA_BYTES // (16 * n_nodes * len(B)))
         for start in range(0, len(A), step):
             rows = slice(start, start + step)
-            waves = [
-                complex_inner(A[rows, frequencies == m], B[:, frequencies == m]).ravel()
-                for m in distinct
-            ]
+            waves = []
+            for frequency in distinct:
+                columns = frequencies == frequency
+                waves.append(complex_inner(A[rows, columns], B[:, columns]).ravel())
             maxima = _largest_of_waves(distinct, np.array(waves, dtype=complex), n_nodes)
             largest[rows] += maxima.reshape(-1, len(B)).astype(largest.dtype)
         return np.asarray(largest)
@@ -218,9 +218,12 @@ def complex_inner(A: Floats, B: Floats) -> Floats:
 
     If the points of b turn by an angle t, <a, b> becomes the real part of this times exp(i t).
     """
-    complex_a = A[:, ::2] + 1j * A[:, 1::2]
-    complex_b = B[:, ::2] + 1j * B[:, 1::2]
-    return np.asarray(complex_a.conj() @ complex_b.T)
+    return np.asarray(_as_complex(A).conj() @ _as_complex(B).T)
+
+
+def _as_complex(rows: Floats) -> Floats:
+    """Neighbouring entries of rows as the real and imaginary parts of complex numbers."""
+    return np.asarray(rows[:, ::2] + 1j * rows[:, 1::2])
 
 
 def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Floats:
@@ -234,12 +237,14 @@ def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Float
     values = turns.real @ waves.real - turns.imag @ waves.imag
     best = values.max(axis=0)
     step = 2 * np.pi / n_nodes
-    slack = step**2 / 8 * (np.square(frequencies)[:, None] * np.abs(waves)).sum(axis=0)
+    order = frequencies[:, None]
+    sizes = np.abs(waves)
+    bends = np.square(order) * sizes
+    slack = step**2 / 8 * bends.sum(axis=0)
+    smallest_gain = np.finfo(float).eps * sizes.sum(axis=0)
     place, pair = np.nonzero(values >= best - slack)
     bound = values[place, pair] + slack[pair]
     angles = nodes[place]
-    order = frequencies[:, None]
-    smallest_gain = np.finfo(float).eps * np.abs(waves).sum(axis=0)
     for _ in range(_NEWTON_STEPS + 1):
         terms = waves[:, pair] * np.exp(1j * order * angles)
         np.maximum.at(best, pair, terms.real.sum(axis=0))
@@ -249,7 +254,9 @@ def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Float
         newton = np.divide(-slope, bend, out=uphill, where=bend < 0)
         move = np.clip(newton, -step / 2, step / 2)
         # Angles below another node's maximum, and those that have converged, are left out.
-        improving = (bound > best[pair]) & (np.abs(slope * move) > smallest_gain[pair])
+        may_exceed = bound > best[pair]
+        moves = np.abs(slope * move) > smallest_gain[pair]
+        improving = may_exceed & moves
         angles = (angles + move)[improving]
         pair = pair[improving]
         bound = bound[improving]

@@ -156,8 +156,10 @@ def normalize_weights(values: NDArray[Any], density: Density, **listed: Any) -> 
     """
     total = values.sum()
     if not total > 0:
-        settings = ", ".join(f"{name}={short(value)}" for name, value in listed.items())
-        raise ParameterError(f"density {density!r} gives no element a positive weight: {settings}")
+        settings = [f"{name}={short(value)}" for name, value in listed.items()]
+        raise ParameterError(
+            f"density {density!r} gives no element a positive weight: {', '.join(settings)}"
+        )
     return np.asarray(values / total)
 
 

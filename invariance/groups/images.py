@@ -149,7 +149,8 @@ class Rotations(_Interpolated):
         """
         if self.degrees is not None:
             return None
-        n_angles = factor * nodes_for(self.density, 4 * max(self.shape[:2]))
+        longer_side = max(self.shape[:2])
+        n_angles = factor * nodes_for(self.density, 4 * longer_side)
         degrees = np.arange(n_angles) * 360 / n_angles
         return Rotations(
             self.shape, degrees, density=self.density, interpolation=self.interpolation
@@ -173,7 +174,8 @@ class Rotations(_Interpolated):
         degrees = np.unique(_within_one_turn(angles))
         first_quarter = degrees[degrees < 90]
         quarter_turns = 90 * np.arange(4)
-        completed = np.sort((first_quarter + quarter_turns[:, None]).ravel())
+        completed = (first_quarter + quarter_turns[:, None]).ravel()
+        completed.sort()
         if len(completed) != len(degrees) or not np.allclose(completed, degrees, atol=1e-6):
             return None
         return Rotations(self.shape, first_quarter.tolist(), interpolation=self.interpolation)
@@ -343,11 +345,7 @@ class Affine(_Interpolated):
         return np.concatenate([linear_parts, shifts], axis=2)
 
     def _check_elements(self, elements: Floats, name: str = "elements") -> Floats:
-        is_valid = elements.shape[1:] == (2, 3) and bool(np.isfinite(elements).all())
-        if is_valid:
-            determinants = np.linalg.det(elements[:, :, :2])
-            is_valid = bool(np.all(np.abs(determinants) > 1e-12))
-        if not is_valid:
+        if not _are_invertible(elements):
             raise ParameterError(
                 f"affine {name} must be finite, of shape (r, 2, 3), as affine_maps writes them; a "
                 f"map with no inverse is not accepted; got {short(elements)}"
@@ -358,6 +356,14 @@ class Affine(_Interpolated):
         inverses = np.linalg.inv(elements[:, :, :2])
         shifts = elements[:, :, 2]
         return inverses, shifts
+
+
+def _are_invertible(maps: Floats) -> bool:
+    """Whether affine maps are finite, of shape (r, 2, 3), and have inverses."""
+    if maps.shape[1:] != (2, 3) or not np.isfinite(maps).all():
+        return False
+    determinants = np.linalg.det(maps[:, :, :2])
+    return bool(np.all(np.abs(determinants) > 1e-12))
 
 
 def _contains(maps: Floats, candidate: Floats) -> bool:

@@ -28,9 +28,11 @@ def _weights(fraction: NDArray[Any], order: int) -> NDArray[Any]:
     u = 1 - fraction
     if order == 1:
         return np.stack([u, t], axis=-1)
+    outer_before = u**3
     before = 4 - 6 * t**2 + 3 * t**3
     after = 4 - 6 * u**2 + 3 * u**3
-    return np.stack([u**3, before, after, t**3], axis=-1) / 6
+    outer_after = t**3
+    return np.stack([outer_before, before, after, outer_after], axis=-1) / 6
 
 
 def sampling_matrix(
@@ -61,9 +63,11 @@ def sampling_matrix(
         first_taps = below.astype(np.intp) - order // 2
         taps = first_taps[..., None] + np.arange(n_taps)
         axis_indices.append(_reflected(taps, length))
-    data = axis_weights[0][..., :, None] * axis_weights[1][..., None, :]
+    row_weights, column_weights = axis_weights
+    data = row_weights[..., :, None] * column_weights[..., None, :]
     data *= is_inside[..., None, None]
-    indices = axis_indices[0][..., :, None] * width + axis_indices[1][..., None, :]
+    row_indices, column_indices = axis_indices
+    indices = row_indices[..., :, None] * width + column_indices[..., None, :]
     n_rows = len(matrices) * n_pixels
     row_ends = np.arange(n_rows + 1) * n_taps**2
     parts = (data.ravel(), indices.ravel(), row_ends)

@@ -271,9 +271,7 @@ class _Check:
         # With 30 expected draws per element, an element that never comes is detected.
         n_draws = max(_DRAWS, 30 * n)
         counts = self.count_draws(n_draws)
-        lower_tails = binom.cdf(counts, n_draws, probabilities)
-        upper_tails = binom.sf(counts - 1, n_draws, probabilities)
-        p_values = 2 * n * np.minimum(lower_tails, upper_tails)
+        p_values = n * _two_sided(counts, n_draws, probabilities)
         worst = int(p_values.argmin())
         if p_values[worst] < _FALSE_ALARM:
             expected = n_draws * probabilities[worst]
@@ -341,6 +339,15 @@ class _Check:
         message = f"of {len(draws)} draws of sample only {n_different} differ"
         order = self.group.order
         self.fail(f"{message}, where {order} elements are equally likely", draws[0])
+
+
+def _two_sided(
+    counts: NDArray[np.intp], n_draws: int, probabilities: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P-values of two-sided binomial tests."""
+    lower_tails = binom.cdf(counts, n_draws, probabilities)
+    upper_tails = binom.sf(counts - 1, n_draws, probabilities)
+    return np.asarray(2 * np.minimum(lower_tails, upper_tails))
 
 
 @arguments(group=GROUP, X=kinds.Array(), n_samples=kinds.Whole(1), random_state=kinds.Seed())

@@ -74,14 +74,22 @@ def _add_moments_by_sums(moments: list[Floats], A: Floats, B: Floats) -> None:
     powers_of_a = [A**size for size in even_degrees]
     powers_of_b = [(B**size).T for size in even_degrees]
     for rows in row_slices(moments[0].shape):
-        sums = [a[rows] @ b for a, b in zip(powers_of_a, powers_of_b, strict=True)]
+        sums = []
+        for a, b in zip(powers_of_a, powers_of_b, strict=True):
+            sums.append(a[rows] @ b)
         for k in even_degrees:
             for j in range(1, k // 2 + 1):
-                # From M' = (log M)' M: k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
-                falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
-                factor = 2 * j * _LOG_COSH[j - 1] * falling_factorial
                 lower_moment = moments[k - 2 * j][rows]
-                moments[k][rows] += factor * sums[j - 1] * lower_moment
+                moments[k][rows] += _factor_of_sum(k, j) * sums[j - 1] * lower_moment
+
+
+def _factor_of_sum(k: int, j: int) -> float:
+    """Factor of p_2j m_(k-2j) in m_k.
+
+    From M' = (log M)' M it follows that k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
+    """
+    falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
+    return 2 * j * _LOG_COSH[j - 1] * falling_factorial
 
 
 def sign_laplacian(A: Floats, B: Floats) -> Floats:

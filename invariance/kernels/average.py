@@ -36,7 +36,8 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
-from .base import of_products, preserved, root_of_diagonal, whole_derivatives
+from .base import preserved, root_of_diagonal
+from .derivatives import of_products, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -177,16 +178,17 @@ class Average(OrbitKernel):
 
     def _sums(self, X: Any, Y: Any) -> tuple[OrbitProducts, bool]:
         """Return the engine, without points, and whether one sum over the group is enough."""
-        cache = self._cache_for(X.shape[1])
-        group = self.group
-        if "needs nodes" not in cache:
-            cache["needs nodes"] = self.n_transforms is None and has_nodes(group)
-        if cache["needs nodes"]:
-            group = self._enough_nodes(X, Y, cache)
-        if group is not self.group:
-            return self._sums_over(group)
+        cache = self._memory
+        needs_nodes = ("needs nodes", X.shape[1])
+        if needs_nodes not in cache:
+            self._check_features(X.shape[1])
+            cache[needs_nodes] = self.n_transforms is None and has_nodes(self.group)
+        if cache[needs_nodes]:
+            rule = self._enough_nodes(X, Y, cache)
+            if rule is not self.group:
+                return self._sums_over(rule)
         if "sums" not in cache:
-            cache["sums"] = self._sums_over(group)
+            cache["sums"] = self._sums_over(self.group)
         sums: tuple[OrbitProducts, bool] = cache["sums"]
         return sums
 
@@ -267,7 +269,8 @@ class Average(OrbitKernel):
         X = _unrolled(self.group, elements[:1], pairs.one)
         Y = _unrolled(self.group, elements[:1], pairs.two)
         base: Any = getattr(self.base, "_gram", self.base)
-        return float(np.abs(base(X[:n_one], Y[:n_two])).max())
+        values = base(X[:n_one], Y[:n_two])
+        return float(np.abs(values).max())
 
     def _warn_of_nodes(self, rule: Rule, fixed: bool) -> None:
         """Warn that the nodes leave an error, and name a remedy."""

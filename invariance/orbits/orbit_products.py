@@ -2,7 +2,7 @@
 
 A call goes through four steps:
 
-1. `far.centred` subtracts a point that the group fixes, if distances need it.
+1. `numerics.centred` subtracts a point that the group fixes, if distances need it.
 2. `Planner.plan` states the problem and ranks the algorithms for it by their cost.
 3. `engine.reduce_in_blocks` is the loop: transform some templates, multiply, reduce.
 4. `OrbitProducts._finish` applies the kernel to extreme inner products.
@@ -26,8 +26,8 @@ from .blocks import Workers, mirror, workers
 from .cost import Explanation, operations_done, rate, warn_long
 from .engine import deserves_threads, reduce_in_blocks
 from .explain import explanation
-from .far import FarPairs, centred, far_pairs
-from .numerics import half_norms
+from .far import FarPairs, far_pairs
+from .numerics import centred, half_norms
 from .plan import Plan, Planner, Problem, Trivial
 from .reductions import Reduction
 from .registry import Algorithm, Prepared, array_library
@@ -252,7 +252,10 @@ class OrbitProducts:
         self, X: Array, templates: Array, reduction: Reduction
     ) -> tuple[Array, Array, FarPairs | None]:
         """Return points about a centre, and pairs whose distances products would get wrong."""
-        form = self.planner.outline(X.shape[1], reduction).form
+        outline = self.planner.outline(X.shape[1], reduction)
+        form: Any = outline.form
+        if not outline.may_cancel:
+            return X, templates, None
         centred_points = centred(form, self.group, X, templates)
         if centred_points is None:
             return X, templates, None

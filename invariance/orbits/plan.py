@@ -16,14 +16,14 @@ from ..groups import Composition, Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .blocks import total
 from .form import INNER, Form, form_of
-from .numerics import half_norms, row_norms, single_will_do
+from .numerics import OVERFLOWS, half_norms, largest_entry, row_norms, single_will_do
 from .reductions import Reduction
 from .registry import Algorithm, algorithms
 
 Array = NDArray[Any]
 
-#: Squares of larger coordinates overflow.
-OVERFLOWS = 1e150
+#: Axes of images (n, height, width, channels), with the channels in front.
+_CHANNELS_FIRST = (0, 3, 1, 2)
 
 
 class WeightedSet:
@@ -160,11 +160,20 @@ class Problem:
 
     def lift_points(self, X: Array) -> Array:
         """Lifted points of shape (n, channels, height, width)."""
-        lifted: Array = self.form.first(X.reshape(len(X), *self.shape))
+        images = X.reshape(len(X), *self.shape)
+        if self.form.first is None:
+            return images.transpose(_CHANNELS_FIRST)
+        lifted: Array = self.form.first(images)
         return lifted
 
     def lift_templates(self, Z: Array) -> Array:
-        lifted: Array = self.form.second(Z.reshape(len(Z), *self.shape))
+        return self.lift_images(Z.reshape(len(Z), *self.shape))
+
+    def lift_images(self, images: Array) -> Array:
+        """Lifted templates of shape (n, channels, height, width), from images of any size."""
+        if self.form.second is None:
+            return images.transpose(_CHANNELS_FIRST)
+        lifted: Array = self.form.second(images)
         return lifted
 
     def row_terms(self, X: Array, offsets: Array | None) -> Any:
@@ -221,6 +230,11 @@ class Outline:
 
     form: Form | None
     shape: tuple[int, int, int]
+
+    @cached_property
+    def may_cancel(self) -> bool:
+        """Whether distances come from inner products of the points, which may lose digits."""
+        return self.form is not None and self.form.distance and self.form.linear
 
 
 @dataclass(frozen=True)
@@ -400,12 +414,6 @@ def _candidates(problem: Problem) -> list[Algorithm]:
 def can_list(group: Transformations, elements: Array | None) -> bool:
     """Whether every element can be applied."""
     return elements is not None or group.order <= ENUMERATION_LIMIT
-
-
-def largest_entry(points: Any) -> float:
-    """Largest absolute value of an array of any library."""
-    xp = namespace(points)
-    return max(float(xp.max(points)), -float(xp.min(points)))
 
 
 def _largest_half_norm(points: Any) -> float:

@@ -339,7 +339,7 @@ def solve_ridges(
     return solutions
 
 
-def lapack_copy(matrix: NDArray, dtype: DTypeLike = None) -> NDArray:
+def lapack_copy(matrix: NDArray, dtype: DTypeLike | None = None) -> NDArray:
     """Copy a symmetric matrix, in LAPACK's order of storage."""
     # The transpose of a symmetric matrix is itself.
     return np.array(matrix.T, dtype, order="F")

@@ -84,7 +84,8 @@ class _Check:
         n_features = group.n_features or 60
         self.X = rng.standard_normal((3, n_features))
         self.scale = np.linalg.norm(self.X, axis=1).max()
-        self.is_listed = group.order <= min(_MOST_LISTED, _MOST_ENTRIES // n_features)
+        most_listed = min(_MOST_LISTED, _MOST_ENTRIES // n_features)
+        self.is_listed = group.order <= most_listed
         self.n_generated = 0
         self.trials = self.elements()
         width = self.images(self.trials[:1], self.X).shape[2]
@@ -105,7 +106,8 @@ class _Check:
 
     def agree(self, message: str, left: Any, right: Any, *batches: Elements) -> None:
         """Fail if images differ, with the elements; a batch of one belongs to every image."""
-        gaps = np.abs(left - right).max(axis=(1, 2)) / self.scale
+        differences = np.abs(left - right)
+        gaps = differences.max(axis=(1, 2)) / self.scale
         worst = int(np.argmax(gaps))
         worst_gap = gaps[worst]
         # Written so that NaN fails.
@@ -302,9 +304,11 @@ class _Check:
     def count_draws(self, n_draws: int) -> NDArray[np.intp]:
         """Number of draws of each listed element; elements that act alike count together."""
         counts: Counter[bytes] = Counter()
-        block_size = max(1, _MOST_ENTRIES // 2 // self.trials[0].size)
+        entries_per_element = self.trials[0].size
+        block_size = max(1, _MOST_ENTRIES // 2 // entries_per_element)
         for start in range(0, n_draws, block_size):
-            draws = self.group.sample(min(block_size, n_draws - start), self.rng)
+            n_in_block = min(block_size, n_draws - start)
+            draws = self.group.sample(n_in_block, self.rng)
             counts.update(element.tobytes() for element in draws)
         flat_elements = np.frombuffer(b"".join(counts), draws.dtype)
         distinct = flat_elements.reshape(-1, *draws.shape[1:])

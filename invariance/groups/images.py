@@ -44,19 +44,23 @@ class _Interpolated(Transformations):
         height, width, *channels = map(int, self.shape)
         n_channels = channels[0] if channels else 1
         inverses, shifts = self._maps(elements)
-        centre = (np.array([height, width]) - 1) / 2
+        last_pixel = np.array([height, width]) - 1
+        centre = last_pixel / 2
         # The result at y is the image at A^-1 (y - centre - b) + centre.
         new_centres = np.broadcast_to(centre + shifts, (len(elements), 2))
         offsets = centre - np.einsum("rij,rj->ri", inverses, new_centres)
         factors = None
         if self.jacobian:
-            factors = np.sqrt(np.abs(np.linalg.det(inverses)))
+            determinants = np.linalg.det(inverses)
+            factors = np.sqrt(np.abs(determinants))
         # Channels are interpolated as images of their own.
-        channels_first = np.moveaxis(X.reshape(len(X), height, width, n_channels), 3, 1)
-        planes = np.ascontiguousarray(channels_first).reshape(-1, height, width)
-        images = resample(inverses, offsets, factors, planes, self.interpolation)
-        images = images.reshape(len(elements), len(X), n_channels, height, width)
-        return np.moveaxis(images, 2, 4).reshape(len(elements), *X.shape)
+        images = X.reshape(len(X), height, width, n_channels)
+        channels_first = np.ascontiguousarray(np.moveaxis(images, 3, 1))
+        planes = channels_first.reshape(-1, height, width)
+        results = resample(inverses, offsets, factors, planes, self.interpolation)
+        results = results.reshape(len(elements), len(X), n_channels, height, width)
+        channels_last = np.moveaxis(results, 2, 4)
+        return channels_last.reshape(len(elements), *X.shape)
 
 
 @stores_parameters

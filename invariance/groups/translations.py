@@ -259,10 +259,11 @@ class Translations(Transformations):
         height, width = self.shape[:2]
         images = X.reshape(len(X), *self.shape)
         results = np.zeros((len(elements), *images.shape), dtype=X.dtype)
-        for (down, right), result in zip(elements.tolist(), results, strict=True):
+        for i, (down, right) in enumerate(elements.tolist()):
             source_rows, target_rows = _overlap(down, height)
             source_columns, target_columns = _overlap(right, width)
-            result[:, target_rows, target_columns] = images[:, source_rows, source_columns]
+            overlap = images[:, source_rows, source_columns]
+            results[i, :, target_rows, target_columns] = overlap
         return results.reshape(len(elements), *X.shape)
 
 
@@ -283,8 +284,8 @@ def _rolled(shifts: Array, X: Array, shape: tuple[int, ...]) -> Array:
     """Images after cyclic shifts (r, 2), shape (r, n, d)."""
     images = X.reshape(len(X), *shape)
     results = np.empty((len(shifts), *images.shape), dtype=X.dtype)
-    for (down, right), result in zip(shifts.tolist(), results, strict=True):
-        result[...] = np.roll(images, (down, right), axis=(1, 2))
+    for i, (down, right) in enumerate(shifts.tolist()):
+        results[i] = np.roll(images, (down, right), axis=(1, 2))
     return results.reshape(len(shifts), *X.shape)
 
 

@@ -343,18 +343,11 @@ def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
     if weights is None:
         weights = np.full(n_elements, 1 / n_elements)
 
-    # A quarter of the bound holds transformed points and their values against the templates.
-    tile_columns = n_templates
-    if symmetric:
-        n_tiles = min(4, -(-n_templates // 64))
-        tile_columns = -(-n_templates // n_tiles)
     budget = block_bytes_of(orbits.block_bytes)
-    bytes_per_point = dtype.itemsize * n_elements * (2 * X.shape[1] + tile_columns)
-    tile_rows = max(1, int(budget / 4 // bytes_per_point))
-    if symmetric:  # The tiles of a symmetric matrix are squares.
-        tile_rows = min(tile_rows, tile_columns)
-        tile_columns = tile_rows
-    bytes_per_piece = 1 + budget // -(-n_templates // tile_columns)
+    bytes_per_number = dtype.itemsize * n_elements
+    sides = _tile_sides(n_templates, X.shape[1], bytes_per_number, budget, symmetric=symmetric)
+    n_pieces = -(-n_templates // sides[1])
+    bytes_per_piece = 1 + budget // n_pieces
 
     @cache
     def piece(start: int, stop: int) -> OrbitProducts:
@@ -371,4 +364,24 @@ def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
         return np.tensordot(weights.astype(means.dtype), means, axes=1)
 
     shape = (len(X), n_templates)
-    return in_tiles(tile, shape, (tile_rows, tile_columns), dtype, symmetric=symmetric)
+    return in_tiles(tile, shape, sides, dtype, symmetric=symmetric)
+
+
+def _tile_sides(
+    n_templates: int, n_features: int, bytes_per_number: int, budget: int, *, symmetric: bool
+) -> tuple[int, int]:
+    """Return rows and columns of a tile of `_both_sides`.
+
+    A quarter of the bound on memory holds transformed points and their values against the
+    templates. ``bytes_per_number`` are the bytes of a number for each element of the group.
+    """
+    columns = n_templates
+    if symmetric:
+        n_tiles = min(4, -(-n_templates // 64))
+        columns = -(-n_templates // n_tiles)
+    bytes_per_point = bytes_per_number * (2 * n_features + columns)
+    rows = max(1, int(budget / 4 // bytes_per_point))
+    if symmetric:  # The tiles of a symmetric matrix are squares.
+        side = min(rows, columns)
+        return side, side
+    return rows, columns

@@ -239,13 +239,18 @@ class Locality(Kernel):
     # -- values ----------------------------------------------------------------------------------
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        dtype = X.dtype if Y is None else np.result_type(X, Y)
-        X_pixels = self._pixels(X.astype(dtype, copy=False))
-        Y_pixels = X_pixels if Y is None else self._pixels(Y.astype(dtype, copy=False))
+        symmetric = Y is None
+        if Y is None:
+            X_pixels = self._pixels(X)
+            Y_pixels = X_pixels
+        else:
+            dtype = np.result_type(X, Y)
+            X_pixels = self._pixels(X.astype(dtype, copy=False))
+            Y_pixels = self._pixels(Y.astype(dtype, copy=False))
         network = self._network()
         if self.storage == "layers" and len(network.layers) > 1:
-            return self._gram_by_layers(network, X_pixels, Y_pixels, symmetric=Y is None)
-        return self._gram_by_windows(network, X_pixels, Y_pixels, symmetric=Y is None)
+            return self._gram_by_layers(network, X_pixels, Y_pixels, symmetric=symmetric)
+        return self._gram_by_windows(network, X_pixels, Y_pixels, symmetric=symmetric)
 
     def _gram_by_layers(self, network: _Network, X: Array, Y: Array, *, symmetric: bool) -> Array:
         """Return the kernel matrix of pixels, with the values of whole layers in memory."""
@@ -404,10 +409,10 @@ def _products_at_offsets(images: Array, offsets: list[tuple[int, int]], mode: An
     padded = np.pad(planes, margins, mode)
     lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
     lifted[:, :, 0] = planes
-    for k, (i, j) in enumerate(offsets):
+    for k, (top, j) in enumerate(offsets, start=1):
         left = across + j
-        neighbours = padded[:, :, i : i + height, left : left + width]
-        np.multiply(planes, neighbours, out=lifted[:, :, k + 1])
+        neighbours = padded[:, :, top : top + height, left : left + width]
+        np.multiply(planes, neighbours, out=lifted[:, :, k])
     return lifted
 
 

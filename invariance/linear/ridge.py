@@ -267,9 +267,10 @@ def _directions(features: NDArray, original_norm: float) -> tuple[NDArray, NDArr
     residuals are rounding, of the other directions or of the original features.
     """
     left, values, right = np.linalg.svd(features, full_matrices=False)
-    original_rounding = np.finfo(float).eps * original_norm
-    threshold = 1e-14 * max(features.shape) * values.max(initial=0)
-    is_real = values > max(threshold, 2 * original_rounding)
+    largest = values.max(initial=0)
+    rounding = 1e-14 * max(features.shape) * largest
+    original_rounding = 2 * np.finfo(float).eps * original_norm
+    is_real = values > max(rounding, original_rounding)
     return left[:, is_real], values[is_real], right[is_real]
 
 
@@ -386,7 +387,8 @@ def _solve_near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
     tolerance = eps**0.625  # single precision stays above half of it, however many steps it takes
     reach = _REACH[y.dtype.itemsize] ** 0.5
     rate = (reach - 1) / (reach + 1)  # of conjugate gradients, per step
-    n_steps = int(np.ceil(np.log(tolerance / 2) / np.log(rate)))
+    steps = np.log(tolerance / 2) / np.log(rate)
+    n_steps = int(np.ceil(steps))
     space = _KrylovSpace(lower, direct, n_steps)
     for step in range(1, n_steps + 1):
         space.extend()

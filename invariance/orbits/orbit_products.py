@@ -66,6 +66,8 @@ class OrbitProducts:
         Whether the templates are transformed, or the points handed to `reduce`: <g x, z>. "either"
         states that both give the same, and takes the cheaper one.
     method, precision : as in `BestFit`
+    algorithms : sequence of Algorithm classes, or None
+        Those that are considered; None takes all that are registered.
     keep : bool
         Whether prepared templates are kept between calls if they fit into half of ``block_bytes``.
     block_bytes, n_jobs, verbose : as in `Average`
@@ -93,6 +95,7 @@ class OrbitProducts:
     side: str = "second"
     method: str = "auto"
     precision: str = "input"
+    algorithms: Sequence[type[Algorithm]] | None = None
     keep: bool = False
     block_bytes: int | None = None
     n_jobs: int | None = None
@@ -114,6 +117,7 @@ class OrbitProducts:
                 method=self.method,
                 precision=self.precision,
                 has_row_offsets=self.row_offsets is not None,
+                considered=self.algorithms,
             )
 
     def __getstate__(self) -> dict[str, Any]:

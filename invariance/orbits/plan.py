@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -279,6 +280,8 @@ class Planner:
     precision: str
     #: Whether offsets are added to the inner products with points X.
     has_row_offsets: bool
+    #: The algorithms that are considered; None takes all that are registered.
+    considered: Sequence[type[Algorithm]] | None = None
     _outlines: dict[Any, Outline] = field(default_factory=dict)
     _plans: dict[Any, Plan] = field(default_factory=dict)
 
@@ -307,7 +310,7 @@ class Planner:
             outline = self.outline(n_features, reduction)
             self._check_width(n_features, template_size)
             problem = self._problem(outline, reduction, dtype, block_bytes)
-            self._plans[key] = Plan(problem, _candidates(problem))
+            self._plans[key] = Plan(problem, self._candidates(problem))
         return self._plans[key]
 
     def _form(self, shape: tuple[int, int, int], reduction: Reduction) -> Form | None:
@@ -388,6 +391,18 @@ class Planner:
             by_differences=self.method == "differences",
         )
 
+    def _candidates(self, problem: Problem) -> list[Algorithm]:
+        """Return the algorithms that apply; for an infinite group those without nodes, if any."""
+        considered = algorithms() if self.considered is None else self.considered
+        candidates = []
+        for algorithm in considered:
+            if algorithm.by_differences == problem.by_differences and algorithm.applies_to(problem):
+                candidates.append(algorithm(problem))
+        if problem.order < inf:
+            return candidates
+        exact = [algorithm for algorithm in candidates if not algorithm.by_elements]
+        return exact or candidates
+
     def _closed_form(self, reduction: Reduction) -> Any:
         """The base kernel's own mean or largest value over the whole group, if it has one."""
         if self.elements is not None or self.method == "definition":
@@ -397,18 +412,6 @@ class Planner:
         if not hasattr(self.base, "closed_form"):
             return None
         return self.base.closed_form(self.group, reduction.extreme)
-
-
-def _candidates(problem: Problem) -> list[Algorithm]:
-    """Return the algorithms that apply; for an infinite group those without nodes, if any."""
-    candidates = []
-    for algorithm in algorithms():
-        if algorithm.by_differences == problem.by_differences and algorithm.applies_to(problem):
-            candidates.append(algorithm(problem))
-    if problem.order < inf:
-        return candidates
-    exact = [algorithm for algorithm in candidates if not algorithm.by_elements]
-    return exact or candidates
 
 
 def can_list(group: Transformations, elements: Array | None) -> bool:

@@ -144,7 +144,7 @@ def problem_of(base, shape):
     problem = planner.plan(
         points.shape[1], points.shape[1], points.dtype, Extremes(), 2**20
     ).problem
-    return problem.form, problem
+    return problem
 
 
 @settings(max_examples=25, deadline=None)
@@ -162,15 +162,16 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
         else Locality((side, side), window=3, padding=kind, stride=stride, channels=channels)
     )
     shape = (side, side, channels)
-    lift, problem = problem_of(base, shape)
+    problem = problem_of(base, shape)
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((3, *shape)), rng.standard_normal((4, *shape))
     x[:, 0] = 0
     every = [
-        lift.first(x).reshape(3, -1) @ lift.second(np.rot90(y, turn, axes=(1, 2))).reshape(4, -1).T
+        problem.lift_points(x).reshape(3, -1)
+        @ problem.lift_templates(np.rot90(y, turn, axes=(1, 2))).reshape(4, -1).T
         for turn in range(4)
     ]
-    support = lift.first(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
+    support = problem.lift_points(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
     for known in (None, support):
         turns = QuarterTurns(problem)
         turns = turns if known is None else turns.within(known)
@@ -192,7 +193,7 @@ def test_which_sets_consist_of_quarter_turns():
     ):
         assert other.as_turns() is None
     columns = Form(n_channels=1, second=lambda images: np.cumsum(images, axis=1))
-    problem = replace(problem_of(Linear(), (3, 3, 1))[1], form=columns)
+    problem = replace(problem_of(Linear(), (3, 3, 1)), form=columns)
     with pytest.raises(ValueError, match="does not permute"):
         QuarterTurns(problem)
 

@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from ..core.parameters import ParameterError, Whole, stores_parameters
 from ..groups.base import Group, Transformations
 from ..groups.continuous import Angles, Floats, complex_inner, equal_turns
+from ..groups.products import OnPoints
 
 
 class ContinuousGroup(Group):
@@ -45,7 +46,7 @@ class ContinuousGroup(Group):
 
         Without this, it acts on rows of any number of points.
         """
-        return self._on_points(self, self._size, n_points=n_points)
+        return OnPoints(self, self._size, n_points=n_points)
 
     def _points(self, X: Floats) -> Floats:
         """Return X of shape (n, d) as points (n, d / size, size)."""

@@ -490,8 +490,8 @@ def _decided(
         p_for[name], parents[name] = max((p_values[each][0], each) for each in largest_smaller)
         smallest = min(against for _, against in p_values.values())
         p_against[name] = min(1.0, len(references) * smallest)
-    p_for = _corrected(p_for, inside)
-    p_against = _corrected(p_against, {name: set() for name in inside})
+    p_for = corrected_p_values(p_for, inside)
+    p_against = corrected_p_values(p_against, {name: set() for name in inside})
     errors = {name: float(loss.mean()) for name, loss in losses.items()}
     supported = {name for name in inside if p_for[name] <= 0.05}
     rows = []
@@ -621,8 +621,13 @@ def _by_luck(
     return float(stats.norm.cdf((U - k - noncentrality) / spread))
 
 
-def _corrected(p_values: dict[str, float], inside: Mapping[str, set[str]]) -> dict[str, float]:
-    """Return p-values corrected by the width of the groups that remain to be tested."""
+def corrected_p_values(
+    p_values: dict[str, float], inside: Mapping[str, set[str]]
+) -> dict[str, float]:
+    """Return p-values corrected by the width of the groups that remain to be tested.
+
+    ``inside`` maps each name to those that are tested before it.
+    """
     remaining = list(p_values)
     largest = 0.0
     corrected: dict[str, float] = {}

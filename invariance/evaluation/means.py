@@ -23,7 +23,9 @@ class Score(NamedTuple):
         """Mean ± error, both by `spec` (a sign for the mean alone); without one, `with_error`."""
         if not spec:
             return with_error(self.mean, self.se)
-        return f"{self.mean:{spec}} ± {self.se:{spec.lstrip('+')}}"
+        mean = format(self.mean, spec)
+        se = format(self.se, spec.lstrip("+"))
+        return f"{mean} ± {se}"
 
 
 def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
@@ -44,11 +46,15 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     """
     samples = np.asarray(samples, dtype=float)
     if samples.ndim == 0 or len(samples) < 2:
-        due = "a standard error needs at least two repetitions along axis 0"
-        raise ValueError(f"{due}, got samples={samples}; repeat with other seeds")
-    if not np.isfinite(samples).all():
-        index = tuple(int(i) for i in np.argwhere(~np.isfinite(samples))[0])
-        raise ValueError(f"samples{list(index)} is {samples[index]}: every sample must be finite")
+        raise ValueError(
+            "a standard error needs at least two repetitions along axis 0, got "
+            f"samples={samples}; repeat with other seeds"
+        )
+    invalid = ~np.isfinite(samples)
+    if invalid.any():
+        index = np.argwhere(invalid)[0].tolist()
+        value = samples[tuple(index)]
+        raise ValueError(f"samples{index} is {value}: every sample must be finite")
     mean = samples.mean(axis=0)
     se = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
     if samples.ndim == 1:

@@ -71,59 +71,95 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     -0.500 [-0.500, -0.500]
     """
     x, y = _checked(x, y)
-    is_repeated = y.ndim == 2
-    mean = y.reshape(-1, len(x)).mean(axis=0)
-    relative_errors = np.zeros_like(mean)
-    if is_repeated:
-        repetitions = len(y)
-        relative_errors = y.std(axis=0, ddof=1) / np.sqrt(repetitions) / mean
+    if y.ndim == 1:
+        line = _fitted_line(x, y, np.ones_like(y))
+        return line.rate(line.width, line.se, "residuals")
+    repetitions = len(y)
+    mean = y.mean(axis=0)
+    relative_errors = y.std(axis=0, ddof=1) / np.sqrt(repetitions) / mean
     # A point without error would take all the weight: then every point counts the same.
     is_exact = bool((relative_errors == 0).any())
-    weights = np.ones_like(mean) if is_exact else relative_errors**-2.0
+    weights = np.ones_like(mean)
+    if not is_exact:
+        weights = relative_errors**-2.0
+    line = _fitted_line(x, mean, weights)
+    slopes = (y / mean) @ line.slope_weights
+    se = float(np.std(slopes, ddof=1) / np.sqrt(repetitions))
+    width = float(stats.t.ppf(0.975, repetitions - 1)) * se
+    is_poor_fit = is_exact or stats.chi2.sf(line.squares, line.freedom) < 0.05
+    if is_poor_fit and line.width > width:
+        return line.rate(line.width, line.se, "repetitions, widened by residuals")
+    return line.rate(width, se, "repetitions")
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A weighted least-squares line in logarithms, and its slope's error by the residuals."""
+
+    slope: float
+    intercept: float
+    slope_weights: NDArray  #: the slope is their inner product with log y
+    squares: float  #: weighted sum of squared residuals
+    freedom: int
+    se: float
+
+    @property
+    def width(self) -> float:
+        """Half the 95 % confidence interval of the slope."""
+        return float(stats.t.ppf(0.975, self.freedom)) * self.se
+
+    def rate(self, width: float, se: float, method: str) -> RateFit:
+        """Return the result of `fit_rate` with this interval and error of the slope."""
+        return RateFit(
+            slope=self.slope,
+            low=self.slope - width,
+            high=self.slope + width,
+            intercept=self.intercept,
+            se=se,
+            points=self.freedom + 2,
+            method=method,
+        )
+
+
+def _fitted_line(x: NDArray, y: NDArray, weights: NDArray) -> _Line:
     log_x = np.log(x)
-    log_y = np.log(mean)
+    log_y = np.log(y)
     mean_log_x = np.average(log_x, weights=weights)
     mean_log_y = np.average(log_y, weights=weights)
     centred = log_x - mean_log_x
     information = np.sum(weights * centred**2)
-    a = weights * centred / information
-    slope = float(a @ log_y)
+    slope_weights = weights * centred / information
+    slope = float(slope_weights @ log_y)
     intercept = float(mean_log_y - slope * mean_log_x)
-    freedom = len(x) - 2
     residuals = log_y - intercept - slope * log_x
     squares = float(np.sum(weights * residuals**2))
+    freedom = len(x) - 2
     se = float(np.sqrt(squares / freedom / information))
-    width = float(stats.t.ppf(0.975, freedom)) * se
-    method = "residuals"
-    if is_repeated:
-        slopes = (y / mean) @ a
-        repeated_se = float(np.std(slopes, ddof=1) / np.sqrt(repetitions))
-        repeated_width = float(stats.t.ppf(0.975, repetitions - 1)) * repeated_se
-        is_poor_fit = is_exact or stats.chi2.sf(squares, freedom) < 0.05
-        if is_poor_fit and width > repeated_width:
-            method = "repetitions, widened by residuals"
-        else:
-            method = "repetitions"
-            width = repeated_width
-            se = repeated_se
-    return RateFit(slope, slope - width, slope + width, intercept, se, len(x), method)
+    return _Line(slope, intercept, slope_weights, squares, freedom, se)
 
 
 def _checked(abscissae: ArrayLike, ordinates: ArrayLike) -> tuple[NDArray, NDArray]:
     """Return x and y as floats; y has shape (points,) if there is one repetition."""
     x: NDArray = as_floats("x", abscissae)
     y: NDArray = as_floats("y", ordinates)
-    if x.ndim != 1 or y.ndim not in (1, 2) or y.shape[-1] != len(x):
-        due = "(points,) and (points,) or (repetitions, points)"
-        raise ParameterError(f"x has shape {x.shape} and y {y.shape}: expected {due}")
-    if len(np.unique(x)) < 3 or not (np.isfinite(x).all() and (x > 0).all()):
-        due = "three distinct x, positive and finite"
-        raise ParameterError(f"a rate needs {due}, got {x.tolist()}")
+    is_pair = x.ndim == 1 and y.ndim in (1, 2)
+    if not is_pair or y.shape[-1] != len(x):
+        raise ParameterError(
+            f"x has shape {x.shape} and y {y.shape}: expected (points,) and (points,) or "
+            "(repetitions, points)"
+        )
+    is_positive = np.isfinite(x) & (x > 0)
+    if len(np.unique(x)) < 3 or not is_positive.all():
+        raise ParameterError(
+            f"a rate needs three distinct x, positive and finite, got {x.tolist()}"
+        )
     check_finite("y", y)
     if y.ndim == 2 and len(y) == 1:
         y = y[0]
     mean = y.reshape(-1, len(x)).mean(axis=0)
-    if not (mean > 0).all():
-        i = int(np.argmin(mean))
-        raise ParameterError(f"y at x={x[i]:g} is {mean[i]:g}: a power law needs positive values")
+    lowest = int(np.argmin(mean))
+    if mean[lowest] <= 0:
+        raise ParameterError(
+            f"y at x={x[lowest]:g} is {mean[lowest]:g}: a power law needs positive values"
+        )
     return x, y

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -45,18 +44,23 @@ def best_by_leave_one_out(
     True
     """
 
-    def fit(candidate: Any) -> tuple[float, Any, Any]:
+    def fit(candidate: Any) -> tuple[Any, Any]:
         model = clone(learner)
         features = clone(candidate)
         if isinstance(candidate, Kernel):
             model.set_params(kernel="precomputed")
             features = GramTransformer(candidate, repair="clip")
         model.fit(features.fit_transform(X), y)
-        return float(model.loo_errors_.min()), features, model
+        return features, model
 
     # One at a time: each holds a matrix as large as that of the training points.
-    _, features, model = min(map(fit, candidates), key=itemgetter(0))
+    features, model = min(map(fit, candidates), key=lambda fitted: _least_error(fitted[1]))
     return lambda Z: model.predict(features.transform(Z))
+
+
+def _least_error(model: Any) -> float:
+    """The leave-one-out error at the model's alpha."""
+    return float(model.loo_errors_.min())
 
 
 def best_with_copies(
@@ -74,8 +78,11 @@ def best_with_copies(
     >>> bool(abs(f(np.array([[-0.5]]))[0] - 0.25) < 0.01)
     True
     """
-    models = [clone(learner).set_params(kernel=kernel).fit(X, y) for kernel in kernels]
-    best = min(models, key=lambda model: model.loo_errors_.min())
+    models = []
+    for kernel in kernels:
+        model = clone(learner).set_params(kernel=kernel)
+        models.append(model.fit(X, y))
+    best = min(models, key=_least_error)
     points = np.concatenate([X, moved.reshape(-1, X.shape[1])])
     values = np.tile(y, len(moved) + 1)
     classes = None

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..core import parameters as kinds
 from ..core.arrays import check_arrays, is_foreign, namespace, on_host
 from ..core.dask_arrays import over_blocks
+from ..core.messages import warn
 from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction
-from ..orbits.cost import warn
 from ..orbits.nodes import (
     Rule,
     are_given,

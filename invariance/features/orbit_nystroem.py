@@ -12,12 +12,12 @@ from sklearn.base import clone
 
 from ..core import parameters as kinds
 from ..core.arrays import check_finite, is_foreign, like
+from ..core.messages import warn
 from ..core.parameters import ParameterError, stores_parameters
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..kernels.base import BASE, preserved
 from ..linear.gram import describe_negative, rounding, warn_indefinite
 from ..orbits import WeightedMean, row_blocks
-from ..orbits.cost import warn
 from .orbit import OrbitFeatures, Side, spawn
 from .templates import median_gamma
 

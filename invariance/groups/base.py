@@ -128,9 +128,6 @@ class Transformations(Remembering, BaseEstimator, ABC):
     keeps_shape: bool = True
     #: Permitted values of the constructor's arguments.
     _parameters: ClassVar[Mapping[str, kinds.Kind]] = {}
-    #: Classes that `then`, `on_each` and `on_columns` create; the module `products` sets them.
-    _composition: ClassVar[Callable[..., Transformations]]
-    _on_points: ClassVar[Callable[..., Transformations]]
     #: Advice if there are too many elements to list.
     _remedy: ClassVar[str] = (
         "draw some with sample(n_samples, random_state), or with n_transforms=... where a kernel "
@@ -159,7 +156,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
             if _inherits_validly(cls, name):
                 continue
             if getattr(cls, name) is not default:
-                lost[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
+                lost[name] = definer(cls, name)
             setattr(cls, name, default)
         overridden = [name for name in _ACTION if name in vars(cls)]
         if lost and overridden:
@@ -283,7 +280,9 @@ class Transformations(Remembering, BaseEstimator, ABC):
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""
         check_values(f"{type(self).__name__}.then", {"other": GROUP}, {"other": other})
-        return self._composition(self, other)
+        from .products import Composition
+
+        return Composition(self, other)
 
     def times(self, other: Transformations) -> Transformations:
         """The direct product with another group that acts on the same coordinates.
@@ -308,12 +307,14 @@ class Transformations(Remembering, BaseEstimator, ABC):
         >>> Permutations(2).on_each(2).act([[2, 1]], [[1.0, 2.0, 3.0, 4.0]])
         array([[[2., 1., 4., 3.]]])
         """
+        from .products import OnPoints
+
         size = self.n_features
         if size is None:
             raise ParameterError(
                 f"{self!r} acts on any length: take OnPoints(group, n_coordinates)"
             )
-        return self._on_points(self, size, n_points=n_points)
+        return OnPoints(self, size, n_points=n_points)
 
     def on_columns(self, columns: Any) -> Transformations:
         """The same transformations of some columns of rows of any length; other columns stay.
@@ -322,7 +323,9 @@ class Transformations(Remembering, BaseEstimator, ABC):
         >>> SignFlips(2).on_columns([0, 2]).act([[-1, -2]], [[1.0, 2.0, 3.0, 4.0]])
         array([[[-1.,  2., -3.,  4.]]])
         """
-        return self._on_points(self, coordinates=columns)
+        from .products import OnPoints
+
+        return OnPoints(self, coordinates=columns)
 
     @property
     def one_sided(self) -> bool:
@@ -346,8 +349,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
         """
         kind = elements.dtype.kind
         if elements.shape[1:] != shape:
-            batch_shape = str(("r", *shape)).replace("'", "")
-            self._refuse(elements, f"{due}, of shape {batch_shape}")
+            self._refuse(elements, f"{due}, of shape {_shape_text('r', *shape)}")
         if kind == "f" and not np.isfinite(elements).all():
             self._refuse(elements, f"{due}, finite")
         if not whole or elements.dtype == np.intp:
@@ -369,7 +371,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
         if shape is not None:
             accepted = sorted({(prod(shape),), tuple(shape)})
             if X.shape[1:] not in accepted:
-                due = " or ".join(str(("n", *sizes)).replace("'", "") for sizes in accepted)
+                due = " or ".join(_shape_text("n", *sizes) for sizes in accepted)
                 raise ParameterError(f"{self!r} acts on arrays of shape {due}, got X of {X.shape}")
         if X.dtype.kind != "f":
             X = X.astype(np.float64)
@@ -393,9 +395,26 @@ class Transformations(Remembering, BaseEstimator, ABC):
         raise ParameterError(f"{self!r} has {count} elements, {limit}; {self._remedy}")
 
 
+def _shape_text(*sizes: object) -> str:
+    """A shape as messages write it.
+
+    >>> _shape_text("n", 3)
+    '(n, 3)'
+    """
+    return str(sizes).replace("'", "")
+
+
+def definer(cls: type, name: str) -> type:
+    """The class from which another one inherits a method."""
+    return next(base for base in cls.__mro__[1:] if name in vars(base))
+
+
 def _acts_alike(cls: type, base: type) -> bool:
     """Whether two classes share all methods that abilities rely on."""
-    return all(getattr(base, name, None) is getattr(cls, name, None) for name in _ACTION)
+    for name in _ACTION:
+        if getattr(base, name, None) is not getattr(cls, name, None):
+            return False
+    return True
 
 
 def _inherits_validly(cls: type, ability: str) -> bool:
@@ -413,13 +432,17 @@ def _warn_of_lost_abilities(cls: type, lost: Mapping[str, type], overridden: lis
     ``lost`` maps each ability to the class that defines it.
     """
     owner = next(iter(lost.values()))
-    restoring = ", ".join(f"{name} = {base.__name__}.{name}" for name, base in lost.items())
-    declining = ", ".join(f"{name} = Transformations.{name}" for name in lost)
+    restoring = []
+    declining = []
+    for ability, base in lost.items():
+        restoring.append(f"{ability} = {base.__name__}.{ability}")
+        declining.append(f"{ability} = Transformations.{ability}")
     warnings.warn(
         f"{cls.__name__} defines {' and '.join(overridden)}, so that {', '.join(lost)} of "
         f"{owner.__name__} may not hold for it: kernels and features take its elements one "
-        f"by one, often ten times slower. Restate in the class what still holds, as {restoring}; "
-        f"to go without the rest and without this warning, write {declining}",
+        "by one, often ten times slower. Restate in the class what still holds, as "
+        f"{', '.join(restoring)}; to go without the rest and without this warning, write "
+        f"{', '.join(declining)}",
         stacklevel=4,
     )
 
@@ -427,9 +450,12 @@ def _warn_of_lost_abilities(cls: type, lost: Mapping[str, type], overridden: lis
 def _are_whole(values: Array) -> bool:
     """Whether numbers are whole and small enough for an index."""
     largest = min(2**53, np.iinfo(np.intp).max)
-    if not np.all((values <= largest) & (values >= -largest)):
+    fits = (values <= largest) & (values >= -largest)
+    if not fits.all():
         return False
-    return values.dtype.kind != "f" or bool(np.all(values == np.rint(values)))
+    if values.dtype.kind != "f":
+        return True
+    return bool(np.all(values == np.rint(values)))
 
 
 class Group(Transformations):
@@ -516,7 +542,8 @@ def closure(
             raise ValueError(
                 f"closing the generators of {owner} passed {limit} elements: no finite group?"
             )
-        levels.append(np.array(new_elements).reshape(len(new_elements), *identity.shape[1:]))
+        level = np.array(new_elements)
+        levels.append(level.reshape(len(new_elements), *identity.shape[1:]))
     return np.concatenate(levels).astype(identity.dtype, copy=False)
 
 
@@ -552,11 +579,13 @@ class Distinct:
         cell = floor(projection / (2 * self.tolerance))
         for neighbour in (cell, cell - 1, cell + 1):
             for i in self._cells.get(neighbour, ()):
-                if np.abs(vector - self.vectors[i]).max() <= self.tolerance:
+                distance = np.abs(vector - self.vectors[i]).max()
+                if distance <= self.tolerance:
                     return i
-        self._cells.setdefault(cell, []).append(len(self.vectors))
+        new_index = len(self.vectors)
         self.vectors.append(vector)
-        return len(self.vectors) - 1
+        self._cells.setdefault(cell, []).append(new_index)
+        return new_index
 
 
 def numbers(owner: str, name: str, value: ArrayLike) -> Array:

@@ -84,7 +84,8 @@ class _Check:
         n_features = group.n_features or 60
         self.X = rng.standard_normal((3, n_features))
         self.scale = np.linalg.norm(self.X, axis=1).max()
-        self.is_listed = group.order <= min(_MOST_LISTED, _MOST_ENTRIES // n_features)
+        most_listed = min(_MOST_LISTED, _MOST_ENTRIES // n_features)
+        self.is_listed = group.order <= most_listed
         self.n_generated = 0
         self.trials = self.elements()
         width = self.images(self.trials[:1], self.X).shape[2]
@@ -98,14 +99,15 @@ class _Check:
         return self.is_listed and isinstance(self.group, FiniteGroup)
 
     def fail(self, message: str, *elements: Any) -> NoReturn:
-        names = ", ".join(np.array2string(np.asarray(element)) for element in elements)
+        names = [np.array2string(np.asarray(element)) for element in elements]
         if names:
-            message = f"{message} for {names}"
+            message = f"{message} for {', '.join(names)}"
         raise AssertionError(f"{self.group!r}: {message}")
 
     def agree(self, message: str, left: Any, right: Any, *batches: Elements) -> None:
         """Fail if images differ, with the elements; a batch of one belongs to every image."""
-        gaps = np.abs(left - right).max(axis=(1, 2)) / self.scale
+        differences = np.abs(left - right)
+        gaps = differences.max(axis=(1, 2)) / self.scale
         worst = int(np.argmax(gaps))
         worst_gap = gaps[worst]
         # Written so that NaN fails.
@@ -123,7 +125,8 @@ class _Check:
                 self.fail(f"order says {self.group.order}, but elements() lists {len(trials)}")
         else:
             trials = self.group.sample(_TRIALS, self.rng)
-        if not np.array_equal(self.group.sample(4, 7), self.group.sample(4, 7)):
+        draws = self.group.sample(4, 7)
+        if not np.array_equal(draws, self.group.sample(4, 7)):
             self.fail("sample(4, 7) differs between calls with the same seed")
         return np.asarray(trials)
 
@@ -147,7 +150,8 @@ class _Check:
         if images.shape != expected:
             # Sets such as `LinearMaps` return other coordinates than they take.
             keeps_points = group.keeps_shape or group.unitary or isinstance(group, Group)
-            if keeps_points or images.ndim != 3 or images.shape[:2] != expected[:2]:
+            has_rows = images.ndim == 3 and images.shape[:2] == expected[:2]
+            if keeps_points or not has_rows:
                 self.fail(f"act returned shape {images.shape}, expected {expected}")
         is_finite = np.isfinite(images).all(axis=(1, 2))
         if not is_finite.all():
@@ -184,8 +188,9 @@ class _Check:
         is_unitary = self.group.unitary
         images = self.images(trials, X)
         if is_unitary or isinstance(self.group, Group):
+            combination = 2 * X[:1] - 3 * X[1:2]
+            combined_before = self.images(trials, combination)
             combined_after = 2 * images[:, :1] - 3 * images[:, 1:2]
-            combined_before = self.images(trials, 2 * X[:1] - 3 * X[1:2])
             self.agree("linearity of the action fails", combined_before, combined_after, trials)
         if is_unitary:
             gram = X @ X.T / self.scale
@@ -209,9 +214,9 @@ class _Check:
             self.check_products(factor[None], images)
         n_trials = len(trials)
         left, right = trials[self.rng.randint(n_trials, size=(2, _TRIALS))]
-        self.check_action_law(
-            group.compose(left, right), self.each(left, self.images(right, x)), left, right
-        )
+        products = group.compose(left, right)
+        nested_images = self.each(left, self.images(right, x))
+        self.check_action_law(products, nested_images, left, right)
         if self.has_generators and self.n_generated < n_trials:
             only = f"only {self.n_generated} elements"
             self.fail(f"order says {n_trials}, but the generators give {only}")
@@ -268,15 +273,15 @@ class _Check:
         # With 30 expected draws per element, an element that never comes is detected.
         n_draws = max(_DRAWS, 30 * n)
         counts = self.count_draws(n_draws)
-        lower_tails = binom.cdf(counts, n_draws, probabilities)
-        upper_tails = binom.sf(counts - 1, n_draws, probabilities)
-        p_values = 2 * n * np.minimum(lower_tails, upper_tails)
+        p_values = n * _two_sided(counts, n_draws, probabilities)
         worst = int(p_values.argmin())
         if p_values[worst] < _FALSE_ALARM:
             expected = n_draws * probabilities[worst]
-            numbers = f"of {n_draws} draws {counts[worst]:.0f} instead of {expected:.4g}"
-            message = f"sample does not follow the weights: {numbers} or so"
-            self.fail(message, self.trials[worst])
+            self.fail(
+                f"sample does not follow the weights: of {n_draws} draws {counts[worst]:.0f} "
+                f"instead of {expected:.4g} or so",
+                self.trials[worst],
+            )
         if isinstance(self.group, Group) and self.group.symmetric:
             self.check_symmetry(probabilities)
 
@@ -291,16 +296,19 @@ class _Check:
             shape = getattr(weights, "shape", weights)
             self.fail(f"{message}; got {shape!r:.80}")
         total = weights.sum()
-        if not (np.all(weights >= 0) and abs(total - 1) <= 1e-6):
-            self.fail(f"{message}; the least is {weights.min()}, their sum {total:.6g}")
+        least = weights.min()
+        if not (least >= 0 and abs(total - 1) <= 1e-6):
+            self.fail(f"{message}; the least is {least}, their sum {total:.6g}")
         return weights
 
     def count_draws(self, n_draws: int) -> NDArray[np.intp]:
         """Number of draws of each listed element; elements that act alike count together."""
         counts: Counter[bytes] = Counter()
-        block_size = max(1, _MOST_ENTRIES // 2 // self.trials[0].size)
+        entries_per_element = self.trials[0].size
+        block_size = max(1, _MOST_ENTRIES // 2 // entries_per_element)
         for start in range(0, n_draws, block_size):
-            draws = self.group.sample(min(block_size, n_draws - start), self.rng)
+            n_in_block = min(block_size, n_draws - start)
+            draws = self.group.sample(n_in_block, self.rng)
             counts.update(element.tobytes() for element in draws)
         flat_elements = np.frombuffer(b"".join(counts), draws.dtype)
         distinct = flat_elements.reshape(-1, *draws.shape[1:])
@@ -335,6 +343,15 @@ class _Check:
         message = f"of {len(draws)} draws of sample only {n_different} differ"
         order = self.group.order
         self.fail(f"{message}, where {order} elements are equally likely", draws[0])
+
+
+def _two_sided(
+    counts: NDArray[np.intp], n_draws: int, probabilities: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """P-values of two-sided binomial tests."""
+    lower_tails = binom.cdf(counts, n_draws, probabilities)
+    upper_tails = binom.sf(counts - 1, n_draws, probabilities)
+    return np.asarray(2 * np.minimum(lower_tails, upper_tails))
 
 
 @arguments(group=GROUP, X=kinds.Array(), n_samples=kinds.Whole(1), random_state=kinds.Seed())

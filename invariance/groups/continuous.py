@@ -142,36 +142,44 @@ class CircleAction(Angles):
     def as_turn(self, A: Floats, B: Floats) -> tuple[Floats, Floats] | None:
         """Inner products as turns, for the whole circle, one frequency and a uniform angle."""
         frequencies = self.as_circle()
-        if self.n_nodes is not None or self.density is not None:
+        if not self._is_whole_circle():
             return None
         turning = np.flatnonzero(frequencies)
         if len(turning) == 0 or np.ptp(frequencies[turning]) > 0:
             return None
-        fixed = np.flatnonzero(frequencies == 0)
-        fixed_products = A[:, fixed] @ B[:, fixed].T
-        return fixed_products, complex_inner(A[:, turning], B[:, turning])
+        waves = complex_inner(A[:, turning], B[:, turning])
+        return self._fixed_products(A, B), waves
+
+    def _is_whole_circle(self) -> bool:
+        """Whether all angles are elements, with equal weights."""
+        return self.n_nodes is None and self.density is None
+
+    def _fixed_products(self, A: Floats, B: Floats) -> Floats:
+        """Inner products of the coordinates that no rotation changes."""
+        fixed = np.flatnonzero(self.as_circle() == 0)
+        return np.asarray(A[:, fixed] @ B[:, fixed].T)
 
     def largest_inner(self, A: Floats, B: Floats) -> Floats | None:
         """Maxima of trigonometric polynomials of the angle: the best of many turns, refined."""
         frequencies = self.as_circle()
-        if self.n_nodes is not None or self.density is not None:
+        if not self._is_whole_circle():
             return None
         distinct = np.unique(frequencies[frequencies > 0])
-        fixed = np.flatnonzero(frequencies == 0)
-        largest = A[:, fixed] @ B[:, fixed].T
+        largest = self._fixed_products(A, B)
         if not len(distinct) or not len(A) or not len(B):
-            return np.asarray(largest)
+            return largest
         n_nodes = _NODES_PER_PERIOD * int(distinct.max())
         step = max(1, _MAXIMA_BYTES // (16 * n_nodes * len(B)))
         for start in range(0, len(A), step):
             rows = slice(start, start + step)
-            waves = [
-                complex_inner(A[rows, frequencies == m], B[:, frequencies == m]).ravel()
-                for m in distinct
-            ]
+            waves = []
+            for frequency in distinct:
+                columns = frequencies == frequency
+                waves.append(complex_inner(A[rows, columns], B[:, columns]).ravel())
             maxima = _largest_of_waves(distinct, np.array(waves, dtype=complex), n_nodes)
-            largest[rows] += maxima.reshape(-1, len(B)).astype(largest.dtype)
-        return np.asarray(largest)
+            maxima = maxima.reshape(-1, len(B))
+            largest[rows] += maxima.astype(largest.dtype)
+        return largest
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         density = self.density or Uniform()
@@ -218,9 +226,12 @@ def complex_inner(A: Floats, B: Floats) -> Floats:
 
     If the points of b turn by an angle t, <a, b> becomes the real part of this times exp(i t).
     """
-    complex_a = A[:, ::2] + 1j * A[:, 1::2]
-    complex_b = B[:, ::2] + 1j * B[:, 1::2]
-    return np.asarray(complex_a.conj() @ complex_b.T)
+    return np.asarray(_as_complex(A).conj() @ _as_complex(B).T)
+
+
+def _as_complex(rows: Floats) -> Floats:
+    """Neighbouring entries of rows as the real and imaginary parts of complex numbers."""
+    return np.asarray(rows[:, ::2] + 1j * rows[:, 1::2])
 
 
 def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Floats:
@@ -234,25 +245,33 @@ def _largest_of_waves(frequencies: Floats, waves: Floats, n_nodes: int) -> Float
     values = turns.real @ waves.real - turns.imag @ waves.imag
     best = values.max(axis=0)
     step = 2 * np.pi / n_nodes
-    slack = step**2 / 8 * (np.square(frequencies)[:, None] * np.abs(waves)).sum(axis=0)
+    order = frequencies[:, None]
+    sizes = np.abs(waves)
+    bends = np.square(order) * sizes
+    slack = step**2 / 8 * bends.sum(axis=0)
+    smallest_gain = np.finfo(float).eps * sizes.sum(axis=0)
     place, pair = np.nonzero(values >= best - slack)
     bound = values[place, pair] + slack[pair]
     angles = nodes[place]
-    order = frequencies[:, None]
-    smallest_gain = np.finfo(float).eps * np.abs(waves).sum(axis=0)
     for _ in range(_NEWTON_STEPS + 1):
         terms = waves[:, pair] * np.exp(1j * order * angles)
         np.maximum.at(best, pair, terms.real.sum(axis=0))
         slope = -(order * terms.imag).sum(axis=0)
-        bend = -(order**2 * terms.real).sum(axis=0)
-        uphill = np.sign(slope) * step / 4
-        newton = np.divide(-slope, bend, out=uphill, where=bend < 0)
-        move = np.clip(newton, -step / 2, step / 2)
+        move = _newton_move(slope, -(order**2 * terms.real).sum(axis=0), step)
         # Angles below another node's maximum, and those that have converged, are left out.
-        improving = (bound > best[pair]) & (np.abs(slope * move) > smallest_gain[pair])
+        may_exceed = bound > best[pair]
+        moves = np.abs(slope * move) > smallest_gain[pair]
+        improving = may_exceed & moves
         angles = (angles + move)[improving]
         pair = pair[improving]
         bound = bound[improving]
         if not len(pair):
             break
     return np.asarray(best)
+
+
+def _newton_move(slope: Floats, bend: Floats, step: float) -> Floats:
+    """Newton's step to a maximum, or uphill if there is none; at most half the nodes' distance."""
+    uphill = np.sign(slope) * step / 4
+    move = np.divide(-slope, bend, out=uphill, where=bend < 0)
+    return np.asarray(np.clip(move, -step / 2, step / 2))

@@ -35,21 +35,23 @@ def check_coulomb(matrices: ArrayLike) -> Floats:
         array = array.astype(np.float64)
     if array.ndim == 2:
         array = _unflattened(array)
-    if array.ndim != 3 or array.shape[1] != array.shape[2] or array.shape[1] == 0:
+    is_square = array.ndim == 3 and array.shape[1] == array.shape[2]
+    if not is_square or array.shape[1] == 0:
         raise ParameterError(
             f"matrices must be square, of shape (n, a, a) or (n, a^2), got {array.shape}: "
             f"{short(matrices)}; a single one is C[None]"
         )
     with np.errstate(invalid="ignore"):
-        gaps = np.abs(array - array.swapaxes(1, 2)).max(axis=(1, 2), initial=0)
+        differences = array - array.swapaxes(1, 2)
+    gaps = np.abs(differences).max(axis=(1, 2), initial=0)
     sizes = np.abs(array).max(axis=(1, 2), initial=0)
     # Comparisons with NaN are false, so that matrices that are not finite fail as well.
     is_symmetric = gaps <= 1e-5 * sizes
     if not is_symmetric.all():
         index = is_symmetric.argmin()
-        rule = f"must be finite and symmetric, got {short(matrices)}"
         raise ParameterError(
-            f"matrices: Coulomb matrix {index} of {len(array)} {rule}; (C + C.T) / 2 mends rounding"
+            f"matrices: Coulomb matrix {index} of {len(array)} must be finite and symmetric, got "
+            f"{short(matrices)}; (C + C.T) / 2 mends rounding"
         )
     return array
 

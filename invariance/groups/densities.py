@@ -53,8 +53,9 @@ class Density(BaseEstimator, ABC):
     def sample(self, size: int | tuple[int, ...], random_state: Any = None) -> NDArray[Any]:
         """Independent draws, float64, of the given shape."""
         check_parameters(self)
-        n_draws = prod(np.ravel(size).tolist())
-        kinds.check_memory(f"{type(self).__name__}.sample", 8 * n_draws, size=size)
+        sizes = np.ravel(size).tolist()
+        n_bytes = 8 * prod(sizes)
+        kinds.check_memory(f"{type(self).__name__}.sample", n_bytes, size=size)
         rng = check_random_state(random_state)
         draws = self._distribution().rvs(size=size, random_state=rng)
         return np.asarray(draws)
@@ -156,8 +157,10 @@ def normalize_weights(values: NDArray[Any], density: Density, **listed: Any) -> 
     """
     total = values.sum()
     if not total > 0:
-        settings = ", ".join(f"{name}={short(value)}" for name, value in listed.items())
-        raise ParameterError(f"density {density!r} gives no element a positive weight: {settings}")
+        settings = [f"{name}={short(value)}" for name, value in listed.items()]
+        raise ParameterError(
+            f"density {density!r} gives no element a positive weight: {', '.join(settings)}"
+        )
     return np.asarray(values / total)
 
 

@@ -44,19 +44,23 @@ class _Interpolated(Transformations):
         height, width, *channels = map(int, self.shape)
         n_channels = channels[0] if channels else 1
         inverses, shifts = self._maps(elements)
-        centre = (np.array([height, width]) - 1) / 2
+        last_pixel = np.array([height, width]) - 1
+        centre = last_pixel / 2
         # The result at y is the image at A^-1 (y - centre - b) + centre.
         new_centres = np.broadcast_to(centre + shifts, (len(elements), 2))
         offsets = centre - np.einsum("rij,rj->ri", inverses, new_centres)
         factors = None
         if self.jacobian:
-            factors = np.sqrt(np.abs(np.linalg.det(inverses)))
+            determinants = np.linalg.det(inverses)
+            factors = np.sqrt(np.abs(determinants))
         # Channels are interpolated as images of their own.
-        channels_first = np.moveaxis(X.reshape(len(X), height, width, n_channels), 3, 1)
-        planes = np.ascontiguousarray(channels_first).reshape(-1, height, width)
-        images = resample(inverses, offsets, factors, planes, self.interpolation)
-        images = images.reshape(len(elements), len(X), n_channels, height, width)
-        return np.moveaxis(images, 2, 4).reshape(len(elements), *X.shape)
+        images = X.reshape(len(X), height, width, n_channels)
+        channels_first = np.ascontiguousarray(np.moveaxis(images, 3, 1))
+        planes = channels_first.reshape(-1, height, width)
+        results = resample(inverses, offsets, factors, planes, self.interpolation)
+        results = results.reshape(len(elements), len(X), n_channels, height, width)
+        channels_last = np.moveaxis(results, 2, 4)
+        return channels_last.reshape(len(elements), *X.shape)
 
 
 @stores_parameters
@@ -149,7 +153,8 @@ class Rotations(_Interpolated):
         """
         if self.degrees is not None:
             return None
-        n_angles = factor * nodes_for(self.density, 4 * max(self.shape[:2]))
+        longer_side = max(self.shape[:2])
+        n_angles = factor * nodes_for(self.density, 4 * longer_side)
         degrees = np.arange(n_angles) * 360 / n_angles
         return Rotations(
             self.shape, degrees, density=self.density, interpolation=self.interpolation
@@ -173,7 +178,8 @@ class Rotations(_Interpolated):
         degrees = np.unique(_within_one_turn(angles))
         first_quarter = degrees[degrees < 90]
         quarter_turns = 90 * np.arange(4)
-        completed = np.sort((first_quarter + quarter_turns[:, None]).ravel())
+        completed = (first_quarter + quarter_turns[:, None]).ravel()
+        completed.sort()
         if len(completed) != len(degrees) or not np.allclose(completed, degrees, atol=1e-6):
             return None
         return Rotations(self.shape, first_quarter.tolist(), interpolation=self.interpolation)
@@ -343,11 +349,7 @@ class Affine(_Interpolated):
         return np.concatenate([linear_parts, shifts], axis=2)
 
     def _check_elements(self, elements: Floats, name: str = "elements") -> Floats:
-        is_valid = elements.shape[1:] == (2, 3) and bool(np.isfinite(elements).all())
-        if is_valid:
-            determinants = np.linalg.det(elements[:, :, :2])
-            is_valid = bool(np.all(np.abs(determinants) > 1e-12))
-        if not is_valid:
+        if not _are_invertible(elements):
             raise ParameterError(
                 f"affine {name} must be finite, of shape (r, 2, 3), as affine_maps writes them; a "
                 f"map with no inverse is not accepted; got {short(elements)}"
@@ -358,6 +360,14 @@ class Affine(_Interpolated):
         inverses = np.linalg.inv(elements[:, :, :2])
         shifts = elements[:, :, 2]
         return inverses, shifts
+
+
+def _are_invertible(maps: Floats) -> bool:
+    """Whether affine maps are finite, of shape (r, 2, 3), and have inverses."""
+    if maps.shape[1:] != (2, 3) or not np.isfinite(maps).all():
+        return False
+    determinants = np.linalg.det(maps[:, :, :2])
+    return bool(np.all(np.abs(determinants) > 1e-12))
 
 
 def _contains(maps: Floats, candidate: Floats) -> bool:

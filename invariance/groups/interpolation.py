@@ -28,9 +28,11 @@ def _weights(fraction: NDArray[Any], order: int) -> NDArray[Any]:
     u = 1 - fraction
     if order == 1:
         return np.stack([u, t], axis=-1)
+    outer_before = u**3
     before = 4 - 6 * t**2 + 3 * t**3
     after = 4 - 6 * u**2 + 3 * u**3
-    return np.stack([u**3, before, after, t**3], axis=-1) / 6
+    outer_after = t**3
+    return np.stack([outer_before, before, after, outer_after], axis=-1) / 6
 
 
 def sampling_matrix(
@@ -47,8 +49,7 @@ def sampling_matrix(
     n_taps = order + 1
     rows, columns = np.indices(shape, dtype=float).reshape(2, -1)
     is_inside = np.ones((len(matrices), n_pixels), dtype=bool)
-    axis_indices = []
-    axis_weights = []
+    taps = []
     for axis, length in enumerate(shape):
         # The order of the additions is SciPy's: it decides which points fall outside the frame.
         row_terms = matrices[:, axis, 0, None] * rows
@@ -56,18 +57,25 @@ def sampling_matrix(
         positions = (offsets[:, axis, None] + row_terms) + column_terms
         is_inside &= positions >= 0
         is_inside &= positions <= length - 1
-        below = np.floor(positions)
-        axis_weights.append(_weights(positions - below, order))
-        first_taps = below.astype(np.intp) - order // 2
-        taps = first_taps[..., None] + np.arange(n_taps)
-        axis_indices.append(_reflected(taps, length))
-    data = axis_weights[0][..., :, None] * axis_weights[1][..., None, :]
+        taps.append(_taps(positions, length, order))
+    (row_indices, row_weights), (column_indices, column_weights) = taps
+    data = row_weights[..., :, None] * column_weights[..., None, :]
     data *= is_inside[..., None, None]
-    indices = axis_indices[0][..., :, None] * width + axis_indices[1][..., None, :]
+    indices = row_indices[..., :, None] * width + column_indices[..., None, :]
     n_rows = len(matrices) * n_pixels
     row_ends = np.arange(n_rows + 1) * n_taps**2
     parts = (data.ravel(), indices.ravel(), row_ends)
     return sparse.csr_array(parts, shape=(n_rows, n_pixels))
+
+
+def _taps(
+    positions: NDArray[Any], length: int, order: int
+) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Indices and weights of the order + 1 nearest samples along an axis, in the last axis."""
+    below = np.floor(positions)
+    first = below.astype(np.intp) - order // 2
+    indices = first[..., None] + np.arange(order + 1)
+    return _reflected(indices, length), _weights(positions - below, order)
 
 
 def _reflected(indices: NDArray[np.intp], length: int) -> NDArray[np.intp]:

@@ -130,7 +130,8 @@ class OrthogonalMatrices(FiniteGroup):
         spanning: list[Floats] = []
         rank = 0
         for points in point_sets:
-            new_rank = int(np.linalg.matrix_rank(np.concatenate([*spanning, points]), tol=1e-6))
+            candidates = np.concatenate([*spanning, points])
+            new_rank = int(np.linalg.matrix_rank(candidates, tol=1e-6))
             if new_rank > rank:
                 rank = new_rank
                 spanning.append(points)
@@ -279,7 +280,9 @@ def _matrices(points: Floats, images: Floats) -> Floats:
 
 def _defects(matrices: Floats) -> Floats:
     """Largest entry of |A A^T - I| for each matrix A."""
-    gaps = np.abs(matrices @ matrices.swapaxes(1, 2) - np.eye(matrices.shape[1]))
+    products = matrices @ matrices.swapaxes(1, 2)
+    identity = np.eye(matrices.shape[1])
+    gaps = np.abs(products - identity)
     return np.asarray(gaps.max(axis=(1, 2)))
 
 
@@ -327,7 +330,8 @@ class LinearMaps(Transformations):
 
     def _act(self, elements: Floats, X: Floats) -> Floats:
         matrices = self._array()
-        images = np.empty((len(elements), len(X), matrices.shape[1]), dtype=X.dtype)
+        shape = (len(elements), len(X), matrices.shape[1])
+        images = np.empty(shape, dtype=X.dtype)
         for i, element in enumerate(elements):
             matrix = matrices[element].astype(X.dtype, copy=False)
             np.matmul(X, matrix.T, out=images[i])

@@ -42,8 +42,9 @@ def sign_powers(A: Floats, B: Floats, degree: int) -> list[Floats]:
     >>> [m.tolist() for m in sign_powers(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), 2)]
     [[[1.0]], [[0.0]], [[13.0]]]
     """
+    shape = (len(A), len(B))
     dtype = np.result_type(A, B)
-    moments = [np.zeros((len(A), len(B)), dtype) for _ in range(degree + 1)]
+    moments = [np.zeros(shape, dtype) for _ in range(degree + 1)]
     moments[0] += 1
     if degree <= _BY_SUMS:
         _add_moments_by_sums(moments, A, B)
@@ -73,13 +74,22 @@ def _add_moments_by_sums(moments: list[Floats], A: Floats, B: Floats) -> None:
     powers_of_a = [A**size for size in even_degrees]
     powers_of_b = [(B**size).T for size in even_degrees]
     for rows in row_slices(moments[0].shape):
-        sums = [a[rows] @ b for a, b in zip(powers_of_a, powers_of_b, strict=True)]
+        sums = []
+        for a, b in zip(powers_of_a, powers_of_b, strict=True):
+            sums.append(a[rows] @ b)
         for k in even_degrees:
             for j in range(1, k // 2 + 1):
-                # From M' = (log M)' M: k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
-                falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
-                factor = 2 * j * _LOG_COSH[j - 1] * falling_factorial
-                moments[k][rows] += factor * sums[j - 1] * moments[k - 2 * j][rows]
+                lower_moment = moments[k - 2 * j][rows]
+                moments[k][rows] += _factor_of_sum(k, j) * sums[j - 1] * lower_moment
+
+
+def _factor_of_sum(k: int, j: int) -> float:
+    """Factor of p_2j m_(k-2j) in m_k.
+
+    From M' = (log M)' M it follows that k m_k / k! = sum_j 2j c_j p_2j m_(k-2j) / (k-2j)!.
+    """
+    falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
+    return 2 * j * _LOG_COSH[j - 1] * falling_factorial
 
 
 def sign_laplacian(A: Floats, B: Floats) -> Floats:
@@ -126,12 +136,16 @@ def permutation_powers(A: Floats, B: Floats, degree: int, even: bool = False) ->
         if not partitions:
             moments.append(np.zeros_like(moments[0]))
             continue
-        coefficients = [
-            _set_partitions(parts) / perm(n_coordinates, len(parts)) for parts in partitions
-        ]
-        values_of_a = np.array([sums_of_a.at(parts) for parts in partitions])
-        values_of_b = np.array([sums_of_b.at(parts) for parts in partitions])
-        moments.append((values_of_a.T * np.array(coefficients)) @ values_of_b)
+        coefficients = []
+        values_of_a = []
+        values_of_b = []
+        for parts in partitions:
+            n_placements = perm(n_coordinates, len(parts))
+            coefficients.append(_set_partitions(parts) / n_placements)
+            values_of_a.append(sums_of_a.at(parts))
+            values_of_b.append(sums_of_b.at(parts))
+        weighted_a = np.array(values_of_a).T * np.array(coefficients)
+        moments.append(weighted_a @ np.array(values_of_b))
     return moments
 
 
@@ -163,9 +177,8 @@ def _contributing_partitions(k: int, n_coordinates: int, even: bool) -> list[tup
     """Partitions of k in at most as many parts as there are coordinates, all even if asked."""
     partitions = []
     for parts in _partitions(k):
-        if len(parts) > n_coordinates:
-            continue
-        if even and any(size % 2 for size in parts):
+        has_odd_part = any(size % 2 for size in parts)
+        if len(parts) > n_coordinates or (even and has_odd_part):
             continue
         partitions.append(parts)
     return partitions

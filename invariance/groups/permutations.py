@@ -57,12 +57,14 @@ class SignedPermutationGroup(FiniteGroup):
     def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         first, second = np.broadcast_arrays(np.atleast_2d(first), np.atleast_2d(second))
         sources = np.abs(first) - 1
-        return np.asarray(np.sign(first) * np.take_along_axis(second, sources, axis=1))
+        signs = np.sign(first)
+        return np.asarray(signs * np.take_along_axis(second, sources, axis=1))
 
     def inverse(self, elements: ArrayLike) -> Array:
         elements = np.atleast_2d(elements)
         sources = np.abs(elements) - 1
-        signed_targets = np.sign(elements) * np.arange(1, elements.shape[1] + 1)
+        targets = np.arange(1, elements.shape[1] + 1)
+        signed_targets = np.sign(elements) * targets
         result = np.empty_like(elements)
         np.put_along_axis(result, sources, signed_targets, axis=1)
         return result
@@ -190,8 +192,10 @@ class CyclicShifts(SignedPermutationGroup):
             return False
         # Row j is the shift that starts with j + 1: a view, without memory of its own.
         two_periods = np.arange(2 * n) % n + 1
-        all_shifts = np.lib.stride_tricks.as_strided(two_periods, (n, n), two_periods.strides * 2)
-        return bool((all_shifts[first_entries - 1] == elements).all())
+        strides = two_periods.strides * 2
+        all_shifts = np.lib.stride_tricks.as_strided(two_periods, (n, n), strides)
+        expected = all_shifts[first_entries - 1]
+        return bool((expected == elements).all())
 
     @property
     def grid_shape(self) -> tuple[int, int, int] | None:
@@ -261,7 +265,9 @@ class SignFlips(SignedPermutationGroup):
             for start in range(0, n_coordinates, 100):
                 product = xp.ones_like(total[rows, :])
                 for i in range(start, min(start + 100, n_coordinates)):
-                    product *= xp.exp(abs_a[rows, i : i + 1] * minus_2b[i : i + 1, :]) + 1
+                    column_of_a = abs_a[rows, i : i + 1]
+                    row_of_b = minus_2b[i : i + 1, :]
+                    product *= xp.exp(column_of_a * row_of_b) + 1
                 total[rows, :] += xp.log(product)
         return total
 
@@ -352,7 +358,8 @@ class GeneratedPermutations(SignedPermutationGroup):
         return self._lines() + 1
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
-        return sample_permutations(permutation_group(self._lines()), n_samples, rng) + 1
+        group = permutation_group(self._lines())
+        return sample_permutations(group, n_samples, rng) + 1
 
 
 @lru_cache(maxsize=64)

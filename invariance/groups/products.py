@@ -122,15 +122,51 @@ class _Parts(Transformations):
         """Batches of elements of the parts, in the parts' shapes and types."""
         elements = np.atleast_2d(elements)
         examples = [_example(part) for part in self._parts()]
-        edges = np.cumsum([0] + [example[0].size for example in examples]).tolist()
-        elements = self._batch(elements, "one element of each part side by side", edges[-1])
+        blocks = consecutive_slices([example[0].size for example in examples])
+        elements = self._batch(elements, "one element of each part side by side", blocks[-1].stop)
         batches = []
-        for (start, stop), example in zip(pairwise(edges), examples, strict=True):
+        for block, example in zip(blocks, examples, strict=True):
             is_whole = example.dtype.kind in "iu"
-            rows = self._batch(elements[:, start:stop], "rows", stop - start, whole=is_whole)
+            size = block.stop - block.start
+            rows = self._batch(elements[:, block], "rows", size, whole=is_whole)
             batch = rows.reshape(len(rows), *example.shape[1:])
             batches.append(batch.astype(example.dtype))
         return batches
+
+    # Products of elements, part by part. Subclasses offer them if the whole is a group.
+
+    def _identity(self) -> Array:
+        return side_by_side([part.identity() for part in self._parts()])
+
+    def _generators(self) -> Array:
+        """Each part's generators, with the identity in the other parts."""
+        parts = self._parts()
+        batches = []
+        for i, part in enumerate(parts):
+            generators = part.generators()
+            columns = [np.repeat(other.identity(), len(generators), axis=0) for other in parts]
+            columns[i] = generators
+            batches.append(side_by_side(columns))
+        return np.concatenate(batches)
+
+    def _composed(self, first: ArrayLike, second: ArrayLike) -> Array:
+        first, second = matched(first, second)
+        products = []
+        for part, a, b in zip(self._parts(), self.split(first), self.split(second), strict=True):
+            products.append(part.compose(a, b))
+        return side_by_side(products)
+
+    def _inverted(self, elements: ArrayLike) -> Array:
+        inverses = []
+        for part, batch in zip(self._parts(), self.split(elements), strict=True):
+            inverses.append(part.inverse(batch))
+        return side_by_side(inverses)
+
+
+def consecutive_slices(sizes: Sequence[int]) -> list[slice]:
+    """Slices of these sizes, one after the other."""
+    edges = np.cumsum([0, *sizes]).tolist()
+    return [slice(start, stop) for start, stop in pairwise(edges)]
 
 
 def _example(part: Any) -> Array:
@@ -144,18 +180,11 @@ class Factors(_Parts, FiniteGroup):
     """Base of products of finite groups."""
 
     def identity(self) -> Array:
-        return side_by_side([factor.identity() for factor in self._parts()])
+        return self._identity()
 
     def generators(self) -> Array:
         """Each factor's generators, with the identity in the other factors."""
-        factors = self._parts()
-        batches = []
-        for i, factor in enumerate(factors):
-            generators = factor.generators()
-            parts = [np.repeat(f.identity(), len(generators), axis=0) for f in factors]
-            parts[i] = generators
-            batches.append(side_by_side(parts))
-        return np.concatenate(batches)
+        return self._generators()
 
 
 @stores_parameters
@@ -185,25 +214,23 @@ class DirectProduct(Factors):
 
     def _blocks(self) -> list[slice]:
         """The columns on which each factor acts."""
-        edges = np.cumsum([0, *self._sizes()]).tolist()
-        return [slice(start, stop) for start, stop in pairwise(edges)]
+        return consecutive_slices(self._sizes())
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (sum(self._sizes()),)
 
     def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
-        first, second = matched(first, second)
-        parts = zip(self.factors, self.split(first), self.split(second), strict=True)
-        return side_by_side([factor.compose(a, b) for factor, a, b in parts])
+        return self._composed(first, second)
 
     def inverse(self, elements: ArrayLike) -> Array:
-        parts = zip(self.factors, self.split(elements), strict=True)
-        return side_by_side([factor.inverse(batch) for factor, batch in parts])
+        return self._inverted(elements)
 
     def _act(self, elements: Array, X: Array) -> Array:
+        images = []
         parts = zip(self.factors, self.split(elements), self._blocks(), strict=True)
-        images = [factor.act(batch, X[:, block]) for factor, batch, block in parts]
+        for factor, batch, block in parts:
+            images.append(factor.act(batch, X[:, block]))
         return np.concatenate(images, axis=2)
 
     def aligned(self, X: Any, xp: Any = np) -> Any:
@@ -351,7 +378,8 @@ class Composition(_Parts):
             return None
         if len(rates) == 1:
             return np.asarray(rates[0])
-        joint_rate = np.sqrt(sum(np.square(part_rates[0]) for part_rates in rates))
+        squares = [np.square(part_rates[0]) for part_rates in rates]
+        joint_rate = np.sqrt(sum(squares))
         return np.concatenate([joint_rate[None], *rates])
 
     # If the parts commute, the composition is a group whose elements multiply part by part.
@@ -359,28 +387,22 @@ class Composition(_Parts):
     @_if(_parts_commute("generators"))
     def generators(self) -> Array:
         """Generators of each part, with the identity of the other part."""
-        first_part, second_part = self._parts()
-        first_generators = pairs(first_part.generators(), second_part.identity())
-        second_generators = pairs(first_part.identity(), second_part.generators())
-        return np.concatenate([first_generators, second_generators])
+        return self._generators()
 
     @_if(_parts_have("identity"))
     def identity(self) -> Array:
         """The identity as a batch of one element."""
-        return side_by_side([part.identity() for part in self._parts()])
+        return self._identity()
 
     @_if(_parts_commute("compose"))
     def compose(self, first: ArrayLike, second: ArrayLike) -> Array:
         """Elementwise products, part by part."""
-        first, second = matched(first, second)
-        parts = zip(self._parts(), self.split(first), self.split(second), strict=True)
-        return side_by_side([part.compose(a, b) for part, a, b in parts])
+        return self._composed(first, second)
 
     @_if(_parts_commute("inverse"))
     def inverse(self, elements: ArrayLike) -> Array:
         """Elementwise inverses, part by part."""
-        parts = zip(self._parts(), self.split(elements), strict=True)
-        return side_by_side([part.inverse(batch) for part, batch in parts])
+        return self._inverted(elements)
 
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, if points keep their shape in all of them."""
@@ -440,7 +462,8 @@ class Composition(_Parts):
             first_images = self.first.act(first_element, X)[0]
             run_images = self.second.act(second_elements[run], first_images)
             if images is None:
-                images = np.empty((len(elements), *run_images.shape[1:]), dtype=X.dtype)
+                image_shape = run_images.shape[1:]
+                images = np.empty((len(elements), *image_shape), dtype=X.dtype)
             images[run] = run_images
         if images is None:
             return np.empty((0, *X.shape), dtype=X.dtype)
@@ -583,7 +606,9 @@ class OnPoints(Transformations):
         columns = self._columns(A.shape[1])
         if self.group.n_features is None:
             columns = columns.reshape(1, -1)
-        results = [ability(A[:, point], B[:, point]) for point in columns]
+        results = []
+        for point in columns:
+            results.append(ability(A[:, point], B[:, point]))
         fixed = np.setdiff1d(np.arange(A.shape[1]), columns)
         fixed_products = A[:, fixed] @ B[:, fixed].T
         return results, fixed_products
@@ -592,9 +617,8 @@ class OnPoints(Transformations):
         turns, fixed_products = self._on_moving_columns(A, B, self.group.as_turn)
         if any(turn is None for turn in turns):
             return None
-        constant = fixed_products + sum(c for c, _ in turns)
-        turning = sum(z for _, z in turns)
-        return constant, turning
+        constants, waves = zip(*turns, strict=True)
+        return fixed_products + sum(constants), sum(waves)
 
     def largest_inner(self, A: Array, B: Array) -> Array | None:
         """The group's largest inner products, plus those of the coordinates that do not move.
@@ -701,7 +725,3 @@ class OnPoints(Transformations):
         positions = np.ix_(all_elements, present, np.array(moving))
         images[positions] = self.group.act(elements, present_points[:, moving])
         return images.reshape(len(elements), *X.shape)
-
-
-Transformations._composition = Composition
-Transformations._on_points = OnPoints

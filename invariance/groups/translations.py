@@ -84,7 +84,7 @@ class CyclicTranslations(CyclicProduct):
 
     def _check_together(self) -> None:
         axes = np.atleast_1d(self.axes).ravel().tolist()
-        if len(set(axes)) < len(axes) or not set(axes) <= {0, 1}:
+        if sorted(axes) not in ([0], [1], [0, 1]):
             raise ParameterError(f"axes must be (0,), (1,) or (0, 1), got {short(self.axes)}")
 
     def _periods(self) -> Array:
@@ -161,33 +161,38 @@ class Translations(Transformations):
         if self.shifts is None:
             # One shift beyond the image is enough for the check to fail; further ones would only
             # take memory.
-            limits = [min(int(self.max_shift), n) if n > 1 else 0 for n in self.shape[:2]]
-            downs, rights = (np.arange(-limit, limit + 1) for limit in limits)
-        else:
-            shifts = np.array(self.shifts, dtype=np.intp)
-            if shifts.ndim == 2:
-                return shifts
-            downs = shifts
-            rights = shifts
-        grid = np.meshgrid(downs, rights, indexing="ij")
-        return np.stack(grid, axis=-1).reshape(-1, 2)
+            height, width = self.shape[:2]
+            return _all_pairs(self._range_along(height), self._range_along(width))
+        shifts = np.array(self.shifts, dtype=np.intp)
+        if shifts.ndim == 2:
+            return shifts
+        return _all_pairs(shifts, shifts)
+
+    def _range_along(self, length: int) -> Array:
+        """The shifts along an axis of this length; none if it is one."""
+        if length == 1:
+            return np.zeros(1, dtype=np.intp)
+        limit = min(int(self.max_shift), length)
+        return np.arange(-limit, limit + 1)
 
     def _listed(self) -> Array:
         """All shifts, shape (r, 2), the horizontal one varying fastest."""
         pairs = self._pairs()
         height, width = self.shape[:2]
         if self.boundary == "cyclic":
-            target_pixels = pairs[:, 0] % height * width + pairs[:, 1] % width
+            target_rows = pairs[:, 0] % height
+            target_columns = pairs[:, 1] % width
+            target_pixels = target_rows * width + target_columns
             is_valid = len(np.unique(target_pixels)) == len(pairs)
             problem = "are the same on"
         else:
             is_valid = bool(np.all(np.abs(pairs) < (height, width)))
             problem = "move all out of"
         if not is_valid:
-            values = short(self.max_shift if self.shifts is None else self.shifts)
-            image = f"a {height} x {width} image"
+            values = self.max_shift if self.shifts is None else self.shifts
             raise ParameterError(
-                f"some shifts {problem} {image}: take fewer or smaller, got {values}"
+                f"some shifts {problem} a {height} x {width} image: take fewer or smaller, got "
+                f"{short(values)}"
             )
         return pairs
 
@@ -236,7 +241,8 @@ class Translations(Transformations):
         if not self._cyclic():
             return None
         pairs = self.elements()
-        differences = (pairs[None] - pairs[:, None]).reshape(-1, 2) % np.array(self.shape[:2])
+        differences = (pairs[None] - pairs[:, None]).reshape(-1, 2)
+        differences %= np.array(self.shape[:2])
         distinct, counts = np.unique(differences, axis=0, return_counts=True)
         return distinct, counts / len(differences)
 
@@ -253,11 +259,18 @@ class Translations(Transformations):
         height, width = self.shape[:2]
         images = X.reshape(len(X), *self.shape)
         results = np.zeros((len(elements), *images.shape), dtype=X.dtype)
-        for (down, right), result in zip(elements.tolist(), results, strict=True):
+        for i, (down, right) in enumerate(elements.tolist()):
             source_rows, target_rows = _overlap(down, height)
             source_columns, target_columns = _overlap(right, width)
-            result[:, target_rows, target_columns] = images[:, source_rows, source_columns]
+            overlap = images[:, source_rows, source_columns]
+            results[i, :, target_rows, target_columns] = overlap
         return results.reshape(len(elements), *X.shape)
+
+
+def _all_pairs(downs: Array, rights: Array) -> Array:
+    """All pairs of two shifts, shape (r, 2), the second varying fastest."""
+    grid = np.meshgrid(downs, rights, indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, 2)
 
 
 def _overlap(shift: int, length: int) -> tuple[slice, slice]:
@@ -271,8 +284,8 @@ def _rolled(shifts: Array, X: Array, shape: tuple[int, ...]) -> Array:
     """Images after cyclic shifts (r, 2), shape (r, n, d)."""
     images = X.reshape(len(X), *shape)
     results = np.empty((len(shifts), *images.shape), dtype=X.dtype)
-    for (down, right), result in zip(shifts.tolist(), results, strict=True):
-        result[...] = np.roll(images, (down, right), axis=(1, 2))
+    for i, (down, right) in enumerate(shifts.tolist()):
+        results[i] = np.roll(images, (down, right), axis=(1, 2))
     return results.reshape(len(shifts), *X.shape)
 
 
@@ -304,4 +317,5 @@ class TorusTranslations(CyclicProduct):
 
     def _act(self, elements: Array, X: Array) -> Array:
         shifts = float(self.period) * elements / self._periods()
-        return np.asarray(X[None] + shifts[:, None].astype(X.dtype))
+        shifts = shifts.astype(X.dtype)
+        return np.asarray(X[None] + shifts[:, None])

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign, namespace, numpy_only
 from ..core.config import block_bytes_of
+from ..core.messages import warn
 from ..core.parameter_state import one_call
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
 from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
 from ..orbits.blocks import in_tiles
-from ..orbits.cost import warn
 from ..orbits.nodes import (
     Pairs,
     Rule,
@@ -36,7 +36,8 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
-from .base import of_products, preserved, root_of_diagonal, whole_derivatives
+from .base import preserved, root_of_diagonal
+from .derivatives import of_products, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -177,16 +178,17 @@ class Average(OrbitKernel):
 
     def _sums(self, X: Any, Y: Any) -> tuple[OrbitProducts, bool]:
         """Return the engine, without points, and whether one sum over the group is enough."""
-        cache = self._cache_for(X.shape[1])
-        group = self.group
-        if "needs nodes" not in cache:
-            cache["needs nodes"] = self.n_transforms is None and has_nodes(group)
-        if cache["needs nodes"]:
-            group = self._enough_nodes(X, Y, cache)
-        if group is not self.group:
-            return self._sums_over(group)
+        cache = self._memory
+        needs_nodes = ("needs nodes", X.shape[1])
+        if needs_nodes not in cache:
+            self._check_features(X.shape[1])
+            cache[needs_nodes] = self.n_transforms is None and has_nodes(self.group)
+        if cache[needs_nodes]:
+            rule = self._enough_nodes(X, Y, cache)
+            if rule is not self.group:
+                return self._sums_over(rule)
         if "sums" not in cache:
-            cache["sums"] = self._sums_over(group)
+            cache["sums"] = self._sums_over(self.group)
         sums: tuple[OrbitProducts, bool] = cache["sums"]
         return sums
 
@@ -267,7 +269,8 @@ class Average(OrbitKernel):
         X = _unrolled(self.group, elements[:1], pairs.one)
         Y = _unrolled(self.group, elements[:1], pairs.two)
         base: Any = getattr(self.base, "_gram", self.base)
-        return float(np.abs(base(X[:n_one], Y[:n_two])).max())
+        values = base(X[:n_one], Y[:n_two])
+        return float(np.abs(values).max())
 
     def _warn_of_nodes(self, rule: Rule, fixed: bool) -> None:
         """Warn that the nodes leave an error, and name a remedy."""
@@ -340,18 +343,11 @@ def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
     if weights is None:
         weights = np.full(n_elements, 1 / n_elements)
 
-    # A quarter of the bound holds transformed points and their values against the templates.
-    tile_columns = n_templates
-    if symmetric:
-        n_tiles = min(4, -(-n_templates // 64))
-        tile_columns = -(-n_templates // n_tiles)
     budget = block_bytes_of(orbits.block_bytes)
-    bytes_per_point = dtype.itemsize * n_elements * (2 * X.shape[1] + tile_columns)
-    tile_rows = max(1, int(budget / 4 // bytes_per_point))
-    if symmetric:  # The tiles of a symmetric matrix are squares.
-        tile_rows = min(tile_rows, tile_columns)
-        tile_columns = tile_rows
-    bytes_per_piece = 1 + budget // -(-n_templates // tile_columns)
+    bytes_per_number = dtype.itemsize * n_elements
+    sides = _tile_sides(n_templates, X.shape[1], bytes_per_number, budget, symmetric=symmetric)
+    n_pieces = -(-n_templates // sides[1])
+    bytes_per_piece = 1 + budget // n_pieces
 
     @cache
     def piece(start: int, stop: int) -> OrbitProducts:
@@ -368,4 +364,24 @@ def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
         return np.tensordot(weights.astype(means.dtype), means, axes=1)
 
     shape = (len(X), n_templates)
-    return in_tiles(tile, shape, (tile_rows, tile_columns), dtype, symmetric=symmetric)
+    return in_tiles(tile, shape, sides, dtype, symmetric=symmetric)
+
+
+def _tile_sides(
+    n_templates: int, n_features: int, bytes_per_number: int, budget: int, *, symmetric: bool
+) -> tuple[int, int]:
+    """Return rows and columns of a tile of `_both_sides`.
+
+    A quarter of the bound on memory holds transformed points and their values against the
+    templates. ``bytes_per_number`` are the bytes of a number for each element of the group.
+    """
+    columns = n_templates
+    if symmetric:
+        n_tiles = min(4, -(-n_templates // 64))
+        columns = -(-n_templates // n_tiles)
+    bytes_per_point = bytes_per_number * (2 * n_features + columns)
+    rows = max(1, int(budget / 4 // bytes_per_point))
+    if symmetric:  # The tiles of a symmetric matrix are squares.
+        side = min(rows, columns)
+        return side, side
+    return rows, columns

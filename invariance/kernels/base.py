@@ -8,10 +8,9 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from copy import copy
 from dataclasses import KW_ONLY
-from functools import partial
 from math import comb
 from typing import Annotated, Any, ClassVar
 
@@ -39,7 +38,8 @@ from ..core.kernel_matrix import takes_sets
 from ..core.parameter_state import ComparingContents, one_call
 from ..core.parameters import ParameterError, plain, short, stores_parameters
 from ..groups import Transformations
-from ..orbits import Form, OrbitProducts, WeightedMean, form_of, row_blocks
+from ..groups.base import definer
+from ..orbits import Form, OrbitProducts, form_of, row_blocks
 from ..orbits.matching import least_matching
 from ..orbits.numerics import (
     REPAIR_FROM,
@@ -52,10 +52,10 @@ from ..orbits.numerics import (
     repair_near,
     single_will_do,
 )
+from .derivatives import of_products, outer_derivatives, whole_derivatives
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
-Derivative = Callable[[Array], Array]
 
 #: Valid values of a parameter ``base``.
 BASE = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary")
@@ -68,8 +68,6 @@ BOUNDS_KIND = kinds.OneOf("fixed") | kinds.Array(1, above=0)
 _HIGHEST_MOMENT = 12
 #: Bytes of values that a function is applied to at a time, so that they stay in the cache.
 _TILE_BYTES = 2**20
-#: Step of finite differences in log theta: truncation and rounding errors are both about 1e-12.
-_STEP = 1e-3
 
 
 def as_points(X: ArrayLike, name: str) -> Array:
@@ -339,7 +337,7 @@ def _withdraw_forms(cls: type[Kernel]) -> dict[str, type]:
             continue
         empty_form = getattr(Kernel, name)
         if getattr(cls, name) is not empty_form:
-            lost_forms[name] = next(base for base in cls.__mro__[1:] if name in vars(base))
+            lost_forms[name] = definer(cls, name)
         setattr(cls, name, empty_form)
     return lost_forms
 
@@ -348,13 +346,16 @@ def _message_of_lost_forms(
     cls: type[Kernel], overridden: list[str], lost_forms: dict[str, type]
 ) -> str:
     owner = next(iter(lost_forms.values())).__name__
-    to_withdraw = ", ".join(f"{name} = Kernel.{name}" for name in lost_forms)
-    to_keep = ", ".join(f"{name} = {base.__name__}.{name}" for name, base in lost_forms.items())
+    to_keep = []
+    to_withdraw = []
+    for name, base in lost_forms.items():
+        to_keep.append(f"{name} = {base.__name__}.{name}")
+        to_withdraw.append(f"{name} = Kernel.{name}")
     return (
         f"{cls.__name__} defines {' and '.join(overridden)}, so that {' and '.join(lost_forms)} of "
         f"{owner} may not hold for it: kernels and features over groups evaluate "
         f"it for each element, often ten times slower. If its values are those of "
-        f"{owner}, write {to_keep} in the class; if not, {to_withdraw}"
+        f"{owner}, write {', '.join(to_keep)} in the class; if not, {', '.join(to_withdraw)}"
     )
 
 
@@ -563,8 +564,10 @@ def _mean_of_powers(
             X = X * X.dtype.type(root)
             Y = Y * Y.dtype.type(np.copysign(root, gamma))
         moments: Any = group.mean_powers(X, Y, degree)
-        terms = [c * moment for c, moment in zip(coefficients, moments, strict=True)]
-        return np.asarray(sum(terms))
+        total = 0
+        for coefficient, moment in zip(coefficients, moments, strict=True):
+            total = total + coefficient * moment
+        return np.asarray(total)
 
     return mean
 
@@ -612,7 +615,6 @@ def _distances(form: Form, X: Array, Y: Array | None) -> Array:
         Z_halves = half_norms(Z)
         largest = float(max(X_halves.max(), Z_halves.max()))
     is_single = np.result_type(X, Z) == np.float32
-    v: Array
     if is_single and not single_will_do(form, largest, repaired=True):
         v = _in_double(form, X, Z)
     else:
@@ -655,82 +657,9 @@ def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
     if error_of(form, min(largest_X, largest_Z)) > REPAIR_FROM:
         v = half_squares(X, Z)
     else:
-        v = X @ Z.T - X_halves[:, None] - Z_halves[None, :]
+        v = X @ Z.T
+        v = v - X_halves[:, None] - Z_halves[None, :]
     if Y is not None:
         return v
     diagonal = xp.eye(v.shape[0], dtype=xp.bool, device=X.device)
     return xp.where(diagonal, 0 * v[:1, :1], v)
-
-
-# -- derivatives with respect to the logarithms of hyperparameters --------------------------------
-#
-# The derivatives of a function of inner products are functions of inner products too. They are
-# differences of four values, with a relative error of about 1e-11, so no kernel has to define them.
-
-
-def _stencil(kernel: Any, j: int) -> list[tuple[Any, float]]:
-    """Return the kernel with hyperparameter j moved by two steps each way, and their weights.
-
-    The weighted sum of the four values is the derivative with respect to theta_j.
-    """
-    stencil = []
-    for steps, weight in ((1, 8), (-1, -8), (2, -1), (-2, 1)):
-        theta = np.array(kernel.theta, dtype=float)
-        theta[j] += steps * _STEP
-        shifted = kernel.clone_with_theta(theta)
-        stencil.append((shifted, weight / (12 * _STEP)))
-    return stencil
-
-
-def whole_derivatives(kernel: Any, X: Array) -> Array:
-    """Return derivatives of a Gram matrix, shape (n, n, p), from four matrices per parameter."""
-    n_parameters = len(kernel.theta)
-    derivatives = np.zeros((len(X), len(X), n_parameters))
-    for j in range(n_parameters):
-        for shifted, weight in _stencil(kernel, j):
-            derivatives[:, :, j] += weight * shifted._gram(X, None)
-    return derivatives
-
-
-def outer_derivatives(kernel: Any, shape: tuple[int, int, int]) -> list[Derivative] | None:
-    """Return the derivatives of phi for a kernel phi(<a(x), b(z)>), or None for another kernel.
-
-    The lifts a and b of such kernels have no hyperparameters.
-    """
-    form = form_of(kernel, shape)
-    if form is None:
-        return None
-    derivatives: list[Derivative] = []
-    for j in range(len(kernel.theta)):
-        forms = [(form_of(shifted, shape), weight) for shifted, weight in _stencil(kernel, j)]
-        derivatives.append(partial(_derivative, forms=forms, rate=form.rate))
-    return derivatives
-
-
-def _derivative(values: Array, forms: list[tuple[Any, float]], rate: float | None) -> Array:
-    """Return the derivative of phi; may overwrite ``values``."""
-    if rate is None:
-        total = np.zeros_like(values)
-        for form, weight in forms:
-            total += weight * form.value(values.copy())
-        return total
-    # The derivative of exp(rate v) takes one exponential instead of four.
-    slope = sum(form.rate * weight for form, weight in forms)
-    values *= values.dtype.type(rate)
-    derivative = np.exp(values)
-    derivative *= values
-    if abs(slope / rate - 1) > 1e-9:  # The slope is the rate itself if the rate is linear in gamma.
-        derivative *= values.dtype.type(slope / rate)
-    return derivative
-
-
-def of_products(
-    orbits: OrbitProducts, functions: Sequence[Derivative], *, symmetric: bool = True
-) -> Array:
-    """Return means of functions of the templates' inner products over the group, (n, n, p)."""
-    n_templates = len(orbits.Z)
-    if not functions:
-        return np.empty((n_templates, n_templates, 0))
-    reduction = WeightedMean(functions, raw=True)
-    means = orbits.reduce(orbits.Z, reduction, symmetric=symmetric)
-    return np.stack(means, axis=-1)

@@ -16,12 +16,13 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.messages import warn
 from ..core.parameter_state import one_call
 from ..core.parameters import OneOf, ParameterError, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, form_of
-from ..orbits.cost import warn
 from ..orbits.plan import image_shape
-from .base import preserved, whole_derivatives
+from .base import preserved
+from .derivatives import whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -113,8 +114,10 @@ class BestFit(OrbitKernel):
         base kernel does not change when both of its arguments are transformed. The engine is kept
         until a parameter changes (`_cache_for`).
         """
-        cache = self._cache_for(n_features)
-        if "engine" not in cache:
+        cache = self._memory
+        key = ("engine", n_features)
+        if key not in cache:
+            self._check_features(n_features)
             takes_all = self.n_transforms is None
             symmetric = takes_all and self.group.symmetric and preserved(self.base, self.group)
             # The same value is attained on the other side, which may be the smaller one.
@@ -125,8 +128,8 @@ class BestFit(OrbitKernel):
                 method=self.method,
                 precision=self.precision,
             )
-            cache["engine"] = (orbits, symmetric)
-        engine: tuple[OrbitProducts, bool] = cache["engine"]
+            cache[key] = (orbits, symmetric)
+        engine: tuple[OrbitProducts, bool] = cache[key]
         return engine
 
     def _plan(self, X: Array, Y: Array) -> tuple[OrbitProducts, Reduction, int, bool]:

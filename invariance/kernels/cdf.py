@@ -63,7 +63,8 @@ class CDF(Kernel):
         """Return (s P, c) in dimension d, so that k = s P - c |x - z|."""
         s = self.radius * (1 + self.epsilon)
         if self.templates == "sphere":
-            log_ratio = special.gammaln(d / 2) - special.gammaln((d + 1) / 2)
+            log_gamma = special.gammaln(d / 2)
+            log_ratio = log_gamma - special.gammaln((d + 1) / 2)
             mean_coordinate = np.exp(log_ratio) / np.sqrt(np.pi)  # E|t_1|
             return s, float(mean_coordinate / 2)
         slope = 1 / np.sqrt(2 * np.pi * d)

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from ..core.messages import warn
 from ..core.parameters import Positive, check_parameters, stores_parameters
 from ..groups import Transformations
 from ..orbits import INNER, Form, form_of
-from ..orbits.cost import warn
 from ..orbits.numerics import SINGLE_ERROR
 from .base import BASE, Kernel, preserved, products
 
@@ -80,15 +80,17 @@ class Hyperkernel(Kernel):
             left = self.base.diag(X).astype(gram.dtype)
             right = self.base.diag(Y).astype(gram.dtype)
         if gram.dtype == np.float32 and self._error(gram, left, right) > SINGLE_ERROR:
-            in_double = self._gram(X.astype(float), None if Y is None else Y.astype(float))
-            return in_double.astype(np.float32)
+            if Y is not None:
+                Y = Y.astype(float)
+            return self._gram(X.astype(float), Y).astype(np.float32)
         return self.of_gram(gram, left, right)
 
     def _gram_of_points(self, X: Array, Y: Array | None) -> Array:
         """Return the Gaussian kernel of the points, which a linear base kernel does not change."""
         rate = 2 * self.gamma
         form = Form(distance=True, sensitivity=rate, rate=rate)
-        return np.asarray(np.exp(rate * np.minimum(products(form, X, Y), 0)))
+        exponents = rate * np.minimum(products(form, X, Y), 0)
+        return np.asarray(np.exp(exponents))
 
     def _error(self, gram: Array, left: Array, right: Array | None = None) -> float:
         """Return the relative error of values by cancellation; arguments as in `of_gram`."""

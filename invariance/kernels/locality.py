@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from functools import lru_cache
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 from typing import Annotated, Any, NamedTuple
 
@@ -33,14 +33,25 @@ _TOGETHER = 8
 #: Bytes of the values of these windows, which stay in a core's own cache.
 _TILE_BYTES = 3 * 2**19
 
-_SIDE = kinds.Kind(
-    "an odd whole number >= 1", lambda side: kinds.Whole(1).accepts(side) and side % 2 == 1
-)
+
+def _is_side(side: Any) -> bool:
+    return kinds.Whole(1).accepts(side) and side % 2 == 1
+
+
+def _are_powers(powers: Any) -> bool:
+    return kinds.Each(kinds.Whole(1)).accepts(powers) and len(powers) > 1
+
+
+_SIDE = kinds.Kind("an odd whole number >= 1", _is_side)
 _POWERS = kinds.Kind(
     "at least two positive integers, one for each local layer and one for the final sum",
-    lambda powers: kinds.Each(kinds.Whole(1)).accepts(powers) and len(powers) > 1,
+    _are_powers,
 )
 _PADDING = kinds.OneOf("same", "valid") | kinds.Whole(0)
+_ONE_OR_EACH_SIDE = _SIDE | kinds.Each(_SIDE)
+_ONE_OR_EACH_PADDING = _PADDING | kinds.Each(_PADDING)
+_ONE_OR_EACH_STRIDE = kinds.Whole(1) | kinds.Each(kinds.Whole(1))
+_GAMMAS = kinds.Each(kinds.Positive()) | None
 
 
 class _Window(NamedTuple):
@@ -58,6 +69,11 @@ class _Layer(NamedTuple):
     members: tuple[Array, Array]  #: 0/1 matrices (windows, pixels) of the pixels in each window
     gamma: float
     degree: int
+
+    @property
+    def n_windows(self) -> int:
+        rows, columns = self.members
+        return len(rows) * len(columns)
 
     def transposed(self) -> _Layer:
         """Return the layer for images with height and width exchanged."""
@@ -117,14 +133,14 @@ class Locality(Kernel):
     """
 
     shape: Annotated[tuple[int, ...], kinds.Shape(1, 2)]
-    window: Annotated[int | tuple[int, ...], _SIDE | kinds.Each(_SIDE)] = 7
+    window: Annotated[int | tuple[int, ...], _ONE_OR_EACH_SIDE] = 7
     _: KW_ONLY
     powers: Annotated[tuple[int, ...], _POWERS] = (2, 4)
-    padding: Annotated[str | int | tuple[str | int, ...], _PADDING | kinds.Each(_PADDING)] = "same"
-    stride: Annotated[int | tuple[int, ...], kinds.Whole(1) | kinds.Each(kinds.Whole(1))] = 1
+    padding: Annotated[str | int | tuple[str | int, ...], _ONE_OR_EACH_PADDING] = "same"
+    stride: Annotated[int | tuple[int, ...], _ONE_OR_EACH_STRIDE] = 1
     channels: Annotated[int, kinds.Whole(1)] = 1
     mixed: Annotated[bool, kinds.Flag()] = False
-    gammas: Annotated[tuple[float, ...] | None, kinds.Each(kinds.Positive()) | None] = None
+    gammas: Annotated[tuple[float, ...] | None, _GAMMAS] = None
     storage: Annotated[str, kinds.OneOf("layers", "last")] = "layers"
     block_bytes: kinds.BlockBytes = None
     n_jobs: kinds.Jobs = None
@@ -206,13 +222,13 @@ class Locality(Kernel):
         """
         layers = self._network().layers
         if self.storage == "layers":
-            n_windows = [len(layer.members[0]) * len(layer.members[1]) for layer in layers]
-            next_layers = [*n_windows[1:], 1]
-            n_held = max(a + b for a, b in zip(n_windows, next_layers, strict=True))
-            return sum(n_windows), n_held
+            sizes = [layer.n_windows for layer in layers]
+            # A layer is held together with the next one, and the last one with the final sum.
+            n_held = [size + next_size for size, next_size in pairwise([*sizes, 1])]
+            return sum(sizes), max(n_held)
         # Count how often each window of a layer is computed, from the top layer down.
-        n_rows, n_columns = (len(members) for members in layers[-1].members)
-        times = np.ones((n_rows, n_columns))
+        rows, columns = layers[-1].members
+        times = np.ones((len(rows), len(columns)))
         total = times.sum()
         for layer in reversed(layers[1:]):
             rows, columns = layer.members
@@ -223,13 +239,18 @@ class Locality(Kernel):
     # -- values ----------------------------------------------------------------------------------
 
     def _gram(self, X: Array, Y: Array | None) -> Array:
-        dtype = X.dtype if Y is None else np.result_type(X, Y)
-        X_pixels = self._pixels(X.astype(dtype, copy=False))
-        Y_pixels = X_pixels if Y is None else self._pixels(Y.astype(dtype, copy=False))
+        symmetric = Y is None
+        if Y is None:
+            X_pixels = self._pixels(X)
+            Y_pixels = X_pixels
+        else:
+            dtype = np.result_type(X, Y)
+            X_pixels = self._pixels(X.astype(dtype, copy=False))
+            Y_pixels = self._pixels(Y.astype(dtype, copy=False))
         network = self._network()
         if self.storage == "layers" and len(network.layers) > 1:
-            return self._gram_by_layers(network, X_pixels, Y_pixels, symmetric=Y is None)
-        return self._gram_by_windows(network, X_pixels, Y_pixels, symmetric=Y is None)
+            return self._gram_by_layers(network, X_pixels, Y_pixels, symmetric=symmetric)
+        return self._gram_by_windows(network, X_pixels, Y_pixels, symmetric=symmetric)
 
     def _gram_by_layers(self, network: _Network, X: Array, Y: Array, *, symmetric: bool) -> Array:
         """Return the kernel matrix of pixels, with the values of whole layers in memory."""
@@ -269,11 +290,13 @@ class Locality(Kernel):
         return max(1, int(min(side_by_pairs, side_by_points)))
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
-        needs_gradient = wants_gradient(X) or (Y is not None and wants_gradient(Y))
-        if on_cpu(X) and not needs_gradient:
-            values = self._gram(on_host(X), None if Y is None else on_host(Y))
-            return like(values, X)
         Z = X if Y is None else Y
+        needs_gradient = wants_gradient(X) or wants_gradient(Z)
+        if on_cpu(X) and not needs_gradient:
+            host_Y = None
+            if Y is not None:
+                host_Y = on_host(Y)
+            return like(self._gram(on_host(X), host_Y), X)
         network = self._network()
         bytes_per_pair = 8 * 4 * self.n_features
         side = int((block_bytes_of(self.block_bytes) / bytes_per_pair) ** 0.5)
@@ -317,8 +340,7 @@ class Locality(Kernel):
             return None
         if self.mixed and self.channels > 1:
             return None
-        rows, columns = layer.members
-        n_windows = len(rows) * len(columns) * self.channels
+        n_windows = layer.n_windows * self.channels
         offsets, counts = _offsets_and_counts(layer)
         # An offset other than zero stands for its opposite too, which contributes the same.
         weights = counts * layer.gamma**2
@@ -364,7 +386,9 @@ def _offsets_and_counts(layer: _Layer) -> tuple[list[tuple[int, int]], Array]:
     for down, across in product(down_range, across_range):
         if (down, across) < (0, 0):
             continue
-        count = np.outer(_diagonal(shared_rows, down), _diagonal(shared_columns, across))
+        row_counts = _diagonal(shared_rows, down)
+        column_counts = _diagonal(shared_columns, across)
+        count = np.outer(row_counts, column_counts)
         if count.any():
             offsets.append((down, across))
             counts.append(count)
@@ -381,13 +405,14 @@ def _products_at_offsets(images: Array, offsets: list[tuple[int, int]], mode: An
     down = max(i for i, _ in offsets)
     across = max(abs(j) for _, j in offsets)
     planes = np.ascontiguousarray(np.moveaxis(images, 3, 1))
-    padded = np.pad(planes, ((0, 0), (0, 0), (0, down), (across, across)), mode)
+    margins = ((0, 0), (0, 0), (0, down), (across, across))
+    padded = np.pad(planes, margins, mode)
     lifted = np.empty((n, channels, len(offsets) + 1, height, width), images.dtype)
     lifted[:, :, 0] = planes
-    for k, (i, j) in enumerate(offsets):
+    for k, (top, j) in enumerate(offsets, start=1):
         left = across + j
-        neighbours = padded[:, :, i : i + height, left : left + width]
-        np.multiply(planes, neighbours, out=lifted[:, :, k + 1])
+        neighbours = padded[:, :, top : top + height, left : left + width]
+        np.multiply(planes, neighbours, out=lifted[:, :, k])
     return lifted
 
 
@@ -403,9 +428,13 @@ def _values_of_pairs(values: Any, network: _Network, mixed: bool, xp: Any = np) 
         rows = like(layer.members[0], values)
         columns = like(layer.members[1], values)
         channels, height, width = values.shape[:3]
-        values = xp.matmul(columns, xp.reshape(values, (channels, height, width, -1)))
-        values = xp.matmul(rows, xp.reshape(values, (channels, height, -1)))
-        values = xp.sum(power(1 + layer.gamma * values, layer.degree), axis=0)
+        # Sums over the columns, then over the rows of each window.
+        values = xp.reshape(values, (channels, height, width, -1))
+        values = xp.matmul(columns, values)
+        values = xp.reshape(values, (channels, height, -1))
+        values = xp.matmul(rows, values)
+        values = power(1 + layer.gamma * values, layer.degree)
+        values = xp.sum(values, axis=0)
         values = xp.reshape(values, (1, rows.shape[0], columns.shape[0], *pairs_shape))
     total = xp.sum(values, axis=(0, 1, 2))
     return power(1 + network.beta * total, network.degree)
@@ -441,7 +470,8 @@ def _diagonal(matrix: Array, offset: int) -> Array:
     """Return ``matrix[p, p + offset]`` for every p, zero if p + offset leaves the frame."""
     n_before = max(0, -offset)
     n_after = max(0, offset)
-    return np.pad(np.diagonal(matrix, offset), (n_before, n_after))[: len(matrix)]
+    padded = np.pad(np.diagonal(matrix, offset), (n_before, n_after))
+    return padded[: len(matrix)]
 
 
 # -- window by window ------------------------------------------------------------------------------
@@ -468,7 +498,8 @@ class _ByWindows:
         if not mixed:
             self.channel_groups = [slice(c, c + 1) for c in range(len(X))]
         #: Whether every window is computed from all of its rows.
-        self.recompute = len(network.layers) > 1 or 2 * self.stride >= self.side
+        update_is_longer = 2 * self.stride >= self.side
+        self.recompute = len(network.layers) > 1 or update_is_longer
         strip_rows = self.side if self.recompute else 2 * self.stride
         #: Bytes of the strips of one point, with the copies that are needed to make them.
         self.bytes_per_point = (strip_rows / self.stride + 2) * X[..., 0].nbytes
@@ -497,8 +528,9 @@ class _ByWindows:
         """Return the sum of a layer's values over the windows in these rows and columns."""
         layer = self.network.layers[level]
         X_strip = X_strips[0][0]
-        Y_strip = Y_strips[0][0]
-        total = np.zeros((X_strip.shape[-1], Y_strip.shape[-1]), X_strip.dtype)
+        n = X_strip.shape[-1]
+        m = Y_strips[0][0].shape[-1]
+        total = np.zeros((n, m), X_strip.dtype)
         if level == 0:
             for X_group, Y_group in zip(X_strips, Y_strips, strict=True):
                 for values in self._values(X_group, Y_group, rows, columns, layer.gamma):
@@ -598,7 +630,8 @@ class _ByWindows:
 
 def _gather_rows(pixels: Array, rows: Array) -> Array:
     """Return rows of pixels (height, width, ...) as an array of shape (width, rows, ...)."""
-    gathered = np.empty((pixels.shape[1], len(rows), *pixels.shape[2:]), pixels.dtype)
+    width, *rest = pixels.shape[1:]
+    gathered = np.empty((width, len(rows), *rest), pixels.dtype)
     for k, row in enumerate(rows):
         gathered[:, k] = pixels[row]
     return gathered

@@ -19,7 +19,8 @@ from ..groups import Transformations
 from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction, form_of
 from ..orbits.plan import image_shape
-from .base import BASE, Derivative, Kernel, on_rows, outer_derivatives
+from .base import BASE, Kernel, on_rows
+from .derivatives import Derivative, outer_derivatives
 
 Array = NDArray[Any]
 
@@ -50,18 +51,6 @@ class OrbitKernel(Kernel):
                 "give an integer, such as 0"
             )
         return self.group.sample(self.n_transforms, int(self.random_state))
-
-    def _cache_for(self, n_features: int) -> Any:
-        """Check that base kernel and group take ``n_features``; return the kernel's cache.
-
-        The cache is the dictionary of `core.parameter_state`, which is emptied if a parameter
-        changes.
-        """
-        cache = self._memory
-        if cache.get("n_features") != n_features:
-            self._check_features(n_features)
-            cache["n_features"] = n_features
-        return cache
 
     def _check_features(self, n_features: int) -> None:
         """Raise an error unless base kernel and group take points with ``n_features``."""
@@ -125,7 +114,6 @@ class OrbitKernel(Kernel):
         kernel, rows = on_rows(self, *points)
         X_rows = rows[0]
         Y_rows = rows[-1]
-        kernel._cache_for(X_rows.shape[1])
         orbits: OrbitProducts
         orbits, reduction, n_reductions, symmetric = kernel._plan(X_rows, Y_rows)
         return orbits.at(Y_rows).explain(
@@ -144,7 +132,6 @@ class OrbitKernel(Kernel):
 
         The number is counted, without a timing trial.
         """
-        self._cache_for(X.shape[1])
         orbits, reduction, n_reductions, _ = self._plan(X, Y)
         cheapest = orbits.at(Y).ranked(X, reduction)[0]
         return n_reductions * cheapest.operations(len(X), len(Y))

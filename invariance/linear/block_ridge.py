@@ -121,7 +121,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         roots = np.sqrt(weights)[:, None].astype(X.dtype)
         X = X - self._origin
         weighted = X
-        if np.ptp(weights) or weights[0] != 1:  # otherwise passes over the points are saved
+        all_are_one = np.ptp(weights) == 0 and weights[0] == 1
+        if not all_are_one:  # otherwise passes over the points are saved
             X *= roots
             weighted = roots * X
         if X.dtype == self._squares.dtype:
@@ -165,9 +166,12 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         alpha = self.alpha if alpha is None else alpha
         check_values("BlockRidgeClassifier.solve", self._parameters, {"alpha": alpha})
         (solution,) = self._solutions(np.array([float(alpha)]))
-        if np.isnan(solution[0]).any():
-            state = f"positive definite at alpha={alpha:.1e} in {self._squares.dtype}"
-            raise ValueError(f"normal equations not {state}: raise alpha or use float64")
+        coef, _ = solution
+        if np.isnan(coef).any():
+            raise ValueError(
+                f"normal equations not positive definite at alpha={alpha:.1e} in "
+                f"{self._squares.dtype}: raise alpha or use float64"
+            )
         self._solved = solution
         self.alpha_ = float(alpha)
         return self
@@ -198,14 +202,17 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         points = validate_data(self, X, reset=False, dtype=_FLOATS)
         labels = np.asarray(y)
         if labels.shape != (len(points),):
-            sizes = f"{len(points)} rows, labels of {labels.shape}"
-            raise ValueError(f"expected one label per row: {sizes}")
+            raise ValueError(
+                f"expected one label per row: {len(points)} rows, labels of {labels.shape}"
+            )
         solutions = self._solutions(np.atleast_1d(np.asarray(alphas, dtype=float)))
         accuracies = np.full(len(solutions), np.nan)
         for i, (coef, intercept) in enumerate(solutions):
-            if not np.isnan(coef).any():
-                predicted = self._labels(self._decisions(points, coef, intercept))
-                accuracies[i] = np.mean(predicted == labels)
+            if np.isnan(coef).any():
+                continue
+            decisions = self._decisions(points, coef, intercept)
+            predicted = self._labels(decisions)
+            accuracies[i] = np.mean(predicted == labels)
         return accuracies
 
     def _decide(self, X: ArrayLike) -> NDArray:

@@ -35,6 +35,11 @@ def checked_labels(owner: str, name: str, values: ArrayLike) -> NDArray:
     return labels
 
 
+def checked_weights(weights: ArrayLike | None, points: NDArray) -> NDArray:
+    """Return one weight for each point, at least zero."""
+    return _check_sample_weight(weights, points, dtype=float, ensure_non_negative=True)
+
+
 def check_two_classes(classes: NDArray) -> None:
     """Refuse a single class."""
     if len(classes) >= 2:
@@ -81,8 +86,7 @@ class OneVsRest(ClassifierMixin):
         points, labels = validate_data(self, X, y, dtype=dtype, reset=reset)
         check_classification_targets(labels)
         check_scale(points)
-        checked = _check_sample_weight(weights, points, dtype=float, ensure_non_negative=True)
-        return points, labels, checked
+        return points, labels, checked_weights(weights, points)
 
     def _labels(self, decisions: NDArray) -> NDArray:
         if decisions.shape[1] == 1:
@@ -107,7 +111,9 @@ def probabilities(values: NDArray, slope: float, noise: float) -> NDArray:
     .. math:: P(k \mid f) = (1 - \varepsilon) \frac{e^{a f_k}}{\sum_l e^{a f_l}}
               + \frac{\varepsilon}{K}
     """
-    return (1 - noise) * softmax(slope * values, axis=1) + noise / values.shape[1]
+    n_classes = values.shape[1]
+    by_values = softmax(slope * values, axis=1)
+    return (1 - noise) * by_values + noise / n_classes
 
 
 def fit_calibration(values: NDArray, truth: NDArray, weights: NDArray) -> tuple[float, float]:
@@ -121,14 +127,19 @@ def fit_calibration(values: NDArray, truth: NDArray, weights: NDArray) -> tuple[
     scale = float(np.ptp(values, axis=1).max()) or 1.0
     # The weights' sum is the effective number of points.
     counts = weights * (weights.sum() / np.square(weights).sum())
+    points = np.arange(len(truth))
 
-    def slope_and_noise(point: NDArray) -> tuple[float, float]:
-        return float(np.exp(point[0]) / scale), float(expit(point[1]))
+    def slope_and_noise(parameters: NDArray) -> tuple[float, float]:
+        log_slope, logit_noise = parameters
+        slope = np.exp(log_slope) / scale
+        noise = expit(logit_noise)
+        return float(slope), float(noise)
 
-    def loss(point: NDArray) -> float:
-        slope, noise = slope_and_noise(point)
-        likelihoods = probabilities(values, slope, noise)[np.arange(len(truth)), truth]
-        prior = (point[0] - 2) ** 2 / 2 + (point[1] + 3) ** 2 / 8
+    def loss(parameters: NDArray) -> float:
+        log_slope, logit_noise = parameters
+        slope, noise = slope_and_noise(parameters)
+        likelihoods = probabilities(values, slope, noise)[points, truth]
+        prior = (log_slope - 2) ** 2 / 2 + (logit_noise + 3) ** 2 / 8
         return float(prior - counts @ np.log(likelihoods))
 
     optimum = minimize(loss, [2.0, -3.0], method="Nelder-Mead").x

@@ -5,8 +5,7 @@ Negative eigenvalues are measured and repaired for training and new points alike
 
 from __future__ import annotations
 
-import sys
-import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
@@ -15,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from ..core.arrays import as_floats, check_finite
+from ..core.messages import warn
 from ..core.parameters import Array, Flag, Number, ParameterError, arguments, short
 from .classes import check_two_classes, checked_labels, misclassification
-from .ridge import LeaveOneOutPath, solve_ridges
+from .ridge import LeaveOneOutPath, cholesky, largest_absolute, solve_ridges
 
 #: Factor from one alpha of a search to the next, and the largest number of alphas in a search.
 _STEP = 10**0.5
@@ -31,37 +31,44 @@ class IndefiniteWarning(UserWarning):
 
 def warn_indefinite(owner: str, size: str, treatment: str = "clipped") -> None:
     """Warn about negative eigenvalues, at the line outside the package that caused the call."""
-    message = (
+    warn(
         f"{owner}: the Gram matrix is not positive semi-definite: {size}; negative eigenvalues "
-        f"are {treatment} for training and new points alike"
+        f"are {treatment} for training and new points alike",
+        IndefiniteWarning,
     )
-    level = 1
-    frame = sys._getframe()
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
-        frame = frame.f_back
-        level += 1
-    warnings.warn(message, IndefiniteWarning, stacklevel=level)
 
 
 def describe_negative(values: NDArray, tolerance: float) -> tuple[str, float]:
     """Description of the negative eigenvalues, and their share of the sum of absolute ones."""
-    share = float(-values[values < 0].sum() / np.abs(values).sum())
+    is_negative = values < 0
+    absolute_sum = np.abs(values).sum()
+    share = float(-values[is_negative].sum() / absolute_sum)
     count = int((values < -tolerance).sum())
-    size = f"{count} of {len(values)} eigenvalues are negative, the lowest {values.min():.2g}"
+    lowest = values.min()
+    size = f"{count} of {len(values)} eigenvalues are negative, the lowest {lowest:.2g}"
     return f"{size}, {100 * share:.2g} % of the sum of absolute values", share
 
 
 def check_symmetric(gram: NDArray) -> None:
     """Refuse a square matrix that is not symmetric up to rounding."""
-    tiles = [slice(start, start + 128) for start in range(0, len(gram), 128)]
     largest = 0.0
-    for rows, columns in combinations_with_replacement(tiles, 2):  # tiles that fit into the cache
-        differences = np.abs(gram[rows, columns] - gram[columns, rows].T)
-        largest = max(largest, float(differences.max()))
+    tiles = list(_tiles(len(gram)))
+    for rows, columns in combinations_with_replacement(tiles, 2):
+        tile = gram[rows, columns]
+        mirrored = gram[columns, rows].T
+        largest = max(largest, float(np.abs(tile - mirrored).max()))
     tolerance = 1e-4 if gram.dtype == np.float32 else 1e-6
     if largest > tolerance * max(gram.max(), -gram.min()):
-        problem = f"the Gram matrix is not symmetric (largest difference {largest:.2g})"
-        raise ValueError(f"{problem}; use (K + K.T) / 2, or invariance.kernels.GramTransformer")
+        raise ValueError(
+            f"the Gram matrix is not symmetric (largest difference {largest:.2g}); "
+            "use (K + K.T) / 2, or invariance.kernels.GramTransformer"
+        )
+
+
+def _tiles(n_rows: int) -> Iterator[slice]:
+    """Slices of 128 rows: a tile of 128 x 128 entries fits into the cache."""
+    for start in range(0, n_rows, 128):
+        yield slice(start, start + 128)
 
 
 def frobenius_norm(matrix: NDArray) -> float:
@@ -70,8 +77,8 @@ def frobenius_norm(matrix: NDArray) -> float:
         size = float(np.linalg.norm(matrix))
     if 1e-15 < size < 1e15:
         return size
-    largest = float(max(matrix.max(initial=0), -matrix.min(initial=0)))
-    if not largest:
+    largest = largest_absolute(matrix)
+    if largest == 0:
         return 0.0
     return largest * float(np.linalg.norm(matrix / largest))
 
@@ -88,7 +95,8 @@ def certain_rounding(gram: NDArray) -> float:
     Rounding is taken to be ten machine epsilons of an entry, independently. A ridge larger by the
     root of n also covers the rounding of new points' rows.
     """
-    return 10 * float(np.finfo(gram.dtype).eps) * frobenius_norm(gram) / len(gram) ** 0.5
+    entry_rounding = 10 * float(np.finfo(gram.dtype).eps)
+    return entry_rounding * frobenius_norm(gram) / len(gram) ** 0.5
 
 
 def path_of_eigenvalues(
@@ -107,20 +115,29 @@ def path_of_eigenvalues(
     is_real = values >= -tolerance
     if values.max(initial=0) <= noise:
         is_real[:] = False
-    clipped = np.where(is_real, values, 0).clip(0)
-    inside = vectors.T @ Y
-    return LeaveOneOutPath(vectors.__getitem__, None, clipped, inside, Y, real=is_real, noise=noise)
+    return LeaveOneOutPath(
+        basis=vectors.__getitem__,
+        turn=None,
+        L=np.where(is_real, values, 0).clip(0),
+        inside=vectors.T @ Y,
+        y=Y,
+        real=is_real,
+        noise=noise,
+    )
 
 
 def _exceeds(gram: NDArray, bound: float) -> bool:
     """Whether all eigenvalues are above a bound."""
-    shifted = np.array(gram.T, order="F")
-    shifted.flat[:: len(gram) + 1] -= gram.dtype.type(bound)
     try:
-        linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+        cholesky(gram, -bound)
     except linalg.LinAlgError:
         return False
     return True
+
+
+def _is_lost(gram: NDArray, ridges: NDArray, noise: float) -> bool:
+    """Whether a ridge is too small for a matrix that is singular up to rounding ``noise``."""
+    return bool(ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise))
 
 
 def lowest_eigenvalue(gram: NDArray) -> float:
@@ -129,14 +146,13 @@ def lowest_eigenvalue(gram: NDArray) -> float:
     A Cholesky factor of the matrix, shifted by its rounding, shows that no eigenvalue is negative.
     It takes one copy, in the precision of the matrix.
     """
-    shifted = np.array(gram.T, order="F")  # the same matrix, in LAPACK's order of storage
-    shifted.flat[:: len(gram) + 1] += gram.dtype.type(rounding(gram))
-    try:
-        linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    tolerance = rounding(gram)
+    if _exceeds(gram, -tolerance):
         return 0.0
-    except linalg.LinAlgError:
-        lowest = float(linalg.eigvalsh(gram, subset_by_index=[0, 0], check_finite=False)[0])
-        return lowest if lowest < -rounding(gram) else 0.0
+    (lowest,) = linalg.eigvalsh(gram, subset_by_index=[0, 0], check_finite=False)
+    if lowest >= -tolerance:
+        return 0.0
+    return float(lowest)
 
 
 def _checked(matrix: ArrayLike, n_rows: int, name: str, targets: ArrayLike) -> NDArray:
@@ -194,45 +210,58 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     targets = as_floats("y", y)
     gram = _checked(gram, len(np.atleast_1d(targets)), "y", y)
     check_finite("y", targets)
-    ridges = np.atleast_1d(np.asarray(alphas, dtype=float)) * len(gram)
+    ridges = _ridges(alphas, len(gram))
     centred = targets - targets.mean(axis=0)
     lowest = lowest_eigenvalue(gram)
     if lowest < 0:
         size = f"it has an eigenvalue of {lowest:.2g}, beside a trace of {np.trace(gram):.2g}"
-        warn_indefinite("kernel_ridge", size, "clipped" if clip else "kept")
+        treatment = "clipped" if clip else "kept"
+        warn_indefinite("kernel_ridge", size, treatment)
     noise = certain_rounding(gram)
     is_definite = lowest == 0
     # Below rounding, solutions by factors would be rounding if points are equal.
-    is_lost = is_definite and ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
+    is_lost = is_definite and _is_lost(gram, ridges, noise)
     if (is_definite or not clip) and not is_lost:
         safe = rounding(gram) if is_definite else np.inf
         duals = solve_ridges(gram, centred, ridges, safe=safe)
-        if not (clip and np.isnan(duals).any()):
+        is_solved = not np.isnan(duals).any()
+        if is_solved or not clip:
             return duals
+    return _clipped_duals(gram, centred, ridges, noise)
+
+
+def _ridges(alphas: ArrayLike, n: int) -> NDArray:
+    """The ridges n alpha, an array of shape (q,)."""
+    return np.atleast_1d(np.asarray(alphas, dtype=float)) * n
+
+
+def _clipped_duals(gram: NDArray, centred: NDArray, ridges: NDArray, noise: float) -> NDArray:
+    """Dual coefficients of a matrix without its negative eigenvalues, by its eigenvectors."""
+    tolerance = rounding(gram)
     values, vectors = linalg.eigh(gram.astype(np.float64), check_finite=False, overwrite_a=True)
     columns = centred.reshape(len(gram), -1)
-    path = path_of_eigenvalues(values, vectors, columns, rounding(gram), noise)
+    path = path_of_eigenvalues(values, vectors, columns, tolerance, noise)
     solutions = []
     for ridge in ridges:
         gains = path.gains(ridge)[:, None]
         solutions.append(vectors @ (gains * path.inside))
-    return np.array(solutions).reshape(len(ridges), *targets.shape)
+    return np.array(solutions).reshape(len(ridges), *centred.shape)
 
 
 def _inverse(
     gram: NDArray, targets: NDArray, ridge: float, copies: int = 1
 ) -> tuple[NDArray, NDArray]:
     """A^-1 y with A = K + ridge, and the blocks of A^-1 of a point and its copies, (n, c, c)."""
-    shifted = np.array(gram.T, order="F")
-    shifted.flat[:: len(gram) + 1] += gram.dtype.type(ridge)
-    lower = linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    lower = cholesky(gram, ridge)
     dual = linalg.cho_solve((lower, True), targets, check_finite=False)
-    root, _ = linalg.get_lapack_funcs("trtri", (lower,))(lower, lower=1, overwrite_c=1)
+    trtri = linalg.get_lapack_funcs("trtri", (lower,))
+    root, _ = trtri(lower, lower=1, overwrite_c=1)
     parts = np.split(root, copies, axis=1)
-    blocks = np.empty((root.shape[1] // copies, copies, copies))
+    n_points = len(gram) // copies
+    blocks = np.empty((n_points, copies, copies))
     for a, part in enumerate(parts):
-        for b, copy in enumerate(parts):
-            blocks[:, a, b] = np.einsum("ij,ij->j", part, copy, dtype=np.float64)
+        for b, other_part in enumerate(parts):
+            blocks[:, a, b] = np.einsum("ij,ij->j", part, other_part, dtype=np.float64)
     return dual, blocks
 
 
@@ -273,10 +302,11 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     index, Y = _classes(labels)
     gram = _checked(gram, n_rows, "labels", labels)
     copies = n_rows // n
-    targets = np.tile(Y - Y.mean(axis=0), (copies, 1)).astype(gram.dtype)
-    ridges = n_rows * np.atleast_1d(np.asarray(alphas, dtype=float))
+    centred = Y - Y.mean(axis=0)
+    targets = np.tile(centred, (copies, 1)).astype(gram.dtype)
+    ridges = _ridges(alphas, n_rows)
     noise = certain_rounding(gram)
-    is_singular = ridges.min(initial=np.inf) < noise and not _exceeds(gram, noise)
+    is_singular = _is_lost(gram, ridges, noise)
     accuracies = np.full(len(ridges), np.nan)
     for i, ridge in enumerate(ridges):
         try:
@@ -285,11 +315,11 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
             dual, blocks = _inverse(gram, targets, ridge, copies)
         except linalg.LinAlgError as error:
             largest = gram.diagonal().max()
-            is_lost = is_singular or largest + gram.dtype.type(ridge) == largest
-            if ridge and is_lost:
-                reason = f"lost in the rounding of a diagonal up to {largest:.2g}"
+            has_no_effect = largest + gram.dtype.type(ridge) == largest
+            if ridge and (is_singular or has_no_effect):
                 raise ParameterError(
-                    f"alpha={ridge / n_rows:.2g} is {reason}: give larger alphas"
+                    f"alpha={ridge / n_rows:.2g} is lost in the rounding of a diagonal up to "
+                    f"{largest:.2g}: give larger alphas"
                 ) from error
             continue
         products = dual.reshape(copies, n, -1).swapaxes(0, 1)
@@ -359,21 +389,21 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
     targets = targets.astype(gram.dtype)
     gram_mean = gram.mean(axis=0, dtype=np.float64)
     centred, largest, noise = _centred(gram, gram_mean)
-    start = max(start, noise / largest)
-    fits: dict[float, tuple[float, NDArray]] = {}
-    floor = min(start, max(8 * float(np.finfo(gram.dtype).eps), noise / largest))
+    fits = _Fits(centred, targets, index, largest)
+    relative_noise = noise / largest
+    start = max(start, relative_noise)
+    machine_rounding = 8 * float(np.finfo(gram.dtype).eps)
+    floor = min(start, max(machine_rounding, relative_noise))
 
     def error(k: int) -> float:
         relative = start * _STEP**k
         if relative < floor:
             return np.inf
-        if relative not in fits:
-            fits[relative] = _left_out(centred, targets, index, relative * largest, largest)
-        return fits[relative][0]
+        return fits.error(relative)
 
     k = 0
     previous = None
-    while k != previous and len(fits) < _MAX_FITS:
+    while k != previous and len(fits.duals) < _MAX_FITS:
         previous = k
         # Stronger regularisation first: it wins ties.
         if error(k + 1) <= error(k):
@@ -382,10 +412,35 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
             k -= 1
     chosen = start * _STEP**k
     scale = largest / n
-    dual = fits[chosen][1].astype(np.float64)
-    errors = {relative * scale: loss for relative, (loss, _) in sorted(fits.items())}
-    intercept = targets.mean(axis=0) - gram_mean @ dual
-    return CholeskyRLS(dual, intercept, chosen * scale, scale, errors)
+    dual = fits.duals[chosen].astype(np.float64)
+    return CholeskyRLS(
+        dual_coef=dual,
+        intercept=targets.mean(axis=0) - gram_mean @ dual,
+        alpha=chosen * scale,
+        scale=scale,
+        loo_errors={relative * scale: fits.errors[relative] for relative in sorted(fits.errors)},
+    )
+
+
+class _Fits:
+    """Leave-one-out errors and dual coefficients, at ridges relative to the largest eigenvalue."""
+
+    def __init__(self, centred: NDArray, targets: NDArray, index: NDArray, largest: float) -> None:
+        self.centred = centred
+        self.targets = targets
+        self.index = index
+        self.largest = largest
+        self.errors: dict[float, float] = {}
+        self.duals: dict[float, NDArray] = {}
+
+    def error(self, relative: float) -> float:
+        """Leave-one-out error at a ridge, which is computed once."""
+        if relative not in self.errors:
+            ridge = relative * self.largest
+            loss, dual = _left_out(self.centred, self.targets, self.index, ridge, self.largest)
+            self.errors[relative] = loss
+            self.duals[relative] = dual
+        return self.errors[relative]
 
 
 def _centred(gram: NDArray, mean: NDArray) -> tuple[NDArray, float, float]:
@@ -418,9 +473,10 @@ def _left_out(
     try:
         dual, blocks = _inverse(centred, targets - targets.mean(axis=0), ridge)
     except linalg.LinAlgError as failed:
-        problem = f"no Cholesky factor with a ridge of {ridge:.2g}"
-        remedy = "not positive semi-definite: raise start, or use float64"
-        raise ValueError(f"the Gram matrix has {problem}, {remedy}") from failed
+        raise ValueError(
+            f"the Gram matrix has no Cholesky factor with a ridge of {ridge:.2g}, not positive "
+            "semi-definite: raise start, or use float64"
+        ) from failed
     lifted = 1 / (len(centred) * (largest + ridge))
     residuals = dual / (blocks[:, 0] - lifted)
     mistakes = (targets - residuals).argmax(axis=1) != index

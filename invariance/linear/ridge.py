@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
 
 #: Rows, times factors saved, from which twenty solutions with a factor take less time. The number
@@ -104,31 +104,40 @@ class LeaveOneOutPath:
         penalties : slice, of the ridges
         residuals : ndarray of shape (rows, penalties, t)
         """
-        t = self.y.shape[1]
+        n_targets = self.y.shape[1]
         shrinkage = self._shrinkage(ridges)
-        step = max(1, 200 // t)  # ridges whose columns make one product
+        step = max(1, 200 // n_targets)  # ridges whose columns make one product
         for start in range(0, len(ridges), step):
             penalties = slice(start, min(start + step, len(ridges)))
-            factors = shrinkage[:, penalties]
-            if self.bare is not None:
-                factors = factors - 1
-            n_penalties = factors.shape[1]
-            columns = factors[:, :, None] * self.inside[:, None]
-            columns = columns.reshape(len(self.L), n_penalties * t)
-            if self.turn is not None:
-                columns = self.turn @ columns
+            columns = self._residual_columns(shrinkage[:, penalties])
             for rows in self._row_blocks(max(columns.shape)):
                 residuals = self.basis(rows) @ columns
-                residuals = residuals.reshape(-1, n_penalties, t)
+                residuals = residuals.reshape(-1, penalties.stop - start, n_targets)
                 if self.bare is not None:
                     residuals += self.y[rows, None]
                 residuals /= unexplained[rows, penalties, None]
                 yield rows, penalties, residuals
 
+    def _residual_columns(self, shrinkage: NDArray) -> NDArray:
+        """Coefficients of residuals in the columns of ``basis``, shape (m, ridges t).
+
+        They give y - f(x), or -f(x) if ``bare`` is an array: y is then added afterwards.
+        """
+        factors = shrinkage
+        if self.bare is not None:
+            factors = shrinkage - 1
+        columns = factors[:, :, None] * self.inside[:, None]
+        columns = columns.reshape(len(self.L), shrinkage.shape[1] * self.y.shape[1])
+        if self.turn is not None:
+            columns = self.turn @ columns
+        return columns
+
     def _shrinkage(self, ridges: NDArray) -> NDArray:
+        """r / (L + r) at each ridge, shape (k, ridges)."""
         return ridges / (self.spectrum(ridges) + ridges)
 
     def _basis(self, rows: slice) -> NDArray:
+        """Rows of Q."""
         block = self.basis(rows)
         if self.turn is None:
             return block
@@ -180,44 +189,99 @@ def fit_ridge(
     """
     is_used = weights > 0
     if not is_used.all():
-        free = free[is_used]
-        features = features[is_used]
-        targets = targets[is_used]
-        weights = weights[is_used]
-    roots = np.sqrt(weights)[:, None]
-    Q, R = np.linalg.qr(roots * free)
-    # The free columns' coefficients for the features, and for the targets.
-    project = np.linalg.inv(R) @ Q.T
-    free_of_features = project @ (roots * features)
-    free_of_targets = project @ (roots * targets)
-    residual_targets = roots * (targets - free @ free_of_targets)
-    residual_features = roots * (features - free @ free_of_features)
-    left, values, right = np.linalg.svd(residual_features, full_matrices=False)
-    # Directions without variance, such as the constant one, are no part of the features: their
-    # residuals are rounding, of the other directions or of the original features.
-    rounding = np.finfo(float).eps * np.linalg.norm(roots * features)
-    threshold = 1e-14 * max(features.shape) * values.max(initial=0)
-    is_real = values > max(threshold, 2 * rounding)
-    left = left[:, is_real]
-    values = values[is_real]
-    right = right[is_real]
-    bare = 1 - np.sum(Q**2, axis=1)
-    inside = left.T @ residual_targets
-    path = LeaveOneOutPath(left.__getitem__, None, values**2, inside, residual_targets, bare)
+        return fit_ridge(
+            free[is_used],
+            features[is_used],
+            targets[is_used],
+            weights[is_used],
+            alphas,
+            squares,
+        )
+    problem = _without_free_columns(free, features, targets, weights)
+    left, values, right = _directions(problem.features, problem.features_norm)
+    path = LeaveOneOutPath(
+        basis=left.__getitem__,
+        turn=None,
+        L=values**2,
+        inside=left.T @ problem.targets,
+        y=problem.targets,
+        bare=problem.bare,
+    )
     ridges = float(weights.sum()) * alphas
+    errors = _mean_squares(path, ridges)
+    if squares is not None:
+        noise_gains = values[:, None] / (values[:, None] ** 2 + ridges)
+        variances = noise_gains**2
+        errors *= 1 + (right**2 @ squares) @ variances
+    best = int(np.argmin(errors))
+    gains = values / (values**2 + ridges[best])
+    shrunk = right.T @ (gains[:, None] * path.inside)
+    free_coefficients = problem.free_of_targets - problem.free_of_features @ shrunk
+    return RidgeFit(
+        alpha=float(alphas[best]),
+        error=float(errors[best]),
+        coefficients=np.concatenate([free_coefficients, shrunk]),
+    )
+
+
+class _WithoutFree(NamedTuple):
+    """Features and targets without their projection onto the columns that cost nothing.
+
+    Rows are multiplied by the roots of their weights.
+    """
+
+    features: NDArray
+    targets: NDArray
+    #: Coefficients of the free columns for the features, (m, r), and for the targets, (m, t).
+    free_of_features: NDArray
+    free_of_targets: NDArray
+    #: See `LeaveOneOutPath`.
+    bare: NDArray
+    #: Frobenius norm of the weighted features before the projection.
+    features_norm: float
+
+
+def _without_free_columns(
+    free: NDArray, features: NDArray, targets: NDArray, weights: NDArray
+) -> _WithoutFree:
+    roots = np.sqrt(weights)[:, None]
+    weighted_features = roots * features
+    Q, R = np.linalg.qr(roots * free)
+    project = np.linalg.inv(R) @ Q.T
+    free_of_features = project @ weighted_features
+    free_of_targets = project @ (roots * targets)
+    return _WithoutFree(
+        features=roots * (features - free @ free_of_features),
+        targets=roots * (targets - free @ free_of_targets),
+        free_of_features=free_of_features,
+        free_of_targets=free_of_targets,
+        bare=1 - np.sum(Q**2, axis=1),
+        features_norm=float(np.linalg.norm(weighted_features)),
+    )
+
+
+def _directions(features: NDArray, original_norm: float) -> tuple[NDArray, NDArray, NDArray]:
+    """Singular vectors and values of the features, for directions with variance.
+
+    Directions without variance, such as the constant one, are no part of the features: their
+    residuals are rounding, of the other directions or of the original features.
+    """
+    left, values, right = np.linalg.svd(features, full_matrices=False)
+    largest = values.max(initial=0)
+    rounding = 1e-14 * max(features.shape) * largest
+    original_rounding = 2 * np.finfo(float).eps * original_norm
+    is_real = values > max(rounding, original_rounding)
+    return left[:, is_real], values[is_real], right[is_real]
+
+
+def _mean_squares(path: LeaveOneOutPath, ridges: NDArray) -> NDArray:
+    """Mean squared leave-one-out residual at each ridge."""
     # A point that alone determines a coefficient cannot be left out.
     unexplained = path.unexplained(ridges, least=1e-12)
     errors = np.zeros(len(ridges))
     for _, penalties, residuals in path.residuals(ridges, unexplained):
-        errors[penalties] += np.square(residuals).sum(axis=(0, 2)) / residual_targets.size
-    if squares is not None:
-        variances = (values[:, None] / (values[:, None] ** 2 + ridges)) ** 2
-        errors *= 1 + (right**2 @ squares) @ variances
-    best = int(np.argmin(errors))
-    gains = values / (values**2 + ridges[best])
-    shrunk = right.T @ (gains[:, None] * inside)
-    coefficients = np.concatenate([free_of_targets - free_of_features @ shrunk, shrunk])
-    return RidgeFit(float(alphas[best]), float(errors[best]), coefficients)
+        errors[penalties] += np.square(residuals).sum(axis=(0, 2)) / path.y.size
+    return errors
 
 
 def solve_ridges(
@@ -253,30 +317,51 @@ def solve_ridges(
            [0.5       , 0.33333333]])
     """
     n = len(targets)
-    t = targets[0].size
+    n_targets = targets[0].size
+    columns = targets.reshape(n, n_targets)
     solutions = np.full((len(ridges), *targets.shape), np.nan, targets.dtype)
     reach = _REACH[targets.dtype.itemsize]
-    least_saved = _WORTH * max(1, t / 10) / n
+    least_saved = _WORTH * max(1, n_targets / 10) / n
     for group in _groups(ridges, safe, reach, least_saved):
         if callable(matrix):
             shifted = matrix()
         else:
-            # The transpose of a symmetric matrix is itself, in LAPACK's order of storage.
-            shifted = np.array(matrix.T, targets.dtype, order="F")
-        lowest = ridges[group[0]]
-        highest = ridges[group[-1]]
-        centre = lowest if lowest == highest else (lowest * highest) ** 0.5
-        shifted.flat[:: n + 1] += shifted.dtype.type(centre)
+            shifted = lapack_copy(matrix, targets.dtype)
+        centre = _geometric_mean(ridges[group[0]], ridges[group[-1]])
+        add_to_diagonal(shifted, centre)
         potrf = linalg.get_lapack_funcs("potrf", (shifted,))
         # Entries above the diagonal stay: SciPy cannot clear over 2^31 of them.
         lower, failed = potrf(shifted, lower=True, clean=False, overwrite_a=True)
-        if failed:
-            continue
-        shifts = (ridges[group] - centre).astype(targets.dtype)
-        near = _near(lower, targets.reshape(n, t), shifts)
-        solutions[group] = near.reshape(-1, *targets.shape)
+        if not failed:
+            shifts = (ridges[group] - centre).astype(targets.dtype)
+            near = _solve_near(lower, columns, shifts)
+            solutions[group] = near.reshape(-1, *targets.shape)
         del shifted, lower  # before the next matrix is allocated
     return solutions
+
+
+def lapack_copy(matrix: NDArray, dtype: DTypeLike | None = None) -> NDArray:
+    """Copy a symmetric matrix, in LAPACK's order of storage."""
+    # The transpose of a symmetric matrix is itself.
+    return np.array(matrix.T, dtype, order="F")
+
+
+def add_to_diagonal(matrix: NDArray, number: float) -> None:
+    """Add a number to the diagonal, in place and in the precision of the matrix."""
+    matrix.flat[:: len(matrix) + 1] += matrix.dtype.type(number)
+
+
+def cholesky(gram: NDArray, ridge: float) -> NDArray:
+    """Lower Cholesky factor of ``gram + ridge``, in a copy; LinAlgError if there is none."""
+    shifted = lapack_copy(gram)
+    add_to_diagonal(shifted, ridge)
+    return linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+
+
+def _geometric_mean(lowest: float, highest: float) -> float:
+    if lowest == highest:
+        return lowest
+    return float((lowest * highest) ** 0.5)
 
 
 def _groups(ridges: NDArray, safe: float, reach: float, least: float) -> Iterator[list[int]]:
@@ -293,46 +378,67 @@ def _groups(ridges: NDArray, safe: float, reach: float, least: float) -> Iterato
         yield group
 
 
-def _near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
-    """(1 + shift M)^-1 M y for each shift, from a Krylov space of M, whose inverse has a factor."""
-
-    def apply(block: NDArray) -> NDArray:
-        return linalg.cho_solve((lower, True), block, check_finite=False)
-
-    direct = apply(y)
+def _solve_near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
+    """(1 + shift M)^-1 M y for each shift, by a Krylov space of M, whose inverse has a factor."""
+    direct = linalg.cho_solve((lower, True), y, check_finite=False)
     if not shifts.any():
         return np.broadcast_to(direct, (len(shifts), *direct.shape))
     eps = float(np.finfo(y.dtype).eps)
     tolerance = eps**0.625  # single precision stays above half of it, however many steps it takes
     reach = _REACH[y.dtype.itemsize] ** 0.5
     rate = (reach - 1) / (reach + 1)  # of conjugate gradients, per step
-    n_steps = int(np.ceil(np.log(tolerance / 2) / np.log(rate)))
-    n, t = y.shape
-    shape = (n, min(n_steps * t, n))
-    basis = np.empty(shape, y.dtype, order="F")
-    images = np.empty(shape, y.dtype, order="F")
-    block = direct
-    size = 0  # columns of the basis so far
+    steps = np.log(tolerance / 2) / np.log(rate)
+    n_steps = int(np.ceil(steps))
+    space = _KrylovSpace(lower, direct, n_steps)
     for step in range(1, n_steps + 1):
-        block = _orthonormal_block(block, basis[:, :size])
-        start = size
-        size += block.shape[1]
-        basis[:, start:size] = block
-        images[:, start:size] = apply(block)
-        block = images[:, start:size]
-        is_complete = size in (start, n)
-        if step % 4 == 0 or step == n_steps or is_complete:
-            inner = basis[:, :size].T @ images[:, :size]
-            small = np.eye(size) + shifts[:, None, None] * (inner + inner.T) / 2
-            right = basis[:, :size].T @ direct
-            shares = np.linalg.solve(small, right[None]).astype(y.dtype)
-            solutions = basis[:, :size] @ shares
-            products = solutions + shifts[:, None, None] * (images[:, :size] @ shares)
-            errors = np.linalg.norm(direct - products, axis=1)
+        space.extend()
+        if step % 4 == 0 or step == n_steps or space.is_complete:
+            solutions, errors = space.solve(shifts)
             is_close = errors <= tolerance * np.linalg.norm(direct, axis=0)
-            if is_close.all() or is_complete:
+            if is_close.all() or space.is_complete:
                 break
     return solutions
+
+
+class _KrylovSpace:
+    """An orthonormal basis of M y, M^2 y, ... with M the inverse of a factored matrix."""
+
+    def __init__(self, lower: NDArray, direct: NDArray, n_steps: int) -> None:
+        n, n_targets = direct.shape
+        shape = (n, min(n_steps * n_targets, n))
+        self.lower = lower
+        #: M y.
+        self.direct = direct
+        self.is_complete = False
+        self._basis = np.empty(shape, direct.dtype, order="F")
+        self._images = np.empty(shape, direct.dtype, order="F")
+        self._size = 0  # columns so far
+        self._last_images = direct
+
+    def extend(self) -> None:
+        """Add the images of the last columns, as far as they are new."""
+        start = self._size
+        block = _orthonormal_block(self._last_images, self._basis[:, :start])
+        self._size += block.shape[1]
+        new = slice(start, self._size)
+        self._basis[:, new] = block
+        self._images[:, new] = linalg.cho_solve((self.lower, True), block, check_finite=False)
+        self._last_images = self._images[:, new]
+        self.is_complete = self._size in (start, len(self.direct))
+
+    def solve(self, shifts: NDArray) -> tuple[NDArray, NDArray]:
+        """Solutions x of (1 + shift M) x = M y in this space, and the norms of their errors."""
+        basis = self._basis[:, : self._size]
+        images = self._images[:, : self._size]
+        factors = shifts[:, None, None]
+        inner = basis.T @ images
+        small = np.eye(self._size) + factors * (inner + inner.T) / 2
+        right = basis.T @ self.direct
+        shares = np.linalg.solve(small, right[None]).astype(basis.dtype)
+        solutions = basis @ shares
+        products = solutions + factors * (images @ shares)
+        errors = np.linalg.norm(self.direct - products, axis=1)
+        return solutions, errors
 
 
 def _orthonormal_block(block: NDArray, basis: NDArray) -> NDArray:
@@ -358,7 +464,14 @@ def in_power_of_two(values: NDArray) -> tuple[NDArray, int]:
 
 def check_scale(X: NDArray) -> None:
     """Refuse features whose squares overflow, or vanish beside the smallest number."""
-    largest = float(max(X.max(initial=0), -X.min(initial=0)))
+    largest = largest_absolute(X)
     if largest and not 1e-140 < largest < 1e140:
-        size = f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold"
-        raise ValueError(f"{size}: scale the features, and alpha with their squares")
+        raise ValueError(
+            f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold: "
+            "scale the features, and alpha with their squares"
+        )
+
+
+def largest_absolute(X: NDArray) -> float:
+    """Largest absolute entry, without a copy of the array; zero if it is empty."""
+    return float(max(X.max(initial=0), -X.min(initial=0)))

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import check_array, check_finite
 from ..core.kernel_matrix import check_points, kernel_matrix
@@ -22,6 +22,7 @@ from .classes import (
     CLASS_WEIGHT,
     OneVsRest,
     check_two_classes,
+    checked_weights,
     fit_calibration,
     probabilities,
     signs,
@@ -73,8 +74,9 @@ class _Features:
         if centre:
             for rows in row_blocks(len(X), 8 * X.shape[1]):
                 self.mean += shares[rows] @ X[rows].astype(np.float64, copy=False)
-        edge = np.sqrt(X.shape[0]) + np.sqrt(X.shape[1])
-        self.rounding = float((4 * np.finfo(X.dtype).eps * edge) ** 2)
+        n, p = X.shape
+        entry_rounding = 4 * np.finfo(X.dtype).eps
+        self.rounding = float((entry_rounding * (np.sqrt(n) + np.sqrt(p))) ** 2)
 
     def lose_digits(self, largest: float, ridge: float) -> bool:
         """Whether squares lose digits that a step of iterative refinement can bring back.
@@ -83,8 +85,10 @@ class _Features:
         shows at ridges that are small beside the largest eigenvalue. Features in single precision
         have no more digits than that.
         """
+        if self.X.dtype != np.float64:
+            return False
         eps = float(np.finfo(np.float64).eps)
-        return self.X.dtype == np.float64 and bool(1e-12 * ridge < eps * largest)
+        return bool(1e-12 * ridge < eps * largest)
 
     def rows(self, rows: slice) -> NDArray:
         """Return a block of rows of Phi, the centred and weighted features."""
@@ -109,7 +113,8 @@ class _Features:
         products = np.zeros_like(coef)
         for rows in row_blocks(len(self.X), 8 * self.shape[1]):
             block = self.rows(rows)
-            products += block.T @ (Y[rows] - block @ coef)
+            residuals = Y[rows] - block @ coef
+            products += block.T @ residuals
         return products
 
     def gram(self) -> NDArray:
@@ -137,7 +142,8 @@ class _Features:
         n, p = self.shape
         product = np.empty((p, dual.shape[1]))
         for columns in row_blocks(p, 8 * n):
-            product[columns] = self._columns(columns).T @ dual
+            block = self._columns(columns)
+            product[columns] = block.T @ dual
         return product
 
     def _columns(self, columns: slice) -> NDArray:
@@ -207,8 +213,10 @@ class _RegularisedLeastSquares(BaseEstimator):
         n = len(X)
         positive = np.flatnonzero(weights)
         if len(positive) < 2:
-            count = f"{len(positive)} sample of a sample_weight above zero"
-            raise ValueError(f"leave-one-out needs at least 2 samples, got {count}")
+            raise ValueError(
+                f"leave-one-out needs at least 2 samples, got {len(positive)} sample of a "
+                "sample_weight above zero"
+            )
         if len(positive) == n:
             self._fit_positive(X, Y, weights)
             return
@@ -229,7 +237,9 @@ class _RegularisedLeastSquares(BaseEstimator):
         """Fit points that all have positive weights."""
         shares = weights / weights.sum()
         roots = np.sqrt(len(X) * shares)
-        y_mean = shares @ Y if self.fit_intercept else np.zeros(Y.shape[1])
+        y_mean = np.zeros(Y.shape[1])
+        if self.fit_intercept:
+            y_mean = shares @ Y
         rooted = roots[:, None] * (Y - y_mean)
         self.negative_share_ = 0.0
 
@@ -264,13 +274,16 @@ class _RegularisedLeastSquares(BaseEstimator):
         for rows, penalties, residuals in path.residuals(ridges, unexplained):
             targets = Y[rows, None]
             decisions = targets - residuals / roots[rows, None, None]
-            squares[penalties] += weights[rows] @ np.square(targets - decisions).mean(axis=2)
-            mistakes[penalties] += weights[rows] @ self._are_mistakes(decisions, targets)
+            row_squares = np.square(targets - decisions).mean(axis=2)
+            row_mistakes = self._are_mistakes(decisions, targets)
+            squares[penalties] += weights[rows] @ row_squares
+            mistakes[penalties] += weights[rows] @ row_mistakes
         total = weights.sum()
         smallest = float(weights.min() / total)
         self.loo_errors_ = self._losses(squares / total, mistakes / total, smallest)
         # Among equals the strongest regularisation wins: the grid is sorted upwards.
-        best = len(ridges) - 1 - int(np.argmin(self.loo_errors_[::-1]))
+        descending = self.loo_errors_[::-1]
+        best = len(ridges) - 1 - int(np.argmin(descending))
         chosen = slice(best, best + 1)
         self.loo_decision_ = np.empty_like(Y)
         for rows, _, residuals in path.residuals(ridges[chosen], unexplained[:, chosen]):
@@ -280,21 +293,16 @@ class _RegularisedLeastSquares(BaseEstimator):
 
     def _train_gram(self, X: NDArray, shares: NDArray) -> _TrainingGram:
         """Return the Gram matrix of the training points, centred and weighted."""
-        gram = X
-        if not self._is_precomputed:
-            # A copy: changes to the kernel after fitting must not change the fitted model.
-            self.X_fit_ = X
-            self.kernel_ = clone(self.kernel, safe=False)
-            gram = kernel_matrix(self.kernel_, X)
-        elif X.shape[0] != X.shape[1]:
-            raise ValueError(f"a precomputed Gram matrix must be square at fit, got {X.shape}")
+        gram = self._given_gram(X)
         check_finite("the Gram matrix", gram)
         check_symmetric(gram)
         n = len(gram)
         tolerance = rounding(gram)
         eps = float(np.finfo(gram.dtype).eps)
         gram = gram.astype(np.float64)
-        mean = shares @ gram if self.fit_intercept else np.zeros(n)
+        mean = np.zeros(n)
+        if self.fit_intercept:
+            mean = shares @ gram
         roots = np.sqrt(n * shares)
         is_weighted = bool(np.ptp(shares))  # otherwise passes over the matrix are saved
         if is_weighted:
@@ -310,6 +318,17 @@ class _RegularisedLeastSquares(BaseEstimator):
             gram *= roots[:, None]
         noise = 10 * eps * scale / n**0.5
         return _TrainingGram(gram, mean, scale, tolerance, noise)
+
+    def _given_gram(self, X: NDArray) -> NDArray:
+        """Return X if it is the Gram matrix, or the matrix of a copy of the kernel."""
+        if self._is_precomputed:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(f"a precomputed Gram matrix must be square at fit, got {X.shape}")
+            return X
+        # A copy: changes to the kernel after fitting must not change the fitted model.
+        self.X_fit_ = X
+        self.kernel_ = clone(self.kernel, safe=False)
+        return kernel_matrix(self.kernel_, X)
 
     def _kernel_coef(
         self,
@@ -328,7 +347,8 @@ class _RegularisedLeastSquares(BaseEstimator):
             warn_indefinite(type(self).__name__, size)
         path = path_of_eigenvalues(values, vectors, Y, gram.tolerance, gram.noise)
         ridge = choose_ridge(path, gram.scale)
-        dual = vectors @ (path.gains(ridge)[:, None] * path.inside)
+        gains = path.gains(ridge)[:, None]
+        dual = vectors @ (gains * path.inside)
         if self.fit_intercept:
             # The coefficients sum to zero, so centring shows only in the constant. Rounding of
             # a matrix far from its centred one must not change that.
@@ -352,8 +372,11 @@ class _RegularisedLeastSquares(BaseEstimator):
         image -= (normal @ image) * normal
         # The lower triangle, which is all that eigh reads, in LAPACK's order of storage.
         lower = linalg.blas.dsyr2(-2.0, normal, image, a=gram.T, lower=True, overwrite_a=True)
-        values, reflected = linalg.eigh(lower[:-1, :-1], check_finite=False)
-        vectors = np.outer(normal[:-1] @ reflected, -2 * normal).T  # in the order of `reflected`
+        without_last = lower[:-1, :-1]
+        values, reflected = linalg.eigh(without_last, check_finite=False)
+        # The eigenvectors, reflected back; the outer product is in the order of `reflected`.
+        products = normal[:-1] @ reflected
+        vectors = np.outer(products, -2 * normal).T
         vectors[:-1] += reflected
         return values, vectors
 
@@ -374,21 +397,24 @@ class _RegularisedLeastSquares(BaseEstimator):
             covariance, check_finite=False, driver=driver, overwrite_a=True
         )
         lost = features.rounding * (mean_squares @ np.square(vectors))
-        is_real = _exceed_rounding(values, lost)
-        is_real &= values > values[-1] * n * np.finfo(float).eps
+        solver_rounding = values[-1] * n * np.finfo(float).eps
+        is_real = _exceed_rounding(values, lost) & (values > solver_rounding)
         values = values[is_real]
         turn = vectors[:, is_real] / np.sqrt(values)
         bare = None
         if len(values) < n - self.fit_intercept:
             bare = 1 - self.fit_intercept * features.shares
-        path = LeaveOneOutPath(features.rows, turn, values, turn.T @ cross, Y, bare)
+        path = LeaveOneOutPath(
+            basis=features.rows, turn=turn, L=values, inside=turn.T @ cross, y=Y, bare=bare
+        )
         ridge = choose_ridge(path, float(n * mean_squares.sum()))
         gains = (values * path.gains(ridge))[:, None]
         coef = turn @ (gains * path.inside)
         if not features.lose_digits(values.max(initial=0), ridge):
             return coef
         gradient = features.products_with_residuals(Y, coef) - ridge * coef
-        return coef + turn @ (gains * (turn.T @ gradient))
+        correction = turn @ (gains * (turn.T @ gradient))
+        return coef + correction
 
     def _dual_coef(
         self,
@@ -405,7 +431,13 @@ class _RegularisedLeastSquares(BaseEstimator):
         is_real = _exceed_rounding(eigenvalues, features.rounding * size / (n * p))
         eigenvalues = np.where(is_real, eigenvalues, 0)
         path = LeaveOneOutPath(
-            vectors.__getitem__, None, eigenvalues, vectors.T @ Y, Y, real=is_real, noise=noise
+            basis=vectors.__getitem__,
+            turn=None,
+            L=eigenvalues,
+            inside=vectors.T @ Y,
+            y=Y,
+            real=is_real,
+            noise=noise,
         )
         ridge = choose_ridge(path, size)
         gains = path.gains(ridge)[:, None]
@@ -414,7 +446,8 @@ class _RegularisedLeastSquares(BaseEstimator):
             return features.transposed_times(dual)
         coef, values = features.coef_and_values(dual)
         residuals = Y - values - ridge * dual
-        return coef + features.transposed_times(vectors @ (gains * (vectors.T @ residuals)))
+        dual_correction = vectors @ (gains * (vectors.T @ residuals))
+        return coef + features.transposed_times(dual_correction)
 
     def _grid(self, path: LeaveOneOutPath, scale: float, n: int) -> NDArray:
         """Return the alphas to try, in ascending order.
@@ -429,8 +462,9 @@ class _RegularisedLeastSquares(BaseEstimator):
         if not largest:  # Any alpha then gives the mean.
             largest = scale or float(n)
         relative = np.logspace(-10, 0, 31)
-        floor = min(n**0.5 * path.noise / largest, 1.0)
-        return largest / n * relative[relative >= floor]
+        relative_noise = n**0.5 * path.noise / largest
+        is_above_noise = relative >= min(relative_noise, 1.0)
+        return largest / n * relative[is_above_noise]
 
     @property
     def _is_precomputed(self) -> bool:
@@ -514,7 +548,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         """
         check_parameters(self)
         points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
-        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        weights = checked_weights(sample_weight, points)
         self._is_flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
         Y = np.where(weights[:, None] > 0, Y, 0.0)
@@ -584,7 +618,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         check_parameters(self)
         points, labels = check_points(self, X, self.kernel, y=y)
         check_classification_targets(labels)
-        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        weights = checked_weights(sample_weight, points)
         if self.class_weight is not None:
             weights = weights * compute_sample_weight(self.class_weight, labels)
         counted = labels[weights > 0] if weights.any() else labels

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 import time
-import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +10,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..core.messages import warn
 
 #: Operations of all completed reductions in this process, by precision. Interrupted calls are not
 #: counted. Nothing in the library depends on it; it is there for reports on a process.
@@ -56,16 +56,6 @@ def warn_long(seconds: float, subject: str, cheaper: str) -> None:
     if seconds > LONG_SECONDS:
         minutes = f"{seconds / 60:.2g} minutes on a core. verbose=1 shows progress"
         warn(f"{subject} will take about {minutes}. Cheaper: {cheaper}")
-
-
-def warn(message: str) -> None:
-    """Issue a warning at the line outside this package that led to the call."""
-    level = 1
-    frame = sys._getframe()
-    while frame.f_back and frame.f_globals.get("__name__", "").startswith("invariance."):
-        frame = frame.f_back
-        level += 1
-    warnings.warn(message, stacklevel=level)
 
 
 @cache

@@ -1,7 +1,7 @@
 """Pairs of points that lie far from the origin, for kernels of distances.
 
-`centred` subtracts a point that the group fixes. `far_pairs` returns the pairs that still lose
-digits; they are computed from differences. `numerics` explains why this is needed.
+`numerics.centred` subtracts a point that the group fixes. `far_pairs` returns the pairs that still
+lose digits; they are computed from differences. `numerics` explains why this is needed.
 """
 
 from __future__ import annotations
@@ -13,12 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import like
-from ..groups import Transformations
-from .cost import warn
-from .form import Form
-from .numerics import centre_of, half_norms, lost, needs_care
-from .plan import OVERFLOWS, can_list, largest_entry
+from ..core.messages import warn
+from .numerics import half_norms, lost
+from .plan import can_list
 from .reductions import Reduction
 
 if TYPE_CHECKING:
@@ -28,24 +25,6 @@ Array = NDArray[Any]
 
 #: Smaller values of a kernel that decays are zero, whatever the rounding.
 _ZERO = 1e-16
-
-
-def centred(
-    form: Form | None, group: Transformations, X: Any, templates: Array
-) -> tuple[Any, Array] | None:
-    """Subtract a point that the group fixes from points and templates, if there is one.
-
-    X may be an array of another library. The result is None if the points need no care.
-    """
-    if form is None or not form.distance or not form.linear:
-        return None
-    largest = largest_entry(templates)
-    if largest > OVERFLOWS or not needs_care(form, templates.shape[1] * largest**2 / 2):
-        return None
-    centre = centre_of(form, templates, group)
-    if centre is None:
-        return X, templates
-    return X - like(centre, X), templates - centre
 
 
 @dataclass(frozen=True)

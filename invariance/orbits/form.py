@@ -18,11 +18,6 @@ from sklearn.gaussian_process import kernels as sklearn_kernels
 from ..core.arrays import like, on_host
 
 
-def planes(images: NDArray[Any]) -> NDArray[Any]:
-    """Images (n, height, width, channels) with their channels first."""
-    return images.transpose(0, 3, 1, 2)
-
-
 @dataclass(frozen=True)
 class Form:
     """A kernel k(x, z) = phi(v) with v = <a(x), b(z)>."""
@@ -49,8 +44,9 @@ class Form:
     n_channels: int | None = None
     #: a and b: from images (n, height, width, channels) to (n, n_channels, height, width). b
     #: commutes with cyclic shifts; a is zero wherever a product would cross the frame's edge.
-    first: Callable[[NDArray[Any]], NDArray[Any]] = planes
-    second: Callable[[NDArray[Any]], NDArray[Any]] = planes
+    #: None moves the channels in front, and nothing else.
+    first: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+    second: Callable[[NDArray[Any]], NDArray[Any]] | None = None
 
     @property
     def linear(self) -> bool:

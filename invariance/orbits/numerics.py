@@ -4,8 +4,8 @@ A kernel of distances is computed from inner products, :math:`-\lVert x - z \rVe
 x, z \rangle - \lVert x \rVert^2 / 2 - \lVert z \rVert^2 / 2`, because matrix products are fast. Far
 from the origin large numbers cancel there. Two remedies stand in this module:
 
-- `centre_of` finds a point to subtract from both arguments first. A linear map g that fixes it
-  does not change :math:`\lVert x - g z \rVert`.
+- `centred` subtracts a point from both arguments first, which `centre_of` finds. A linear map g
+  that fixes it does not change :math:`\lVert x - g z \rVert`.
 - `lost` finds the pairs that still lose digits; `half_squares` computes these from differences.
 """
 
@@ -19,13 +19,15 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import cdist
 
-from ..core.arrays import namespace
+from ..core.arrays import like, namespace
 from ..groups import Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .form import Form
 
 Array = NDArray[Any]
 
+#: Squares of larger coordinates overflow.
+OVERFLOWS = 1e150
 _EPS = float(np.finfo(float).eps)
 _SINGLE_EPS = float(np.finfo(np.float32).eps)
 #: Single precision is used if it changes a kernel's values by no more than this.
@@ -127,6 +129,32 @@ def centre_of(form: Form, points: Array, group: Any = None) -> Array | None:
     if _GAIN * np.median(_squared_norms(sample)) <= np.median(squared_norms):
         return rounded
     return None
+
+
+def centred(
+    form: Form, group: Transformations, X: Any, templates: Array
+) -> tuple[Any, Array] | None:
+    """Subtract a point that the group fixes from points and templates, if there is one.
+
+    ``form`` is that of a kernel of distances between the points themselves. X may be an array of
+    another library. The result is None if the points need no care.
+    """
+    largest = largest_entry(templates)
+    if largest > OVERFLOWS:
+        return None
+    largest_half_norm = templates.shape[1] * largest**2 / 2
+    if not needs_care(form, largest_half_norm):
+        return None
+    centre = centre_of(form, templates, group)
+    if centre is None:
+        return X, templates
+    return X - like(centre, X), templates - centre
+
+
+def largest_entry(points: Any) -> float:
+    """Largest absolute value of an array of any library."""
+    xp = namespace(points)
+    return max(float(xp.max(points)), -float(xp.min(points)))
 
 
 def _squared_norms(points: Array) -> Array:

@@ -2,7 +2,7 @@
 
 A call goes through four steps:
 
-1. `far.centred` subtracts a point that the group fixes, if distances need it.
+1. `numerics.centred` subtracts a point that the group fixes, if distances need it.
 2. `Planner.plan` states the problem and ranks the algorithms for it by their cost.
 3. `engine.reduce_in_blocks` is the loop: transform some templates, multiply, reduce.
 4. `OrbitProducts._finish` applies the kernel to extreme inner products.
@@ -21,12 +21,13 @@ from numpy.typing import NDArray
 
 from ..core.arrays import is_foreign
 from ..core.config import block_bytes_of
+from ..core.messages import warn
 from .blocks import Workers, mirror, workers
-from .cost import Explanation, operations_done, rate, warn, warn_long
+from .cost import Explanation, operations_done, rate, warn_long
 from .engine import deserves_threads, reduce_in_blocks
 from .explain import explanation
-from .far import FarPairs, centred, far_pairs
-from .numerics import half_norms
+from .far import FarPairs, far_pairs
+from .numerics import centred, half_norms
 from .plan import Plan, Planner, Problem, Trivial
 from .reductions import Reduction
 from .registry import Algorithm, Prepared, array_library
@@ -65,6 +66,8 @@ class OrbitProducts:
         Whether the templates are transformed, or the points handed to `reduce`: <g x, z>. "either"
         states that both give the same, and takes the cheaper one.
     method, precision : as in `BestFit`
+    algorithms : sequence of Algorithm classes, or None
+        Those that are considered; None takes all that are registered.
     keep : bool
         Whether prepared templates are kept between calls if they fit into half of ``block_bytes``.
     block_bytes, n_jobs, verbose : as in `Average`
@@ -92,6 +95,7 @@ class OrbitProducts:
     side: str = "second"
     method: str = "auto"
     precision: str = "input"
+    algorithms: Sequence[type[Algorithm]] | None = None
     keep: bool = False
     block_bytes: int | None = None
     n_jobs: int | None = None
@@ -113,6 +117,7 @@ class OrbitProducts:
                 method=self.method,
                 precision=self.precision,
                 has_row_offsets=self.row_offsets is not None,
+                considered=self.algorithms,
             )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -251,7 +256,10 @@ class OrbitProducts:
         self, X: Array, templates: Array, reduction: Reduction
     ) -> tuple[Array, Array, FarPairs | None]:
         """Return points about a centre, and pairs whose distances products would get wrong."""
-        form = self.planner.outline(X.shape[1], reduction).form
+        outline = self.planner.outline(X.shape[1], reduction)
+        form: Any = outline.form
+        if not outline.may_cancel:
+            return X, templates, None
         centred_points = centred(form, self.group, X, templates)
         if centred_points is None:
             return X, templates, None

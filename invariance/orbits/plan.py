@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from math import inf, prod
@@ -16,14 +17,14 @@ from ..groups import Composition, Transformations
 from ..groups.base import ENUMERATION_LIMIT
 from .blocks import total
 from .form import INNER, Form, form_of
-from .numerics import half_norms, row_norms, single_will_do
+from .numerics import OVERFLOWS, half_norms, largest_entry, row_norms, single_will_do
 from .reductions import Reduction
 from .registry import Algorithm, algorithms
 
 Array = NDArray[Any]
 
-#: Squares of larger coordinates overflow.
-OVERFLOWS = 1e150
+#: Axes of images (n, height, width, channels), with the channels in front.
+_CHANNELS_FIRST = (0, 3, 1, 2)
 
 
 class WeightedSet:
@@ -160,11 +161,20 @@ class Problem:
 
     def lift_points(self, X: Array) -> Array:
         """Lifted points of shape (n, channels, height, width)."""
-        lifted: Array = self.form.first(X.reshape(len(X), *self.shape))
+        images = X.reshape(len(X), *self.shape)
+        if self.form.first is None:
+            return images.transpose(_CHANNELS_FIRST)
+        lifted: Array = self.form.first(images)
         return lifted
 
     def lift_templates(self, Z: Array) -> Array:
-        lifted: Array = self.form.second(Z.reshape(len(Z), *self.shape))
+        return self.lift_images(Z.reshape(len(Z), *self.shape))
+
+    def lift_images(self, images: Array) -> Array:
+        """Lifted templates of shape (n, channels, height, width), from images of any size."""
+        if self.form.second is None:
+            return images.transpose(_CHANNELS_FIRST)
+        lifted: Array = self.form.second(images)
         return lifted
 
     def row_terms(self, X: Array, offsets: Array | None) -> Any:
@@ -222,6 +232,11 @@ class Outline:
     form: Form | None
     shape: tuple[int, int, int]
 
+    @cached_property
+    def may_cancel(self) -> bool:
+        """Whether distances come from inner products of the points, which may lose digits."""
+        return self.form is not None and self.form.distance and self.form.linear
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -265,6 +280,8 @@ class Planner:
     precision: str
     #: Whether offsets are added to the inner products with points X.
     has_row_offsets: bool
+    #: The algorithms that are considered; None takes all that are registered.
+    considered: Sequence[type[Algorithm]] | None = None
     _outlines: dict[Any, Outline] = field(default_factory=dict)
     _plans: dict[Any, Plan] = field(default_factory=dict)
 
@@ -293,7 +310,7 @@ class Planner:
             outline = self.outline(n_features, reduction)
             self._check_width(n_features, template_size)
             problem = self._problem(outline, reduction, dtype, block_bytes)
-            self._plans[key] = Plan(problem, _candidates(problem))
+            self._plans[key] = Plan(problem, self._candidates(problem))
         return self._plans[key]
 
     def _form(self, shape: tuple[int, int, int], reduction: Reduction) -> Form | None:
@@ -374,6 +391,18 @@ class Planner:
             by_differences=self.method == "differences",
         )
 
+    def _candidates(self, problem: Problem) -> list[Algorithm]:
+        """Return the algorithms that apply; for an infinite group those without nodes, if any."""
+        considered = algorithms() if self.considered is None else self.considered
+        candidates = []
+        for algorithm in considered:
+            if algorithm.by_differences == problem.by_differences and algorithm.applies_to(problem):
+                candidates.append(algorithm(problem))
+        if problem.order < inf:
+            return candidates
+        exact = [algorithm for algorithm in candidates if not algorithm.by_elements]
+        return exact or candidates
+
     def _closed_form(self, reduction: Reduction) -> Any:
         """The base kernel's own mean or largest value over the whole group, if it has one."""
         if self.elements is not None or self.method == "definition":
@@ -385,27 +414,9 @@ class Planner:
         return self.base.closed_form(self.group, reduction.extreme)
 
 
-def _candidates(problem: Problem) -> list[Algorithm]:
-    """Return the algorithms that apply; for an infinite group those without nodes, if any."""
-    candidates = []
-    for algorithm in algorithms():
-        if algorithm.by_differences == problem.by_differences and algorithm.applies_to(problem):
-            candidates.append(algorithm(problem))
-    if problem.order < inf:
-        return candidates
-    exact = [algorithm for algorithm in candidates if not algorithm.by_elements]
-    return exact or candidates
-
-
 def can_list(group: Transformations, elements: Array | None) -> bool:
     """Whether every element can be applied."""
     return elements is not None or group.order <= ENUMERATION_LIMIT
-
-
-def largest_entry(points: Any) -> float:
-    """Largest absolute value of an array of any library."""
-    xp = namespace(points)
-    return max(float(xp.max(points)), -float(xp.min(points)))
 
 
 def _largest_half_norm(points: Any) -> float:

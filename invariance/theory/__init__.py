@@ -21,7 +21,17 @@ _Result = TypeVar("_Result")
 
 def count(value: float) -> int:
     """Smallest whole number that is not below; infinity if it is too large for a float."""
-    return ceil(value) if value < inf else inf  # type: ignore[return-value]
+    if value < inf:
+        return ceil(value)
+    return inf  # type: ignore[return-value]
+
+
+def confidence_factor(odds: Numbers) -> Numbers:
+    r"""Factor :math:`1 + \sqrt{2 \log(1/\delta)}` of bounds that hold with probability 1 - delta.
+
+    ``odds`` is 1 / delta, or m / delta for a union over m events.
+    """
+    return 1 + np.sqrt(2 * np.log(odds))
 
 
 def in_floats(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
@@ -47,5 +57,7 @@ def _widened(value: Any) -> Any:
     """Return the value, as floats if it consists of NumPy's integers of less than 64 bits."""
     if not isinstance(value, np.ndarray | np.generic):
         return value
-    is_narrow = value.dtype.kind in "iu" and value.dtype.itemsize < 8
-    return value.astype(float) if is_narrow else value
+    is_integer = value.dtype.kind in "iu"
+    if is_integer and value.dtype.itemsize < 8:
+        return value.astype(float)
+    return value

@@ -23,7 +23,8 @@ def theorem1_samples(eigenvalues: Numbers, epsilon: float = 1.0) -> float:
     """
     m = np.size(eigenvalues)
     ratio = np.sum(eigenvalues) / np.linalg.norm(eigenvalues)
-    return float(ratio / (2 * np.log(m) ** ((1 + epsilon) / 2)))
+    growth = np.log(m) ** ((1 + epsilon) / 2)
+    return float(ratio / (2 * growth))
 
 
 @in_floats
@@ -35,7 +36,9 @@ def diagonal_tail(eigenvalues: Numbers) -> float:
     >>> diagonal_tail(np.ones(784)) < 1e-10
     True
     """
-    return float(np.exp(-np.sum(eigenvalues) / (32 * np.max(eigenvalues))))
+    total = np.sum(eigenvalues)
+    largest = np.max(eigenvalues)
+    return float(np.exp(-total / (32 * largest)))
 
 
 @in_floats
@@ -48,7 +51,8 @@ def offdiagonal_tail(m: int, epsilon: float = 1.0) -> float:
     >>> offdiagonal_tail(10**6) < 1e-10, round(offdiagonal_tail(784), 3), offdiagonal_tail(64)
     (True, 0.024, 1.0)
     """
-    exponent = np.log(2 * m) - np.log(m) ** (1 + epsilon) / 4
+    decay = np.log(m) ** (1 + epsilon) / 4
+    exponent = np.log(2 * m) - decay
     return float(min(1.0, np.exp(exponent)))
 
 
@@ -67,6 +71,8 @@ def theorem1_probability(n: int, eigenvalues: Numbers, *, epsilon: float = 1.0) 
     if n > theorem1_samples(eigenvalues, epsilon):
         return 0.0
     m = np.size(eigenvalues)
-    exponent = np.log(2 * m) + 2 * np.log(n) - np.log(m) ** (1 + epsilon) / 4
-    probability = 1 - n * diagonal_tail(eigenvalues) - np.exp(exponent)
-    return float(max(0.0, probability))
+    decay = np.log(m) ** (1 + epsilon) / 4
+    exponent = np.log(2 * m) + 2 * np.log(n) - decay
+    diagonal = n * diagonal_tail(eigenvalues)
+    off_diagonal = np.exp(exponent)
+    return float(max(0.0, 1 - diagonal - off_diagonal))

@@ -20,7 +20,7 @@ from scipy.spatial.distance import cdist
 from scipy.special import gammaln
 
 from ..core.parameters import ParameterError
-from . import Numbers, count, in_floats
+from . import Numbers, confidence_factor, count, in_floats
 
 
 @in_floats
@@ -62,8 +62,9 @@ def theorem1_delta1(d: Numbers, eps: Numbers, *, R: float = 1.0) -> NDArray:
     0.02052
     """
     cauchy = np.exp(-d * eps**2 / 16)
-    lower_tail = np.exp(d / 2 * (np.log1p(eps) - eps))
-    return R * (cauchy - 0.5 * lower_tail) / np.sqrt(d)
+    exponent = d / 2 * (np.log1p(eps) - eps)
+    lower_tail = 0.5 * np.exp(exponent)
+    return R * (cauchy - lower_tail) / np.sqrt(d)
 
 
 @in_floats
@@ -115,7 +116,9 @@ def theorem1_gap(distance: Numbers, d: Numbers, *, eps: Numbers, R: float = 1.0)
     """
     bound = d * (1 + eps)
     s = R * (1 + eps)
-    return distance * stats.chi2.sf(bound, d + 1) - s * stats.chi2.sf(bound, d)
+    distance_term = distance * stats.chi2.sf(bound, d + 1)
+    width_term = s * stats.chi2.sf(bound, d)
+    return distance_term - width_term
 
 
 @in_floats
@@ -141,7 +144,8 @@ def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     >>> float(sphere_gap(0.1, 3).round(5))
     -0.00854
     """
-    gamma_ratio = np.exp(gammaln(d / 2) - gammaln((d + 1) / 2))
+    log_ratio = gammaln(d / 2) - gammaln((d + 1) / 2)
+    gamma_ratio = np.exp(log_ratio)
     c_d = np.sqrt(d / 2) * gamma_ratio
     return (1 - c_d) * distance
 
@@ -180,7 +184,8 @@ def chi2_lower_tail_bound(k: Numbers, eps: Numbers) -> NDArray:
     0.9343
     """
     exponent = -eps * k / 2 + (k - 2) / 2 * np.log1p(eps)
-    return 1 - 0.5 * np.exp(exponent) / np.sqrt(k)
+    upper_tail = 0.5 * np.exp(exponent) / np.sqrt(k)
+    return 1 - upper_tail
 
 
 @in_floats
@@ -210,7 +215,9 @@ def clark_max_moments(
     y_wins = stats.norm.cdf(-alpha)
     density = stats.norm.pdf(alpha)
     mean = mean_x * x_wins + mean_y * y_wins + a * density
-    squares = (sd_x**2 + mean_x**2) * x_wins + (sd_y**2 + mean_y**2) * y_wins
+    square_x = sd_x**2 + mean_x**2
+    square_y = sd_y**2 + mean_y**2
+    squares = square_x * x_wins + square_y * y_wins
     second_moment = squares + (mean_x + mean_y) * a * density
     return mean, second_moment - mean**2
 
@@ -237,11 +244,14 @@ def cdf_products(projections: Numbers, s: float) -> NDArray:
         raise ParameterError(f"projections must lie within [-s, s], {s=:g}, got {largest:.4g}")
     n_points, n_elements = values.shape
     order = np.argsort(values, axis=None)
-    steps = np.append(values.ravel()[order], s)
+    thresholds = np.append(values.ravel()[order], s)
+    # Each projection is a jump of its own point's distribution function.
+    point_of_jump = order // n_elements
     cdf = np.zeros((n_points, len(order)))
-    cdf[order // n_elements, np.arange(len(order))] = 1 / n_elements
+    cdf[point_of_jump, np.arange(len(order))] = 1 / n_elements
     np.cumsum(cdf, axis=1, out=cdf)
-    return (cdf * np.diff(steps)) @ cdf.T
+    widths = np.diff(thresholds)
+    return (cdf * widths) @ cdf.T
 
 
 @in_floats
@@ -294,7 +304,8 @@ def theorem2_templates(eps: float, n_points: int, *, delta: float, s: float = 2.
     61165
     """
     n_pairs = float(n_points) ** 2
-    return count(2 * s**2 / np.square(eps) * np.log(2 * n_pairs / delta))
+    union_bound = np.log(2 * n_pairs / delta)
+    return count(2 * s**2 / np.square(eps) * union_bound)
 
 
 @in_floats
@@ -312,8 +323,9 @@ def theorem2_elements(
     >>> theorem2_elements(eps=0.5, n_points=100, n_templates=100, delta=0.1)
     5042
     """
-    pairs = float(n_templates) * float(n_points) ** 2
-    return count(18 * s**2 / np.square(eps) * np.log(4 * pairs / delta))
+    n_pairs = float(n_templates) * float(n_points) ** 2
+    union_bound = np.log(4 * n_pairs / delta)
+    return count(18 * s**2 / np.square(eps) * union_bound)
 
 
 @in_floats
@@ -348,10 +360,12 @@ def theorem2_errors(
     n_pairs = float(n_points) ** 2
     m = float(n_templates)
     bin_error = s / n_bins
-    template_error = s * np.sqrt(2 / m * np.log(2 * n_pairs / delta))
+    over_pairs = np.log(2 * n_pairs / delta)
+    template_error = s * np.sqrt(2 / m * over_pairs)
     element_error = 0.0
     if np.isfinite(n_elements):
-        element_error = s * np.sqrt(18 / n_elements * np.log(4 * m * n_pairs / delta))
+        over_pairs_and_templates = np.log(4 * m * n_pairs / delta)
+        element_error = s * np.sqrt(18 / n_elements * over_pairs_and_templates)
     return float(bin_error), float(template_error), float(element_error)
 
 
@@ -400,7 +414,8 @@ def loss_constants(loss: str, largest: float) -> tuple[float, float]:
     if loss == "square":
         return 2.0 * (1 + largest), 1.0
     if loss == "logistic":
-        return float(1 / (1 + np.exp(-largest))), float(np.log(2))
+        steepest = 1 / (1 + np.exp(-largest))
+        return float(steepest), float(np.log(2))
     raise KeyError(loss)
 
 
@@ -414,7 +429,9 @@ def rademacher_bound(N: int, C: float, *, s: float, n: float | None = None) -> f
     >>> rademacher_bound(100, C=1.0, s=1.2), rademacher_bound(100, C=1.0, s=1.2, n=10)
     (0.12, 0.252)
     """
-    factor = 1.0 if n is None else 2 + 1 / n
+    factor = 1.0
+    if n is not None:
+        factor = 2 + 1 / n
     return float(factor * C * s / np.sqrt(N))
 
 
@@ -434,10 +451,10 @@ def lemma4_error(
     >>> round(lemma4_error(100, np.inf, n=10, C=1.0, s=1.2, delta1=0.05, delta2=0.05), 4)
     1.0675
     """
-    template_term = (1 + np.sqrt(2 * np.log(1 / delta1))) / np.sqrt(m)
+    template_term = confidence_factor(1 / delta1) / np.sqrt(m)
     element_term = 0.0
     if np.isfinite(G):
-        element_term = (1 + np.sqrt(2 * np.log(m / delta2))) / np.sqrt(G)
+        element_term = confidence_factor(m / delta2) / np.sqrt(G)
     return float(2 * s * C * (template_term + element_term + 1 / n))
 
 
@@ -466,9 +483,12 @@ def lemma6_deviation(
     >>> round(lemma6_deviation(10_000, L=1.0, C=1.0, s=1.2, V0=1.0, delta=0.05), 4)
     0.0802
     """
-    largest = C if n is None else (2 + 1 / n) * s * C
-    rest = 2 * V0 + L * largest * np.sqrt(0.5 * np.log(1 / delta))
-    return float(4 * L * rademacher_bound(N, C, s=s, n=n) + rest / np.sqrt(N))
+    largest = C
+    if n is not None:
+        largest = (2 + 1 / n) * s * C
+    complexity = 4 * L * rademacher_bound(N, C, s=s, n=n)
+    concentration = L * largest * np.sqrt(0.5 * np.log(1 / delta))
+    return float(complexity + (2 * V0 + concentration) / np.sqrt(N))
 
 
 @in_floats
@@ -501,7 +521,9 @@ def theorem3_bound(
     >>> round(theorem3_bound(**sizes, delta=0.05, printed=False), 3)
     0.399
     """
-    bins = None if printed else n
+    bins = None
+    if not printed:
+        bins = n
     deviation = lemma6_deviation(N, L, C=C, s=s, V0=V0, delta=delta, n=bins)
     risk = lemma5_risk(m, G, n=n, L=L, C=C, s=s, delta1=delta, delta2=delta)
     return 2 * deviation + risk

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.parameters import ParameterError, short
-from . import Numbers, count, in_floats
+from . import Numbers, confidence_factor, count, in_floats
 
 #: Exponents per s eps^2 (templates) and r eps^2 (group samples) at the centres of the cover.
 _TEMPLATES = 1 / 128
@@ -76,17 +76,25 @@ def uniform_failure(
     True
     """
     group = _GROUP_PUBLISHED if published else _GROUP
-    log_cover = np.log(2) + 2 * d * np.log(2 * diameter)
-    log_kappa = log_cover + np.logaddexp(-r * group * eps**2, -s * _TEMPLATES * eps**2)
+    log_cover = _log_cover(d, 2 * diameter)
+    group_exponent = -r * group * eps**2
+    template_exponent = -s * _TEMPLATES * eps**2
+    log_kappa = log_cover + np.logaddexp(group_exponent, template_exponent)
     log_lipschitz = np.log(64 * (d + 1) / (eps * sigma) ** 2)
     log_failure = np.log(2) + (log_kappa + d * log_lipschitz) / (d + 1)
     return float(np.exp(min(log_failure, 0.0)))
 
 
+def _log_cover(d: int, ratio: float) -> float:
+    """Logarithm of 2 ratio^(2d)."""
+    return float(np.log(2) + 2 * d * np.log(ratio))
+
+
 def _smallest_sample(rate: float, eps: float, d: int, diameter: float, delta: float) -> int:
     """Smallest whole n >= 1 with 2 (2 diam)^(2d) exp(-rate n eps^2) <= delta^(2d)."""
-    log_cover = np.log(2) + 2 * d * np.log(2 * diameter / delta)
-    return count(max(1.0, log_cover / (rate * eps**2)))
+    log_cover = _log_cover(d, 2 * diameter / delta)
+    least = log_cover / (rate * eps**2)
+    return count(max(1.0, least))
 
 
 @in_floats
@@ -121,7 +129,7 @@ def hilbert_average_bound(n: Numbers, bound: float, *, delta: float) -> NDArray:
     >>> float(hilbert_average_bound(100, 1.0, delta=0.1).round(3))
     0.315
     """
-    return bound / np.sqrt(n) * (1 + np.sqrt(2 * np.log(1 / delta)))
+    return bound / np.sqrt(n) * confidence_factor(1 / delta)
 
 
 @in_floats
@@ -133,7 +141,9 @@ def approximation_error(s: Numbers, r: Numbers, *, C: float, delta: float) -> ND
     >>> float(approximation_error(400, 100, C=1.0, delta=0.1).round(3))
     0.472
     """
-    return hilbert_average_bound(s, C, delta=delta) + hilbert_average_bound(r, C, delta=delta)
+    template_error = hilbert_average_bound(s, C, delta=delta)
+    group_error = hilbert_average_bound(r, C, delta=delta)
+    return template_error + group_error
 
 
 @in_floats
@@ -162,6 +172,7 @@ def excess_risk_bound(
     """
     LC = lipschitz * C
     complexity = (4 * LC + 2 * abs(loss_at_zero)) / np.sqrt(n)
-    deviation = LC * np.sqrt(np.log(1 / delta) / (2 * n))
+    log_odds = np.log(1 / delta)
+    deviation = LC * np.sqrt(log_odds / (2 * n))
     approximation = approximation_error(s, r, C=C, delta=delta)
     return 2 * (complexity + deviation) + lipschitz * approximation

@@ -79,7 +79,8 @@ def sobolev_norm(coefficients: Numbers, counts: Numbers, *, s: float, d: int) ->
     ``counts`` holds D_lambda of each coefficient's eigenspace.
     """
     weights = np.asarray(counts) ** alpha(s, d)
-    return float(np.sqrt(np.dot(weights, np.square(coefficients))))
+    square = np.dot(weights, np.square(coefficients))
+    return float(np.sqrt(square))
 
 
 @in_floats
@@ -124,5 +125,7 @@ def weyl_law(eigenvalue: Numbers, d: int, *, volume: float) -> NDArray:
     >>> float(weyl_law(100.0, 1, volume=2 * np.pi))        # the circle: about 2 sqrt(lambda)
     20.0
     """
-    ball = np.exp(d / 2 * np.log(np.pi) - gammaln(d / 2 + 1))
-    return np.asarray(ball / (2 * np.pi) ** d * volume * eigenvalue ** (d / 2))
+    log_ball = d / 2 * np.log(np.pi) - gammaln(d / 2 + 1)
+    ball = np.exp(log_ball)
+    density = ball / (2 * np.pi) ** d * volume
+    return np.asarray(density * eigenvalue ** (d / 2))

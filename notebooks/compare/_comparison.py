@@ -6,6 +6,7 @@ draw is a `Trial`; the functions of this module turn trials into a table, a figu
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -32,6 +33,22 @@ _MAX_CURVES = 6
 _MANY = 3
 
 Trials = Mapping[tuple[str, int], Sequence[Trial]]
+
+
+class Sizes(NamedTuple):
+    """Numbers of training points, draws, test points and features of a comparison."""
+
+    sizes: tuple[int, ...]
+    n_draws: int
+    n_test: int
+    n_features: int
+
+
+def regression_sizes(quick: bool) -> Sizes:
+    """Return the sizes that all comparisons of regressions use."""
+    if quick:
+        return Sizes(sizes=(10, 30), n_draws=2, n_test=100, n_features=100)
+    return Sizes(sizes=(10, 30, 100, 300, 1000), n_draws=8, n_test=500, n_features=500)
 
 
 def scores(trials: Trials) -> pd.DataFrame:

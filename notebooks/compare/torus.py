@@ -36,7 +36,7 @@ seed: int = 0
 import warnings
 
 import numpy as np
-from _comparison import show
+from _comparison import regression_sizes, show
 from _trials import all_trials, regression_trial
 from sklearn.model_selection import GridSearchCV
 
@@ -55,17 +55,10 @@ FULL = not run.quick
 DIMENSION = 6
 NOISE = 0.1
 GAMMAS = (0.05, 0.15, 0.5)
+SIZES, N_DRAWS, N_TEST, N_FEATURES = regression_sizes(run.quick)
 if run.quick:
-    SIZES = (10, 30)
-    N_DRAWS = 2
-    N_TEST = 100
-    N_FEATURES = 100
     DEGREES = [1, 2]
 else:
-    SIZES = (10, 30, 100, 300, 1000)
-    N_DRAWS = 8
-    N_TEST = 500
-    N_FEATURES = 500
     DEGREES = [1, 2, 3, 4, 6, 8]
 
 # %%

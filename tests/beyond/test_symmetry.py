@@ -18,7 +18,7 @@ from sklearn.svm import SVC
 from invariance import beyond
 from invariance import groups as G
 from invariance.beyond import Augmented, built_in, find_symmetry, symmetry_test
-from invariance.beyond.symmetry import _corrected
+from invariance.beyond.symmetry import corrected_p_values
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips, Translations
 from invariance.kernels import Average, Gaussian
@@ -242,7 +242,7 @@ def test_the_correction_is_sequential_rejection():
                     return done
                 done |= new
 
-        for k, value in _corrected(p, before).items():
+        for k, value in corrected_p_values(p, before).items():
             assert k not in rejected(value * (1 - 1e-9))
             assert value == 1 or k in rejected(value * (1 + 1e-9))
 

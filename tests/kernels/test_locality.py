@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import invariance.kernels.locality as locality
 from invariance.kernels import Locality
 
 
@@ -116,22 +115,22 @@ def test_the_formula_of_the_papers_experiments():
     assert_allclose(Locality((28, 28), window=5)(x.reshape(1, -1), z.reshape(1, -1)), expected)
 
 
-@pytest.mark.parametrize("storage", ["layers", "last"])
-def test_work_counts_the_powers_taken(storage, monkeypatch):
-    power = locality.power
-    windows = []
+@pytest.mark.parametrize("n_layers", [1, 2, 3])
+def test_work_counts_the_values_of_windows(n_layers):
+    """Each place has a window, and a 3 x 3 window of a higher layer needs those around it."""
+    places = [(i, j) for i in range(5) for j in range(4)]
 
-    def counting(values, degree):
-        windows.append(values.size)
-        return power(values, degree)
+    def values_for(place, layer):
+        if layer == 0:
+            return 1
+        around = [p for p in places if abs(p[0] - place[0]) <= 1 and abs(p[1] - place[1]) <= 1]
+        return 1 + sum(values_for(p, layer - 1) for p in around)
 
-    monkeypatch.setattr(locality, "power", counting)
-    for degrees in ((1, 2), (1, 2, 2), (1, 2, 2, 2)):
-        windows.clear()
-        kernel = Locality((5, 4), 3, powers=degrees, storage=storage)
-        kernel(np.ones((1, 20)), np.ones((1, 20)))
-        # The last power is that of the kernel's value itself.
-        assert sum(windows) - 1 == kernel.work()[0]
+    powers = (2,) * (n_layers + 1)
+    last = Locality((5, 4), 3, powers=powers, storage="last")
+    assert last.work()[0] == sum(values_for(place, n_layers - 1) for place in places)
+    layers = Locality((5, 4), 3, powers=powers, storage="layers")
+    assert layers.work()[0] == n_layers * len(places)
 
 
 @pytest.mark.parametrize("storage", ["layers", "last"])

@@ -15,7 +15,6 @@ from invariance.orbits import Extremes, Form, OrbitProducts
 from invariance.orbits.ways.correlation import (
     FrequencyCorrelation,
     RowCorrelation,
-    ShiftCorrelation,
     shift_correlation,
 )
 from invariance.orbits.ways.quarter_turns import QuarterTurns
@@ -120,14 +119,14 @@ def test_the_way_that_multiplies_least():
 
 @every_way
 @pytest.mark.parametrize("name", ["asymmetric", "symmetric", "steps"])
-def test_tiles_do_not_change_the_extremes(way, name, monkeypatch):
+def test_tiles_do_not_change_the_extremes(way, name):
     """Several second images at a time, in outer tiles, inner ones, or both."""
     rng, shifts = np.random.default_rng(0), SHIFTS[name]
     a, b = rng.standard_normal((3, 2, 6, 8)), rng.standard_normal((11, 2, 6, 8))
     pairs, expected = way((6, 8), np.array(shifts), 2, float), by_shift(a, b, shifts)
     for cache, tile in [(1, 1), (1, 4000), (2000, 1), (2000, 9000), (2000, 2500)]:
-        monkeypatch.setattr(ShiftCorrelation, "cache_bytes", cache)
-        monkeypatch.setattr(FrequencyCorrelation, "tile_bytes", tile)
+        pairs.cache_bytes = cache
+        pairs.tile_bytes = tile
         tiles = [some for some, *_ in pairs.tiles(pairs.transforms(a), pairs.spectra(b))]
         assert len(tiles) > 1
         assert_allclose(np.concatenate([np.arange(11)[some] for some in tiles]), np.arange(11))
@@ -145,7 +144,7 @@ def problem_of(base, shape):
     problem = planner.plan(
         points.shape[1], points.shape[1], points.dtype, Extremes(), 2**20
     ).problem
-    return problem.form, problem
+    return problem
 
 
 @settings(max_examples=25, deadline=None)
@@ -163,15 +162,16 @@ def test_extremes_over_the_turned_images(side, channels, kind, stride, seed):
         else Locality((side, side), window=3, padding=kind, stride=stride, channels=channels)
     )
     shape = (side, side, channels)
-    lift, problem = problem_of(base, shape)
+    problem = problem_of(base, shape)
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((3, *shape)), rng.standard_normal((4, *shape))
     x[:, 0] = 0
     every = [
-        lift.first(x).reshape(3, -1) @ lift.second(np.rot90(y, turn, axes=(1, 2))).reshape(4, -1).T
+        problem.lift_points(x).reshape(3, -1)
+        @ problem.lift_templates(np.rot90(y, turn, axes=(1, 2))).reshape(4, -1).T
         for turn in range(4)
     ]
-    support = lift.first(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
+    support = problem.lift_points(np.abs(x).max(axis=0, keepdims=True)).ravel() != 0
     for known in (None, support):
         turns = QuarterTurns(problem)
         turns = turns if known is None else turns.within(known)
@@ -193,7 +193,7 @@ def test_which_sets_consist_of_quarter_turns():
     ):
         assert other.as_turns() is None
     columns = Form(n_channels=1, second=lambda images: np.cumsum(images, axis=1))
-    problem = replace(problem_of(Linear(), (3, 3, 1))[1], form=columns)
+    problem = replace(problem_of(Linear(), (3, 3, 1)), form=columns)
     with pytest.raises(ValueError, match="does not permute"):
         QuarterTurns(problem)
 

@@ -29,7 +29,6 @@ from . import remote
 from .attempt import Process
 from .worker import failure
 
-_CONNECT_S = 30.0
 _COUNT_S = 2.0  # between two looks at how many workers there are
 # Variables that workers take over from this machine, unless they have their own.
 _SHARED_VARIABLES = ("INVARIANCE_DATA",)
@@ -93,14 +92,15 @@ class Cluster:
 
     A context manager: at its end, the workers remove their copies of the project. It raises a
     `ParameterError` if no scheduler answers, and a `NotebookError` if there are no workers, or if
-    their packages have other versions.
+    their packages have other versions, within `connect_s` seconds.
     """
 
     memory_mb = inf
     glance_s = 0.05
 
-    def __init__(self, address: str, paths: Paths) -> None:
+    def __init__(self, address: str, paths: Paths, *, connect_s: float = 30.0) -> None:
         self._address = address
+        self._connect_s = connect_s
         self._paths = paths
         self._run = uuid.uuid4().hex[:8]
         self._copy = ""  # name of the present copy of the project, and a digest of it
@@ -108,7 +108,7 @@ class Cluster:
         self._counted: tuple[float, int] = (-inf, 0)
         cloudpickle.register_pickle_by_value(remote)
         try:
-            self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+            self._client = Client(address, timeout=connect_s, set_as_default=False)
         except (OSError, ValueError) as error:
             remedy = "start one with 'dask scheduler', and workers with 'dask worker ADDRESS'"
             raise ParameterError(f"no Dask scheduler answers at {address!r}: {remedy}") from error
@@ -199,7 +199,7 @@ class Cluster:
     def _describe_workers(self) -> dict[str, Any]:
         """Return packages and architectures of the workers; refuse other versions than ours."""
         try:
-            self._client.wait_for_workers(1, timeout=_CONNECT_S)
+            self._client.wait_for_workers(1, timeout=self._connect_s)
         except TimeoutError:
             remedy = f"start some with 'dask worker {self._address}'"
             raise NotebookError(f"the scheduler has no workers: {remedy}") from None

@@ -28,8 +28,8 @@ from ...core.arrays import (
 from ...core.config import block_bytes_of
 from ...groups.base import ENUMERATION_LIMIT
 from ..blocks import part_of, row_blocks, total
-from ..far import centred, far_pairs
-from ..numerics import half_norms, half_squares
+from ..far import far_pairs
+from ..numerics import centred, half_norms, half_squares
 from ..orbit_products import OrbitProducts
 from ..plan import Problem, composed
 from ..product import Product
@@ -162,6 +162,8 @@ class _Task:
     def _place(self) -> tuple[OrbitProducts, Any] | None:
         """Subtract a centre; return exact orbits and points if that is not enough."""
         form = self.problem.form
+        if not self.problem.is_linear or not self.problem.has_halves:
+            return None
         pair = centred(form, self.orbits.group, self.points, self.templates)
         if pair is None:
             return None

@@ -164,8 +164,7 @@ class Shifts(Algorithm):
         down, right = map(int, self.margin)
         if down or right:
             images = np.pad(images, ((0, 0), (0, down), (0, right), (0, 0)))
-        lifted: Array = self.problem.form.second(images)
-        return lifted
+        return self.problem.lift_images(images)
 
     def _transpose(self, i: int) -> Array:
         """The matrix that applies the transpose of an element of `after` to rows of points."""

@@ -161,13 +161,12 @@ def test_a_sweep_survives_the_death_of_a_worker_and_comes_back_whole(
     assert project.hidden() == [] and not [*tmp_path.glob("two/*/*/invariance-*")]
 
 
-def test_a_cluster_that_is_not_there_is_refused(project, address, monkeypatch):
-    monkeypatch.setattr("invariance.companion.runner.cluster._CONNECT_S", 1.0)
+def test_a_cluster_that_is_not_there_is_refused(project, address):
     project.write("p/a", "x = 1")
     with pytest.raises(ParameterError, match="no Dask scheduler answers at 'tcp://127.0.0.1:9'"):
-        Cluster("tcp://127.0.0.1:9", project)
+        Cluster("tcp://127.0.0.1:9", project, connect_s=1.0)
     with pytest.raises(NotebookError, match="no workers: start some with 'dask worker tcp://127"):
-        Cluster(address, project)
+        Cluster(address, project, connect_s=1.0)
     result = CliRunner().invoke(main, ["run", "--cluster", address, "--jobs", "2"])
     assert result.exit_code == 2 and "--jobs is for this machine" in result.output
     assert not project.build.exists()

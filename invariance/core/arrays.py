@@ -28,8 +28,8 @@ Array = NDArray[Any]
 _FLOATS = (np.float64, np.float32)
 #: Advice for users who need gradients.
 _WITH_GRADIENT = (
-    "take what has one: Gaussian and the like, Average and BestFit of points that are not "
-    "transformed, OrbitFourier.transform"
+    "take what has one: Gaussian and the like, Average and BestFit over groups whose elements can "
+    "be listed or aligned, OrbitFourier.transform"
 )
 
 

@@ -78,6 +78,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
     ``aligned(X, xp)``                    points with max_g <x, g z> = <aligned(x), aligned(z)>
     ``as_assignment()``                   block length b: all orders of blocks of b coordinates
     ``largest_inner(A, B)``               max_g <a, g b>, shape (n, m)
+    ``aligning(A, B)``                    elements g with the largest <a, g b>, shape (n, m, ...)
     ``as_turn(A, B)``                     c, and complex z, of shape (n, m), with <a, g b> = c +
                                           Re(z exp(i t)) for an angle t that is uniform; c may be
                                           the number 0
@@ -146,6 +147,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
     mean_powers = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
     relative_rule = refined = moving = moves_points = _unknown
+    aligning = _unknown
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited abilities if the class overrides a method that they rely on."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
+from .alignment import wave_angles
 from .base import Group
 from .densities import DENSITY, Density, Uniform, nodes_for, normalize_weights, wrapped
 
@@ -172,6 +173,20 @@ class CircleAction(Angles):
             maxima = _largest_of_waves(distinct, np.array(waves, dtype=complex), n_nodes)
             largest[rows] += maxima.reshape(-1, len(B)).astype(largest.dtype)
         return np.asarray(largest)
+
+    def aligning(self, A: Floats, B: Floats) -> Floats | None:
+        """Angles at which the trigonometric polynomials are largest, shape (n, m)."""
+        frequencies = self.as_circle()
+        if self.n_nodes is not None or self.density is not None:
+            return None
+        distinct = np.unique(frequencies[frequencies > 0])
+        shape = (len(A), len(B))
+        if not len(distinct):
+            return np.zeros(shape)
+        waves = [
+            complex_inner(A[:, frequencies == m], B[:, frequencies == m]).ravel() for m in distinct
+        ]
+        return wave_angles(distinct, np.array(waves)).reshape(shape)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         density = self.density or Uniform()

@@ -218,6 +218,16 @@ class DirectProduct(Factors):
             return np.concatenate(aligned_blocks, axis=1)
         return xp.concat(aligned_blocks, axis=1)
 
+    def aligning(self, A: Array, B: Array) -> Array | None:
+        """The factors' best elements side by side; None if a factor does not know them."""
+        batches = []
+        for factor, block in zip(self._parts(), self._blocks(), strict=True):
+            elements = factor.aligning(A[:, block], B[:, block])
+            if elements is None:
+                return None
+            batches.append(elements.reshape(len(A), len(B), -1))
+        return np.concatenate(batches, axis=2)
+
 
 @stores_parameters
 class Composition(_Parts):
@@ -605,6 +615,14 @@ class OnPoints(Transformations):
         if len(results) != 1 or results[0] is None:
             return None
         return np.asarray(results[0] + fixed_products)
+
+    def aligning(self, A: Array, B: Array) -> Array | None:
+        """The group's best elements; None if it takes points one by one."""
+        elements, _ = self._on_moving_columns(A, B, self.group.aligning)
+        if len(elements) != 1:
+            return None
+        best_elements: Array | None = elements[0]
+        return best_elements
 
     # The elements, the measure and the properties below are those of the group.
 

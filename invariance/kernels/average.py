@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, namespace, numpy_only
+from ..core.arrays import is_foreign, namespace
 from ..core.config import block_bytes_of
 from ..core.parameter_state import one_call
 from ..core.parameters import Flag, OneOf, Positive, stores_parameters
@@ -26,6 +26,7 @@ from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
 from ..orbits.blocks import in_tiles
 from ..orbits.cost import warn
+from ..orbits.ways.tensor_action import Maps
 from ..orbits.nodes import (
     Pairs,
     Rule,
@@ -128,7 +129,7 @@ class Average(OrbitKernel):
             (gram,) = orbits.reduce(X, _MEAN, symmetric=symmetric)
             return gram
         if is_foreign(X):
-            numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
+            return _both_sides_of_arrays(orbits, X)
         n_points = len(X)
         n_templates = len(templates)
         cheapest = orbits.ranked(self._as_factors(orbits, X), _MEAN)[0]
@@ -323,6 +324,20 @@ def _unrolled(group: Transformations, elements: Array, X: Array) -> Array:
     """Return the transformed points as rows, one element after the other."""
     transformed = group.act(elements, X)
     return np.reshape(transformed, (len(elements) * len(X), -1))
+
+
+def _both_sides_of_arrays(orbits: OrbitProducts, X: Any) -> Any:
+    """Return the means of `_both_sides` for arrays of another library; gradients pass."""
+    xp = namespace(X)
+    weights = orbits.weights
+    if weights is None:
+        weights = np.full(len(orbits.elements), 1 / len(orbits.elements))
+    total: Any = 0.0
+    for element, weight in zip(orbits.elements, weights, strict=True):
+        maps = Maps.of(orbits.group, element[None], X.shape[1])
+        (means,) = orbits.reduce(maps.on_all(X)[0, :, :], _MEAN)
+        total = total + float(weight) * means
+    return xp.astype(total, X.dtype)
 
 
 def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:

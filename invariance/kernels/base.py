@@ -479,7 +479,9 @@ class Gaussian(Kernel):
 
     def _of_half_squares(self, values: Any, xp: Any) -> Any:
         if xp is not np:
-            return xp.exp(2 * self.gamma * xp.clip(values, max=0))
+            # Rounding is cut off without a change of the derivatives.
+            excess = detached(xp.clip(values, min=0))
+            return xp.exp(2 * self.gamma * (values - excess))
         np.minimum(values, 0, out=values)
         values *= values.dtype.type(2 * self.gamma)
         return np.exp(values, out=values)

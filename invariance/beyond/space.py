@@ -13,6 +13,7 @@ from scipy.spatial.transform import Rotation
 from ..core.parameters import ParameterError, Whole, stores_parameters
 from ..groups.alignment import rotation_matrices
 from ..groups.base import Group, Transformations
+from ..groups.canonical import in_own_frame
 from ..groups.continuous import Angles, Floats, complex_inner, equal_turns
 
 
@@ -206,6 +207,12 @@ class Rotations3D(SpaceRotations, ContinuousGroup):
             return None
         return rotation_matrices(self._points(A), self._points(B))
 
+    def representatives(self, X: Floats) -> Floats | None:
+        """Return points in a frame of the first ones: one axis, then a half plane."""
+        if self.degree is not None:
+            return None
+        return in_own_frame(self._points(X)).reshape(X.shape)
+
     def _matrices(self, elements: Floats) -> Floats:
         return elements
 
@@ -265,6 +272,12 @@ class PlaneRotations(Angles, ContinuousGroup):
         if turn is None:
             return None
         return -np.angle(turn[1])
+
+    def representatives(self, X: Floats) -> Floats | None:
+        """Return points of which the first lies on the first axis."""
+        if self.n_nodes is not None:
+            return None
+        return in_own_frame(self._points(X)).reshape(X.shape)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))

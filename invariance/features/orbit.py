@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, field
+from math import prod
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -69,7 +70,8 @@ class OrbitFeatures(FeatureMap, ABC):
     def fit(self, X: ArrayLike, y=None) -> Self:
         """Draw templates and group elements, and compute everything that depends on them.
 
-        X, of shape (n, d), may be an array of another library; fitted arrays are NumPy's.
+        X, of shape (n, d), or (n, height, width) if the group has that shape, may be an array of
+        another library; fitted arrays are NumPy's.
         """
         X = self._points_to_fit(X)
         self._fit(X, check_random_state(self.random_state))
@@ -101,6 +103,7 @@ class OrbitFeatures(FeatureMap, ABC):
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         owner = type(self).__name__
+        X = self._as_rows(X)
         if is_foreign(X):
             check_arrays(owner, X)
             X = on_host(X, f"{owner}.fit")
@@ -114,7 +117,16 @@ class OrbitFeatures(FeatureMap, ABC):
             )
         return X
 
+    def _as_rows(self, X: Any) -> Any:
+        """Return images (n, height, width) of the group's shape as rows; other points stay."""
+        group: Any = self.group
+        shape = getattr(group, "shape", None)
+        if shape is None or getattr(X, "ndim", 0) < 3 or tuple(X.shape[1:]) != tuple(shape):
+            return X
+        return X.reshape(X.shape[0], prod(shape))
+
     def _points(self, X: Any) -> Any:
+        X = self._as_rows(X)
         if is_foreign(X):
             check_is_fitted(self)
             check_arrays(type(self).__name__, X, n_features=self.n_features_in_)

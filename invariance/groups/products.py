@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from ..core.parameters import Array as ArrayKind
 from ..core.parameters import Each, Has, ParameterError, Whole, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations
+from .canonical import last_images
 
 Array: TypeAlias = NDArray[Any]
 
@@ -228,6 +229,11 @@ class DirectProduct(Factors):
             batches.append(elements.reshape(len(A), len(B), -1))
         return np.concatenate(batches, axis=2)
 
+    def representatives(self, X: Array) -> Array:
+        """Representatives for each factor, side by side."""
+        parts = zip(self._parts(), self._blocks(), strict=True)
+        return np.concatenate([factor.canonical(X[:, block]) for factor, block in parts], axis=1)
+
 
 @stores_parameters
 class Composition(_Parts):
@@ -391,6 +397,13 @@ class Composition(_Parts):
         """Elementwise inverses, part by part."""
         parts = zip(self._parts(), self.split(elements), strict=True)
         return side_by_side([part.inverse(batch) for part, batch in parts])
+
+    def representatives(self, X: Array) -> Array | None:
+        """The last image of one part's representatives, if the other part can be listed."""
+        for formula, listed in (self._parts(), reversed(self._parts())):
+            if formula.representatives(X[:0]) is not None and listed.order < inf:
+                return last_images(listed, X, formula.representatives)
+        return None
 
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, if points keep their shape in all of them."""
@@ -623,6 +636,15 @@ class OnPoints(Transformations):
             return None
         best_elements: Array | None = elements[0]
         return best_elements
+
+    def representatives(self, X: Array) -> Array | None:
+        """The group's representatives; None if it takes several points one by one."""
+        columns = self._columns(X.shape[1])
+        if len(columns) > 1 and self.group.n_features is not None:
+            return None
+        representatives = X.copy()
+        representatives[:, columns.ravel()] = self.group.canonical(X[:, columns.ravel()])
+        return representatives
 
     # The elements, the measure and the properties below are those of the group.
 

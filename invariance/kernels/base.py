@@ -51,6 +51,7 @@ from ..orbits.numerics import (
     repair_near,
     single_will_do,
 )
+from .image_shapes import images_as_rows
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
@@ -114,6 +115,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
     _parameters: ClassVar[dict[str, kinds.Kind]] = {}
     #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
     _tuned: ClassVar[tuple[str, ...]] = ()
+    #: Class that `on_columns` creates; the module `columns` sets it.
+    _on_columns: ClassVar[Callable[..., Kernel]]
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited forms if the class computes its own values, and warn of it."""
@@ -188,6 +191,14 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         """Whether k(gx, gz) = k(x, z) for every element of a set of transformations."""
         return self.unitary_invariant and group.unitary
 
+    def on_columns(self, columns: Sequence[int]) -> Kernel:
+        """Return this kernel on some columns of the points; see `OnColumns`.
+
+        >>> Gaussian(0.5).on_columns([1])([[7.0, 0.0]], [[3.0, 0.0]])
+        array([[1.]])
+        """
+        return self._on_columns(self, columns)
+
     # -- calls -----------------------------------------------------------------------------------
 
     def __call__(
@@ -197,7 +208,7 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or images of the shape that the group or base kernel has
         Y : array-like of shape (m, d), default X
         eval_gradient : bool
             Whether to return, for Y=None, also the derivatives of shape (n, n, p) with respect to
@@ -214,6 +225,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
     def _called(self, X: Any, Y: Any, eval_gradient: bool) -> Any:
         self._check()
+        X = images_as_rows(self, X)
+        Y = images_as_rows(self, Y)
         if is_foreign(X) or is_foreign(Y):
             return self._call_on_arrays(X, Y)
         kernel, X, Y = self._as_rows(X, Y)
@@ -256,7 +269,7 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         """Return k(x_i, x_i) for each row, shape (n,)."""
         with one_call, np.errstate(over="ignore", invalid="ignore"):
             self._check()
-            kernel, (X,) = on_rows(self, X)
+            kernel, (X,) = on_rows(self, images_as_rows(self, X))
             values: Array = kernel._diag(X)
         self._check_finite(values, X, None)
         return values

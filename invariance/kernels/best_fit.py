@@ -23,6 +23,7 @@ from ..orbits import Extremes, OrbitProducts, Reduction, best_elements, form_of
 from ..orbits.cost import warn
 from ..orbits.plan import image_shape
 from .base import preserved, whole_derivatives
+from .image_shapes import images_as_rows
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -162,6 +163,8 @@ class BestFit(OrbitKernel):
             Y = on_host(detached(Y), name)
         with one_call:
             self._check()
+            X = images_as_rows(self, X)
+            Y = images_as_rows(self, Y)
             kernel, points, templates = self._as_rows(X, Y)
             if templates is None:
                 templates = points

@@ -7,7 +7,8 @@ float32 and float64 stay as they are; everything else becomes float64; no argume
 Feature maps over orbits and most kernels also take float32 or float64 arrays of PyTorch and of
 other libraries that array-api-compat supports, and return theirs. Work that is linear in the number
 of points (drawing templates, group actions, lifts) is done by NumPy on the host. Products run in
-the library and on the device of the arrays, and PyTorch's gradients pass through them.
+the library and on the device of the arrays, and PyTorch's gradients pass through them, in kernels
+through both arguments.
 """
 
 from __future__ import annotations

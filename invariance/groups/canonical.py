@@ -114,9 +114,7 @@ def _last_axis(axes: list[Array]) -> Array:
     return np.cross(axes[0], axes[1])
 
 
-def turned_to_axis(
-    X: Array, frequencies: Array, act: Callable[[Array, Array], Array]
-) -> Array:
+def turned_to_axis(X: Array, frequencies: Array, act: Callable[[Array, Array], Array]) -> Array:
     """Return coefficients whose first pair that turns, and is not zero, is (r, 0).
 
     The pair of frequency m is there after m different turns: the last image is taken.

@@ -26,7 +26,6 @@ from ..groups import Transformations
 from ..orbits import OrbitProducts, Reduction, WeightedMean, form_of, row_blocks
 from ..orbits.blocks import in_tiles
 from ..orbits.cost import warn
-from ..orbits.ways.tensor_action import Maps
 from ..orbits.nodes import (
     Pairs,
     Rule,
@@ -37,6 +36,7 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
+from ..orbits.ways.tensor_action import Maps
 from .base import of_products, preserved, root_of_diagonal, whole_derivatives
 from .orbit import OrbitKernel
 

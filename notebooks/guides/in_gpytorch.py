@@ -51,7 +51,7 @@ elif HAS_GPYTORCH:
 
 # %% tags=["settings"]
 N_STEPS = 40 if run.quick else 200
-N_EVALUATIONS = 6 if run.quick else 30
+N_EVALUATIONS = 3 if run.quick else 30
 N_REPEATS = 1 if run.quick else 10
 
 # %% [markdown]

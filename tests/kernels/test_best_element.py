@@ -134,7 +134,9 @@ def test_a_set_without_a_best_element_says_so():
 
 
 def test_tensors_have_the_same_best_elements():
-    pytest.importorskip("array_api_compat", reason="array-api-compat (extra torch) is not installed")
+    pytest.importorskip(
+        "array_api_compat", reason="array-api-compat (extra torch) is not installed"
+    )
     torch = pytest.importorskip("torch", reason="torch (extra torch) is not installed")
     X = torch.tensor(ALL_X[:, :6], requires_grad=True)
     kernel = BestFit(Gaussian(0.1), G.Permutations(6))

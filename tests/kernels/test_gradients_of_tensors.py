@@ -221,7 +221,9 @@ def test_a_kernel_that_is_evaluated_has_gradients_over_a_group():
         values = kind(base, group, side="second")
 
         def definition(A, Z, kind=kind):
-            Z_moved = torch.stack([Z @ torch.tensor(group.act(g[None], np.eye(6))[0]) for g in elements])
+            Z_moved = torch.stack(
+                [Z @ torch.tensor(group.act(g[None], np.eye(6))[0]) for g in elements]
+            )
             grams = torch.stack([base(A, g_Z) for g_Z in Z_moved])
             return grams.mean(axis=0) if kind is Average else grams.amax(axis=0)
 

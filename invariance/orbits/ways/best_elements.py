@@ -156,9 +156,7 @@ def _values(
     return np.asarray(base(X, Z), dtype=float)
 
 
-def _larger_of_two(
-    orbits: OrbitProducts, X: Array, Z: Array, first: Array, second: Array
-) -> Array:
+def _larger_of_two(orbits: OrbitProducts, X: Array, Z: Array, first: Array, second: Array) -> Array:
     """Return for each pair the one of two elements with the larger value of the kernel."""
     best = first.copy()
     for j in range(len(Z)):
@@ -181,7 +179,9 @@ def _best_of_listed(orbits: OrbitProducts, elements: Array, values: Any, n: int)
     best = np.zeros((n, m), dtype=np.intp)
     largest = np.full((n, m), -np.inf)
     bytes_per_element = 8.0 * m * (prod(Z.shape[1:]) + 2 * n)
-    for block in row_blocks(len(elements), bytes_per_element, block_bytes_of(orbits.block_bytes) / 2):
+    for block in row_blocks(
+        len(elements), bytes_per_element, block_bytes_of(orbits.block_bytes) / 2
+    ):
         images = np.asarray(orbits.group.act(elements[block], Z))
         n_elements = len(images)
         tile = values(images.reshape(n_elements * m, -1)).reshape(n, n_elements, m)

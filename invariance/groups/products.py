@@ -226,7 +226,7 @@ class DirectProduct(Factors):
             elements = factor.aligning(A[:, block], B[:, block])
             if elements is None:
                 return None
-            batches.append(elements.reshape(len(A), len(B), -1))
+            batches.append(elements.reshape(len(A), len(B), prod(elements.shape[2:])))
         return np.concatenate(batches, axis=2)
 
     def representatives(self, X: Array) -> Array:

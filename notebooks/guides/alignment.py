@@ -41,7 +41,8 @@ shifts = CyclicTranslations((8, 8))
 kernel = BestFit(Gaussian(0.05), shifts)
 X = digits.data[:10] / 16
 Z = digits.data[10:20] / 16
-shifted = np.stack([shifts.act(g[None], z[None])[0, 0] for g, z in zip(shifts.sample(10, seed), Z)])
+steps = shifts.sample(10, seed)
+shifted = np.stack([shifts.act(steps[[i]], Z[[i]])[0, 0] for i in range(10)])
 
 elements = kernel.best_element(X, shifted)  # shape (10, 10, 2): steps down and to the right
 aligned = np.stack([shifts.act(elements[i, [i]], shifted[[i]])[0, 0] for i in range(10)])

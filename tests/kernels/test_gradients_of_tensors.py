@@ -213,16 +213,16 @@ def test_either_side_has_gradients_through_both_arguments(kind, side):
 
 def test_a_kernel_that_is_evaluated_has_gradients_over_a_group():
     """`Locality` lifts points with NumPy: every transformed point is evaluated instead."""
-    base = Locality((2, 3), 3, powers=(2, 2))
-    group = G.CyclicTranslations((2, 3))
-    X, Y = tensors(6)
+    base = Locality((3, 3), 3, powers=(2, 2))
+    group = G.CyclicTranslations((3, 3))
+    X, Y = tensors(9)
     elements = group.elements()
     for kind in (Average, BestFit):
         values = kind(base, group, side="second")
 
         def definition(A, Z, kind=kind):
             Z_moved = torch.stack(
-                [Z @ torch.tensor(group.act(g[None], np.eye(6))[0]) for g in elements]
+                [Z @ torch.tensor(group.act(g[None], np.eye(9))[0]) for g in elements]
             )
             grams = torch.stack([base(A, g_Z) for g_Z in Z_moved])
             return grams.mean(axis=0) if kind is Average else grams.amax(axis=0)

@@ -125,7 +125,7 @@ def _undone(group: Any, batch: Array, X: Array) -> Array:
 def _side_by_side(before: Array, elements: Array, after: Array) -> Array:
     """Return elements of a composition, shape (n, m, numbers of all parts)."""
     n, m = elements.shape[:2]
-    middle = elements.reshape(n, m, -1).astype(float)
+    middle = elements.reshape(n, m, prod(elements.shape[2:])).astype(float)
     fronts = np.broadcast_to(before, (n, m, len(before)))
     ends = np.broadcast_to(after, (n, m, len(after)))
     return np.concatenate([fronts, middle, ends], axis=2)

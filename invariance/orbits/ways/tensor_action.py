@@ -47,7 +47,10 @@ class Maps:
         labels = np.arange(1.0, d + 1)
         random_point = np.random.default_rng(0).uniform(1.0, 2.0, d)
         trial_points = np.stack([np.zeros(d), labels, random_point])
-        images = np.asarray(group.act(elements, trial_points)).reshape(n_elements, 3, -1)
+        try:
+            images = np.asarray(group.act(elements, trial_points)).reshape(n_elements, 3, -1)
+        except ValueError as error:  # The group takes some points only, such as Coulomb matrices.
+            raise _not_linear(group) from error
         shifts = images[:, 0]
         moved_labels = images[:, 1] - shifts
         moved_point = images[:, 2] - shifts
@@ -62,10 +65,7 @@ class Maps:
         basis_images = np.asarray(group.act(elements, np.eye(d))).reshape(n_elements, d, -1)
         matrices = basis_images - shifts[:, None, :]
         if not _agree(np.einsum("d,rde->re", random_point, matrices), moved_point):
-            raise ParameterError(
-                f"{group!r} does not act by linear maps, so that no gradient passes through it: "
-                "transform the other argument (side=...), or pass X.detach() for the values alone"
-            )
+            raise _not_linear(group)
         return cls(None, None, matrices, nonzero_shifts)
 
     @property
@@ -104,6 +104,13 @@ class Maps:
         if self.shifts is not None:
             images = images + _constant(self.shifts, X)
         return images
+
+
+def _not_linear(group: Transformations) -> ParameterError:
+    return ParameterError(
+        f"{group!r} does not act by linear maps on all points, so that no gradient passes through "
+        "it: transform the other argument (side=...), or pass X.detach() for the values alone"
+    )
 
 
 def _agree(values: Array, expected: Array) -> bool:

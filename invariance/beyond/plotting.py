@@ -135,8 +135,7 @@ def plot_along_orbit(
     images = group.act(elements, second[None]).reshape(len(elements), -1)
     values = np.asarray(kernel(first[None], images))[0]
     if axes is None:
-        pyplot = need("matplotlib.pyplot", "plots")
-        _, axes = pyplot.subplots(figsize=(4.5, 3), layout="constrained")
+        _, axes = _pyplot().subplots(figsize=(4.5, 3), layout="constrained")
     has_angles = elements.ndim == 1 and elements.dtype.kind == "f"
     abscissa = elements if has_angles else np.arange(len(elements))
     order = np.argsort(abscissa, kind="stable")
@@ -147,6 +146,11 @@ def plot_along_orbit(
     return axes
 
 
+def _pyplot() -> Any:
+    need("matplotlib", "plots")
+    return need("matplotlib.pyplot", "plots")
+
+
 def _as_point(x: ArrayLike, name: str) -> Array:
     point = np.asarray(x, dtype=float).ravel()
     if point.size == 0:
@@ -155,8 +159,7 @@ def _as_point(x: ArrayLike, name: str) -> Array:
 
 
 def _row_of_axes(n: int) -> Any:
-    pyplot = need("matplotlib.pyplot", "plots")
-    _, axes = pyplot.subplots(
+    _, axes = _pyplot().subplots(
         1, n, figsize=(_SIZE * n, _SIZE + 0.3), squeeze=False, layout="constrained"
     )
     return axes[0]

@@ -17,8 +17,10 @@ RNG = np.random.default_rng(0)
 def figures():
     matplotlib = pytest.importorskip("matplotlib", reason="matplotlib (extra plots)")
     matplotlib.use("agg")
+    from matplotlib import pyplot
+
     yield
-    matplotlib.pyplot.close("all")
+    pyplot.close("all")
 
 
 def test_an_orbit_of_images_and_of_curves():

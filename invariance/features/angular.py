@@ -91,7 +91,8 @@ class AngularBasis(FeatureMap):
     def reflection(self) -> OrthogonalMatrices:
         """The mirror image, upside down, as a group of two elements.
 
-        The basis need not be fitted. ``rotations().then(reflection())`` contains all rotations and mirror images, O(2).
+        The basis need not be fitted. ``rotations().then(reflection())`` contains all rotations and
+        mirror images, O(2).
 
         >>> import numpy as np
         >>> basis = AngularBasis((6, 6)).fit(np.zeros((1, 36)))

@@ -95,6 +95,9 @@ class Average(OrbitKernel):
     not a group, or by a quadrature rule with a density that is not uniform, is positive definite up
     to the rule's error: eigenvalues may be negative by as much.
 
+    PyTorch's gradients pass through both arguments, also with ``normalize``, if the elements can be
+    listed and are linear maps, or if the mean has a closed form for tensors.
+
     Examples
     --------
     >>> from invariance.groups import CyclicShifts

@@ -45,6 +45,11 @@ GROUPS = {
         ROTATIONS.then(G.SignFlips(2).on_columns([1, 5])).then(G.CyclicShifts(2, block=3)),
         6,
     ),
+    "lost points, then any rotation": (
+        G.Translations((2, 3), 1, boundary="zero").then(ROTATIONS),
+        6,
+    ),
+    "rotations and mirror images of points": (G.OnPoints(ROTATIONS.then(G.Negation()), 3), 6),
     "a composition": (G.CyclicShifts(4).then(G.SignFlips(4)), 4),
     "teams": (B.Wreath(G.Permutations(2), G.Permutations(2), block=2), 8),
 }

@@ -446,7 +446,7 @@ def _needs_best_elements(orbits: OrbitProducts, problem: Problem, algorithm: Alg
     """Whether an extreme is over elements that are not listed, and the group knows the best."""
     if not problem.reduction.extreme or not algorithm.by_elements or problem.by_differences:
         return False
-    if problem.order <= ENUMERATION_LIMIT:
+    if problem.order <= ENUMERATION_LIMIT or not orbits.group.unitary:
         return False
     return can_align(orbits, problem.form, problem.lifted_size)
 

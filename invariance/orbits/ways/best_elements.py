@@ -16,7 +16,7 @@ from ...core.config import block_bytes_of
 from ...groups import Transformations
 from ..blocks import row_blocks
 from ..form import Form
-from ..numerics import half_squares
+from ..numerics import half_norms, half_squares
 from ..plan import WeightedSet, composed
 from ..reductions import Extremes
 from .infinite_part import one_infinite
@@ -46,10 +46,11 @@ def best_elements(orbits: OrbitProducts, X: Array, smallest: bool = False) -> Ar
     Z = orbits.Z.astype(float, copy=False)
     form = orbits.planner.outline(X.shape[1], Extremes()).form
     if can_align(orbits, form, X.shape[1]):
-        elements = _aligning(orbits.group, X, -Z if smallest else Z)
+        elements = _aligning(orbits.group, X, -Z if smallest else Z, form.distance)
         if form.turning_point is None or smallest:
             return elements
-        return _larger_of_two(orbits, X, Z, elements, _aligning(orbits.group, X, -Z))
+        opposite_elements = _aligning(orbits.group, X, -Z, form.distance)
+        return _larger_of_two(orbits, X, Z, elements, opposite_elements)
     elements, _ = WeightedSet(orbits.group, orbits.elements).rule
     sign = -1.0 if smallest else 1.0
 
@@ -63,22 +64,23 @@ def can_align(orbits: OrbitProducts, form: Form | None, d: int) -> bool:
     """Whether the group knows the best elements for a kernel of inner products or distances."""
     if form is None or not form.linear or orbits.elements is not None:
         return False
-    if not orbits.group.unitary:
-        return False
     empty = np.zeros((0, d))
-    return _aligning(orbits.group, empty, empty) is not None
+    return _aligning(orbits.group, empty, empty, form.distance) is not None
 
 
-def _aligning(group: Transformations, A: Array, B: Array) -> Any:
-    """Return the elements with the largest <a, g b>, shape (n, m, ...), or None.
+def _aligning(group: Transformations, A: Array, B: Array, distance: bool) -> Any:
+    """Return the elements with the largest <a, g b> or least |a - g b|, shape (n, m, ...), or None.
 
-    One part of a composition may know them, if the elements of all others can be listed.
+    One part of a composition may know them, if the elements of all others can be listed. Parts in
+    front of it may change norms, which matters for distances.
     """
     parts = group.chain()
     if len(parts) == 1:
-        return group.aligning(A, B)
+        return group.aligning(A, B) if group.unitary else None
     place = one_infinite(parts)
-    if place is None or parts[place].aligning(A[:0], B[:0]) is None:
+    if place is None or not parts[place].unitary:
+        return None
+    if parts[place].aligning(A[:0], B[:0]) is None:
         return None
     if not len(A):
         return np.empty((0, len(B), 0))
@@ -90,6 +92,8 @@ def _aligning(group: Transformations, A: Array, B: Array) -> Any:
         for after_row, moved_A in _images(after, A, inverted=True):
             elements = parts[place].aligning(moved_A, moved_B)
             values = _inner_products(parts[place], elements, moved_A, moved_B)
+            if distance:
+                values -= half_norms(moved_B)
             rows = _side_by_side(before_row, elements, after_row)
             if best is None:
                 best = rows

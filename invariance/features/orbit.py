@@ -103,7 +103,7 @@ class OrbitFeatures(FeatureMap, ABC):
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         owner = type(self).__name__
-        X = self._as_rows(X)
+        X = self._images_as_rows(X)
         if is_foreign(X):
             check_arrays(owner, X)
             X = on_host(X, f"{owner}.fit")
@@ -117,7 +117,7 @@ class OrbitFeatures(FeatureMap, ABC):
             )
         return X
 
-    def _as_rows(self, X: Any) -> Any:
+    def _images_as_rows(self, X: Any) -> Any:
         """Return images (n, height, width) of the group's shape as rows; other points stay."""
         group: Any = self.group
         shape = getattr(group, "shape", None)
@@ -126,7 +126,7 @@ class OrbitFeatures(FeatureMap, ABC):
         return X.reshape(X.shape[0], prod(shape))
 
     def _points(self, X: Any) -> Any:
-        X = self._as_rows(X)
+        X = self._images_as_rows(X)
         if is_foreign(X):
             check_is_fitted(self)
             check_arrays(type(self).__name__, X, n_features=self.n_features_in_)

@@ -295,8 +295,9 @@ class _Task:
         remembered = self.orbits.planner.maps
         d = self.templates.shape[1]
         key = (block.start, block.stop, d)
-        if key in remembered:
-            return remembered[key]
+        known_maps: Maps | None = remembered.get(key)
+        if known_maps is not None:
+            return known_maps
         maps = Maps.of(composed(self.problem.sets).group, elements[block], d)
         n_bytes = maps.n_bytes * -(-len(elements) // (block.stop - block.start))
         if n_bytes <= self.problem.block_bytes / 4:

@@ -44,20 +44,20 @@ def best_elements(orbits: OrbitProducts, X: Array, smallest: bool = False) -> Ar
     """
     X = X.astype(float, copy=False)
     Z = orbits.Z.astype(float, copy=False)
-    form = orbits.planner.outline(X.shape[1], Extremes()).form
+    form: Any = orbits.planner.outline(X.shape[1], Extremes()).form
     if can_align(orbits, form, X.shape[1]):
-        elements = _aligning(orbits.group, X, -Z if smallest else Z, form.distance)
+        elements: Array = _aligning(orbits.group, X, -Z if smallest else Z, form.distance)
         if form.turning_point is None or smallest:
             return elements
         opposite_elements = _aligning(orbits.group, X, -Z, form.distance)
         return _larger_of_two(orbits, X, Z, elements, opposite_elements)
-    elements, _ = WeightedSet(orbits.group, orbits.elements).rule
+    listed, _ = WeightedSet(orbits.group, orbits.elements).rule
     sign = -1.0 if smallest else 1.0
 
     def values(transformed: Array) -> Array:
         return sign * _values(orbits, form, X, transformed, follows_products=smallest)
 
-    return np.asarray(elements[_best_of_listed(orbits, elements, values, len(X))])
+    return np.asarray(listed[_best_of_listed(orbits, listed, values, len(X))])
 
 
 def can_align(orbits: OrbitProducts, form: Form | None, d: int) -> bool:

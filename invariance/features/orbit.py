@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
-from ..core.arrays import check_arrays, is_foreign, namespace, on_host
+from ..core.arrays import check_arrays, detached, is_foreign, namespace, on_host
 from ..core.parameters import ParameterError, stores_parameters
 from ..groups import Transformations
 from ..groups.base import GROUP
@@ -138,6 +138,7 @@ class OrbitFeatures(FeatureMap, ABC):
     def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
         xp = namespace(X)
+        X = detached(X)
         largest = max(float(xp.max(X)), -float(xp.min(X)))
         largest_square = float(xp.finfo(X.dtype).max) / X.shape[1]
         if largest > np.sqrt(largest_square) / 8:

@@ -73,10 +73,10 @@ def symmetric_function(X):
 
 
 rng = np.random.default_rng(seed)
-X_train = rng.random((40, 6))
+X_train = rng.random((100, 6))
 X_test = rng.random((100, 6))
 noise = 0.02
-y_train = symmetric_function(X_train) + noise * rng.standard_normal(40)
+y_train = symmetric_function(X_train) + noise * rng.standard_normal(100)
 y_mean = y_train.mean()
 kernel = Average(Gaussian(gamma=0.5), Permutations(3, block=2))
 

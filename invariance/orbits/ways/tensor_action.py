@@ -57,7 +57,7 @@ class Maps:
         nonzero_shifts = shifts if shifts.any() else None
 
         whole_labels = np.clip(np.rint(np.abs(moved_labels)), 0, d)
-        sources = np.maximum(whole_labels - 1, 0).astype(np.int64)
+        sources = np.maximum(whole_labels - 1, 0).astype(np.intp)
         signs = np.where(whole_labels > 0, np.sign(moved_labels), 0.0)
         if _agree(signs * random_point[sources], moved_point):
             return cls(sources, signs, None, nonzero_shifts)

@@ -72,6 +72,8 @@ INSIDE = {module: (imports(module) & MODULES.keys()) - {module} for module in MO
 #: A method of the base class returns an object of a class that derives from it: `Transformations`
 #: has `then`, which returns a `Composition`. The import is inside the method.
 INSIDE["invariance.groups.base"].remove("invariance.groups.products")
+#: A kernel has `on_columns`, which returns an `OnColumns`. The import is inside the method.
+INSIDE["invariance.kernels.base"].remove("invariance.kernels.columns")
 
 
 def circle(graph: dict[str, set[str]]) -> list[str] | None:

@@ -36,6 +36,7 @@ PACKAGES = ("groups", "kernels", "features", "linear", "spectral", "datasets")
 LEFT_OUT = {
     "groups.Grid",
     "beyond.PitchSpeed",  # needs Pedalboard; SpectrogramPitchSpeed has the same parameters
+    *("beyond.plot_" + name for name in ("alignment", "along_orbit", "orbit")),  # they draw
     *("kernels." + name for name in ("GramReport", "Kernel", "TANGENTS")),
     *("linear.CholeskyRLS", "linear.solve_ridges"),  # numerical functions without validation
     *("spectral." + name for name in ("Eigenspace", "Expansion", "OracleCalls")),
@@ -79,6 +80,7 @@ OF_ONE: dict[str, dict[str, Any]] = {
     **{f"groups.coulomb_{name}": COULOMB for name in ("eigenvalues", "triangle")},
     "beyond.mel_frequencies": {"low": 100.0, "high": 4000.0},
     "kernels.Locality": {"window": 3},
+    "kernels.OnColumns": {"columns": [0, 2]},
     "kernels.BestFit": {"group": groups.Translations((6, 6), 1)},
     "kernels.Average": {"n_transforms": 3},
     **{f"kernels.{name}": {"n_coordinates": 2} for name in ("SetKernel", "MatchingKernel")},

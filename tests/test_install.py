@@ -205,7 +205,7 @@ def test_conda_environment_installs_the_project_with_the_same_pins():
     assert pip[0] == "--constraint constraints.txt"
     extras = re.fullmatch(r"--editable \.\[(.*)\]", pip[1])[1].split(",")
     # PyTorch is optional
-    assert set(EXTRAS) - included_by(set(extras)) == {"speed", "torch"}
+    assert set(EXTRAS) - included_by(set(extras)) == {"gpytorch", "speed", "torch"}
     assert len(pip) == 2, "versions belong into constraints.txt alone"
 
 

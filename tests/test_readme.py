@@ -146,7 +146,9 @@ def test_each_problem_of_the_cheat_sheet_works(words, code):
             built.partial_fit(X, y, classes=[0, 1])
         elif hasattr(built, "fit"):
             built.fit(X, y)
-    if hasattr(built, "predict"):
+    if isinstance(built, np.ndarray):
+        assert len(built) == len(X)
+    elif hasattr(built, "predict"):
         assert np.isfinite(built.predict(X)).all()
     elif hasattr(built, "transform"):
         assert len(built.transform(X)) == len(X)

@@ -10,6 +10,7 @@ from .overlap import OverlapFit
 from .padded import pad_sets, unpad_sets
 from .particles import Product
 from .patches import PatchPooling, patch_sets
+from .plotting import plot_alignment, plot_along_orbit, plot_orbit
 from .scattering import Scattering
 from .separation import SeparationReport, separation_report
 from .set_features import SetFeatures
@@ -62,6 +63,9 @@ __all__ = [
     "mel_frequencies",
     "pad_sets",
     "patch_sets",
+    "plot_alignment",
+    "plot_along_orbit",
+    "plot_orbit",
     "separation_report",
     "symmetry_test",
     "unpad_sets",

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from ..core.parameters import ParameterError, Whole, stores_parameters
+from ..groups.alignment import rotation_matrices
 from ..groups.base import Group, Transformations
+from ..groups.canonical import in_own_frame
 from ..groups.continuous import Angles, Floats, complex_inner, equal_turns
 from ..groups.products import OnPoints
 
@@ -200,6 +202,18 @@ class Rotations3D(SpaceRotations, ContinuousGroup):
         singular_values[..., 2] *= np.sign(np.linalg.det(moments))
         return np.asarray(singular_values.sum(axis=-1))
 
+    def aligning(self, A: Floats, B: Floats) -> Floats | None:
+        """Return the rotations that superpose b on a, as matrices of shape (n, m, 3, 3)."""
+        if self.degree is not None:
+            return None
+        return rotation_matrices(self._points(A), self._points(B))
+
+    def representatives(self, X: Floats) -> Floats | None:
+        """Return points in a frame of the first ones: one axis, then a half plane."""
+        if self.degree is not None:
+            return None
+        return in_own_frame(self._points(X)).reshape(X.shape)
+
     def _matrices(self, elements: Floats) -> Floats:
         return elements
 
@@ -252,6 +266,19 @@ class PlaneRotations(Angles, ContinuousGroup):
         if turn is None:
             return None
         return np.abs(turn[1])
+
+    def aligning(self, A: Floats, B: Floats) -> Floats | None:
+        """Return the angles that turn b onto a, shape (n, m)."""
+        turn = self.as_turn(A, B)
+        if turn is None:
+            return None
+        return -np.angle(turn[1])
+
+    def representatives(self, X: Floats) -> Floats | None:
+        """Return points of which the first lies on the first axis."""
+        if self.n_nodes is not None:
+            return None
+        return in_own_frame(self._points(X)).reshape(X.shape)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         return np.asarray(rng.uniform(-np.pi, np.pi, size=n_samples))

@@ -7,8 +7,9 @@ float32 and float64 stay as they are; everything else becomes float64; no argume
 Feature maps over orbits and most kernels also take float32 or float64 arrays of PyTorch and of
 other libraries that array-api-compat supports, and return theirs. Work that is linear in the number
 of points (drawing templates, group actions, lifts) is done by NumPy on the host. Products run in
-the library and on the device of the arrays, and PyTorch's gradients pass through them. Dask arrays
-are refused here; feature maps and kernels take them by `dask_arrays`.
+the library and on the device of the arrays, and PyTorch's gradients pass through them, in kernels
+through both arguments. Dask arrays are refused here; feature maps and kernels take them by
+`dask_arrays`.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ Array = NDArray[Any]
 _FLOATS = (np.float64, np.float32)
 #: Advice for users who need gradients.
 _WITH_GRADIENT = (
-    "take what has one: Gaussian and the like, Average and BestFit of points that are not "
-    "transformed, OrbitFourier.transform"
+    "take what has one: Gaussian and the like, Average and BestFit over groups whose elements can "
+    "be listed or aligned, OrbitFourier.transform"
 )
 
 

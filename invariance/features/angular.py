@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ..core.arrays import check_array, check_pixels
 from ..core.dask_arrays import over_blocks
 from ..core.parameters import Number, Shape, check_parameters, stores_parameters
-from ..groups import CircleAction, Density
+from ..groups import CircleAction, Density, OrthogonalMatrices
 from .feature_map import FeatureMap
 
 
@@ -88,14 +88,37 @@ class AngularBasis(FeatureMap):
 
         The density is on the angle in radians, counter-clockwise; see `CircleAction`.
         """
+        return CircleAction(self._frequencies(), density, n_nodes=n_nodes)
+
+    def reflection(self) -> OrthogonalMatrices:
+        """The mirror image, upside down, as a group of two elements.
+
+        The basis need not be fitted. ``rotations().then(reflection())`` contains all rotations and
+        mirror images, O(2).
+
+        >>> import numpy as np
+        >>> basis = AngularBasis((6, 6)).fit(np.zeros((1, 36)))
+        >>> image = np.arange(36.0).reshape(1, 6, 6)
+        >>> mirror = basis.reflection()
+        >>> mirrored = mirror.act(mirror.generators(), basis.transform(image.reshape(1, 36)))[0]
+        >>> bool(np.allclose(mirrored, basis.transform(image[:, ::-1].reshape(1, 36))))
+        True
+        """
+        frequencies = self._frequencies()
+        signs = np.ones(len(frequencies))
+        # Mirroring changes the sign of the angle, and so of sines.
+        signs[np.flatnonzero(frequencies)[1::2]] = -1
+        return OrthogonalMatrices([np.diag(signs)])
+
+    def _frequencies(self) -> NDArray:
+        """Angular frequencies of the coefficients; a basis that is not fitted computes them."""
         if hasattr(self, "frequencies_"):
-            return CircleAction(self.frequencies_, density, n_nodes=n_nodes)
+            return self.frequencies_
         check_parameters(self)
         if self.shape is None:
             raise ValueError("the shape of the images is unknown: pass shape, or fit first")
         blank_image = np.zeros((1, int(np.prod(self.shape))))
-        fitted = clone(self).fit(blank_image)
-        return fitted.rotations(density, n_nodes)
+        return clone(self).fit(blank_image).frequencies_
 
 
 def _default_shape(n_pixels: int) -> tuple[int, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, field
+from math import prod
 from typing import Annotated, Any, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
-from ..core.arrays import check_arrays, is_foreign, namespace, on_host
+from ..core.arrays import check_arrays, detached, is_foreign, namespace, on_host
 from ..core.dask_arrays import over_blocks
 from ..core.messages import warn
 from ..core.parameters import ParameterError, stores_parameters
@@ -70,7 +71,8 @@ class OrbitFeatures(FeatureMap, ABC):
     def fit(self, X: ArrayLike, y=None) -> Self:
         """Draw templates and group elements, and compute everything that depends on them.
 
-        X, of shape (n, d), may be an array of another library; fitted arrays are NumPy's.
+        X, of shape (n, d), or (n, height, width) if the group has that shape, may be an array of
+        another library; fitted arrays are NumPy's.
         """
         X = self._points_to_fit(X)
         self._fit(X, check_random_state(self.random_state))
@@ -104,6 +106,7 @@ class OrbitFeatures(FeatureMap, ABC):
 
     def _points_to_fit(self, X: ArrayLike) -> NDArray:
         owner = type(self).__name__
+        X = self._images_as_rows(X)
         if is_foreign(X):
             check_arrays(owner, X)
             X = on_host(X, f"{owner}.fit")
@@ -117,7 +120,16 @@ class OrbitFeatures(FeatureMap, ABC):
             )
         return X
 
+    def _images_as_rows(self, X: Any) -> Any:
+        """Return images (n, height, width) of the group's shape as rows; other points stay."""
+        group: Any = self.group
+        shape = getattr(group, "shape", None)
+        if shape is None or getattr(X, "ndim", 0) < 3 or tuple(X.shape[1:]) != tuple(shape):
+            return X
+        return X.reshape(X.shape[0], prod(shape))
+
     def _points(self, X: Any) -> Any:
+        X = self._images_as_rows(X)
         if is_foreign(X):
             check_is_fitted(self)
             check_arrays(type(self).__name__, X, n_features=self.n_features_in_)
@@ -129,6 +141,7 @@ class OrbitFeatures(FeatureMap, ABC):
     def _check_size(self, X: Any) -> None:
         """Refuse points whose squared norms, and so possibly inner products, overflow."""
         xp = namespace(X)
+        X = detached(X)
         largest = max(float(xp.max(X)), -float(xp.min(X)))
         largest_square = float(xp.finfo(X.dtype).max) / X.shape[1]
         if largest > np.sqrt(largest_square) / 8:

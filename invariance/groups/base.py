@@ -22,6 +22,7 @@ from ..core import parameters as kinds
 from ..core.dask_arrays import refuse_dask
 from ..core.parameter_state import Remembering
 from ..core.parameters import ParameterError, check_values, short
+from .canonical import last_images
 
 Array = NDArray[Any]
 
@@ -79,6 +80,8 @@ class Transformations(Remembering, BaseEstimator, ABC):
     ``aligned(X, xp)``                    points with max_g <x, g z> = <aligned(x), aligned(z)>
     ``as_assignment()``                   block length b: all orders of blocks of b coordinates
     ``largest_inner(A, B)``               max_g <a, g b>, shape (n, m)
+    ``aligning(A, B)``                    elements g with the largest <a, g b>, shape (n, m, ...)
+    ``representatives(X)``                a point of each orbit, the same for all its points
     ``as_turn(A, B)``                     c, and complex z, of shape (n, m), with <a, g b> = c +
                                           Re(z exp(i t)) for an angle t that is uniform; c may be
                                           the number 0
@@ -144,6 +147,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
     mean_powers = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
     relative_rule = refined = moving = moves_points = _unknown
+    aligning = representatives = _unknown
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited abilities if the class overrides a method that they rely on."""
@@ -276,6 +280,44 @@ class Transformations(Remembering, BaseEstimator, ABC):
         if weights is None:
             weights = np.full(len(elements), 1 / len(elements))
         return elements, weights
+
+    def canonical(self, X: ArrayLike) -> Array:
+        """Return a representative of the orbit of each point, the same for all its points.
+
+        Permutations sort, sign changes take absolute values, rotations turn the first point onto
+        the first axis. Other groups take the image that comes last in lexicographic order, among
+        all elements. Representatives of similar points need not be similar: a kernel or a feature
+        map over the group is the better input of a model.
+
+        Parameters
+        ----------
+        X : array of shape (n, d) or (n, ...)
+
+        Returns
+        -------
+        ndarray of the shape of X
+
+        Raises
+        ------
+        ParameterError
+            If the set is no group, or if there is no formula and the elements cannot be listed.
+
+        Examples
+        --------
+        >>> from invariance.groups import CyclicShifts
+        >>> CyclicShifts(4).canonical([[1.0, 2.0, 4.0, 3.0], [4.0, 3.0, 1.0, 2.0]])
+        array([[4., 3., 1., 2.],
+               [4., 3., 1., 2.]])
+        """
+        self._check()
+        if not self.is_group:
+            raise ParameterError(f"canonical needs a group, which {self!r} is not: orbits overlap")
+        points = numbers(f"{type(self).__name__}.canonical", "X", X)
+        flat = self._flatten(points)
+        representatives = self.representatives(flat)
+        if representatives is None:
+            representatives = last_images(self, flat)
+        return np.asarray(representatives).reshape(points.shape)
 
     def then(self, other: Transformations) -> Transformations:
         """The composition that applies ``self`` first and ``other`` second."""

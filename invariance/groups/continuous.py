@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Array, ParameterError, Whole, short, stores_parameters
+from .alignment import wave_angles
 from .base import Group
+from .canonical import turned_to_axis
 from .densities import DENSITY, Density, Uniform, nodes_for, normalize_weights, wrapped
 
 Floats: TypeAlias = NDArray[Any]
@@ -180,6 +182,26 @@ class CircleAction(Angles):
             maxima = maxima.reshape(-1, len(B))
             largest[rows] += maxima.astype(largest.dtype)
         return largest
+
+    def aligning(self, A: Floats, B: Floats) -> Floats | None:
+        """Angles at which the trigonometric polynomials are largest, shape (n, m)."""
+        frequencies = self.as_circle()
+        if self.n_nodes is not None or self.density is not None:
+            return None
+        distinct = np.unique(frequencies[frequencies > 0])
+        shape = (len(A), len(B))
+        if not len(distinct):
+            return np.zeros(shape)
+        waves = [
+            complex_inner(A[:, frequencies == m], B[:, frequencies == m]).ravel() for m in distinct
+        ]
+        return wave_angles(distinct, np.array(waves)).reshape(shape)
+
+    def representatives(self, X: Floats) -> Floats | None:
+        """Points whose first coefficients that turn are (r, 0); the last of all such images."""
+        if self.n_nodes is not None:
+            return None
+        return turned_to_axis(X, self.as_circle(), self._act)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         density = self.density or Uniform()

@@ -17,7 +17,14 @@ from ..core import parameters as kinds
 from ..core.arrays import on_cpu
 from ..core.extras import need
 from ..core.parameters import ParameterError, Whole, short, stores_parameters
+from .alignment import (
+    matching_permutations,
+    signed_permutations,
+    signs_of_products,
+    sorting_permutations,
+)
 from .base import FiniteGroup, Grid
+from .canonical import sorted_blocks
 from .moments import permutation_powers, row_slices, sign_laplacian, sign_powers
 
 Array: TypeAlias = NDArray[Any]
@@ -152,6 +159,16 @@ class Permutations(SymmetricGroup):
     def as_assignment(self) -> int:
         return int(self.block)
 
+    def aligning(self, A: Array, B: Array) -> Array:
+        """Permutations that sort b as a is sorted, or that match blocks."""
+        if self.block == 1:
+            return sorting_permutations(A, B)
+        return matching_permutations(A, B, int(self.block))
+
+    def representatives(self, X: Array) -> Array:
+        """Sorted numbers, or blocks in lexicographic order."""
+        return sorted_blocks(X, int(self.block))
+
     def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
         """Moments from power sums; None for blocks of several coordinates."""
         if self.block != 1:
@@ -249,6 +266,14 @@ class SignFlips(SignedPermutationGroup):
         """Absolute values."""
         return xp.abs(X)
 
+    def aligning(self, A: Array, B: Array) -> Array:
+        """Sign changes that give b the signs of a."""
+        return np.asarray(self.identity() * signs_of_products(A, B))
+
+    def representatives(self, X: Array) -> Array:
+        """Absolute values."""
+        return np.abs(X)
+
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
         abs_a = xp.abs(A)
@@ -306,6 +331,14 @@ class SignedPermutations(SignedPermutationGroup):
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted absolute values."""
         return xp.sort(xp.abs(X), axis=1)
+
+    def aligning(self, A: Array, B: Array) -> Array:
+        """Signed permutations by which the largest absolute values meet."""
+        return signed_permutations(A, B)
+
+    def representatives(self, X: Array) -> Array:
+        """Sorted absolute values."""
+        return np.sort(np.abs(X), axis=1)
 
     def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
         """The moments of permutations, with even powers of the coordinates only."""

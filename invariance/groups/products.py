@@ -19,6 +19,7 @@ from sklearn.utils.metaestimators import available_if
 from ..core.parameters import Array as ArrayKind
 from ..core.parameters import Each, Has, ParameterError, Whole, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations
+from .canonical import last_images
 
 Array: TypeAlias = NDArray[Any]
 
@@ -245,6 +246,21 @@ class DirectProduct(Factors):
             return np.concatenate(aligned_blocks, axis=1)
         return xp.concat(aligned_blocks, axis=1)
 
+    def aligning(self, A: Array, B: Array) -> Array | None:
+        """The factors' best elements side by side; None if a factor does not know them."""
+        batches = []
+        for factor, block in zip(self._parts(), self._blocks(), strict=True):
+            elements = factor.aligning(A[:, block], B[:, block])
+            if elements is None:
+                return None
+            batches.append(elements.reshape(len(A), len(B), prod(elements.shape[2:])))
+        return np.concatenate(batches, axis=2)
+
+    def representatives(self, X: Array) -> Array:
+        """Representatives for each factor, side by side."""
+        parts = zip(self._parts(), self._blocks(), strict=True)
+        return np.concatenate([factor.canonical(X[:, block]) for factor, block in parts], axis=1)
+
 
 @stores_parameters
 class Composition(_Parts):
@@ -403,6 +419,13 @@ class Composition(_Parts):
     def inverse(self, elements: ArrayLike) -> Array:
         """Elementwise inverses, part by part."""
         return self._inverted(elements)
+
+    def representatives(self, X: Array) -> Array | None:
+        """The last image of one part's representatives, if the other part can be listed."""
+        for formula, listed in (self._parts(), reversed(self._parts())):
+            if formula.representatives(X[:0]) is not None and listed.order < inf:
+                return last_images(listed, X, formula.representatives)
+        return None
 
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, if points keep their shape in all of them."""
@@ -629,6 +652,23 @@ class OnPoints(Transformations):
         if len(results) != 1 or results[0] is None:
             return None
         return np.asarray(results[0] + fixed_products)
+
+    def aligning(self, A: Array, B: Array) -> Array | None:
+        """The group's best elements; None if it takes points one by one."""
+        elements, _ = self._on_moving_columns(A, B, self.group.aligning)
+        if len(elements) != 1:
+            return None
+        best_elements: Array | None = elements[0]
+        return best_elements
+
+    def representatives(self, X: Array) -> Array | None:
+        """The group's representatives; None if it takes several points one by one."""
+        columns = self._columns(X.shape[1])
+        if len(columns) > 1 and self.group.n_features is not None:
+            return None
+        representatives = X.copy()
+        representatives[:, columns.ravel()] = self.group.canonical(X[:, columns.ravel()])
+        return representatives
 
     # The elements, the measure and the properties below are those of the group.
 

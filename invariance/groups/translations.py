@@ -315,6 +315,10 @@ class TorusTranslations(CyclicProduct):
     def shape(self) -> tuple[int, ...]:
         return (len(self._periods()),)
 
+    def representatives(self, X: Array) -> Array:
+        """Points with coordinates from zero up to the smallest step of each."""
+        return np.asarray(np.mod(X, float(self.period) / self._periods()))
+
     def _act(self, elements: Array, X: Array) -> Array:
         shifts = float(self.period) * elements / self._periods()
         shifts = shifts.astype(X.dtype)

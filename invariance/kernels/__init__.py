@@ -4,6 +4,7 @@ from .average import Average
 from .base import Gaussian, Kernel, Laplacian, Linear, Polynomial
 from .best_fit import BestFit
 from .cdf import CDF
+from .columns import OnColumns
 from .hyper import Hyperkernel
 from .indefinite import (
     GramReport,
@@ -26,6 +27,7 @@ __all__ = [
     "Laplacian",
     "Linear",
     "Locality",
+    "OnColumns",
     "Polynomial",
     "gershgorin_margin",
     "gram_report",

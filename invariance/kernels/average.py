@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, namespace, numpy_only
+from ..core.arrays import is_foreign, namespace
 from ..core.config import block_bytes_of
 from ..core.messages import warn
 from ..core.parameter_state import one_call
@@ -36,6 +36,7 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
+from ..orbits.ways.tensor_action import Maps
 from .base import preserved, root_of_diagonal
 from .derivatives import of_products, whole_derivatives
 from .orbit import OrbitKernel
@@ -95,6 +96,9 @@ class Average(OrbitKernel):
     not a group, or by a quadrature rule with a density that is not uniform, is positive definite up
     to the rule's error: eigenvalues may be negative by as much.
 
+    PyTorch's gradients pass through both arguments, also with ``normalize``, if the elements can be
+    listed and are linear maps, or if the mean has a closed form for tensors.
+
     Examples
     --------
     >>> from invariance.groups import CyclicShifts
@@ -129,7 +133,7 @@ class Average(OrbitKernel):
             (gram,) = orbits.reduce(X, _MEAN, symmetric=symmetric)
             return gram
         if is_foreign(X):
-            numpy_only(type(self).__name__, "take side='second', or a whole group", X, Y)
+            return _both_sides_of_arrays(orbits, X)
         n_points = len(X)
         n_templates = len(templates)
         cheapest = orbits.ranked(self._as_factors(orbits, X), _MEAN)[0]
@@ -326,6 +330,20 @@ def _unrolled(group: Transformations, elements: Array, X: Array) -> Array:
     """Return the transformed points as rows, one element after the other."""
     transformed = group.act(elements, X)
     return np.reshape(transformed, (len(elements) * len(X), -1))
+
+
+def _both_sides_of_arrays(orbits: OrbitProducts, X: Any) -> Any:
+    """Return the means of `_both_sides` for arrays of another library; gradients pass."""
+    xp = namespace(X)
+    weights = orbits.weights
+    if weights is None:
+        weights = np.full(len(orbits.elements), 1 / len(orbits.elements))
+    total: Any = 0.0
+    for element, weight in zip(orbits.elements, weights, strict=True):
+        maps = Maps.of(orbits.group, element[None], X.shape[1])
+        (means,) = orbits.reduce(maps.on_all(X)[0, :, :], _MEAN)
+        total = total + float(weight) * means
+    return xp.astype(total, X.dtype)
 
 
 def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:

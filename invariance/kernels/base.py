@@ -8,7 +8,7 @@ and ``pairwise_kernels`` take it as it is, and sums, products and powers of kern
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
 from math import comb
@@ -53,6 +53,7 @@ from ..orbits.numerics import (
     single_will_do,
 )
 from .derivatives import of_products, outer_derivatives, whole_derivatives
+from .image_shapes import images_as_rows
 
 Array = NDArray[Any]
 Reduced = Callable[[Array, Array], Array]
@@ -187,6 +188,16 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         """Whether k(gx, gz) = k(x, z) for every element of a set of transformations."""
         return self.unitary_invariant and group.unitary
 
+    def on_columns(self, columns: Sequence[int]) -> Kernel:
+        """Return this kernel on some columns of the points; see `OnColumns`.
+
+        >>> Gaussian(0.5).on_columns([1])([[7.0, 0.0]], [[3.0, 0.0]])
+        array([[1.]])
+        """
+        from .columns import OnColumns  # that module imports this one
+
+        return OnColumns(self, columns)
+
     # -- calls -----------------------------------------------------------------------------------
 
     def __call__(
@@ -196,7 +207,7 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
+        X : array-like of shape (n, d), or images of the shape that the group or base kernel has
         Y : array-like of shape (m, d), default X
         eval_gradient : bool
             Whether to return, for Y=None, also the derivatives of shape (n, n, p) with respect to
@@ -216,6 +227,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         self._check()
         if (is_dask(X) or is_dask(Y)) and not eval_gradient:
             return self._call_on_blocks(X, Y)
+        X = images_as_rows(self, X)
+        Y = images_as_rows(self, Y)
         if is_foreign(X) or is_foreign(Y):
             return self._call_on_arrays(X, Y)
         kernel, X, Y = self._as_rows(X, Y)
@@ -263,7 +276,7 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         """Return k(x_i, x_i) for each row, shape (n,)."""
         with one_call, np.errstate(over="ignore", invalid="ignore"):
             self._check()
-            kernel, (X,) = on_rows(self, X)
+            kernel, (X,) = on_rows(self, images_as_rows(self, X))
             values: Array = kernel._diag(X)
         self._check_finite(values, X, None)
         return values
@@ -489,7 +502,9 @@ class Gaussian(Kernel):
 
     def _of_half_squares(self, values: Any, xp: Any) -> Any:
         if xp is not np:
-            return xp.exp(2 * self.gamma * xp.clip(values, max=0))
+            # Rounding is cut off without a change of the derivatives.
+            excess = detached(xp.clip(values, min=0))
+            return xp.exp(2 * self.gamma * (values - excess))
         np.minimum(values, 0, out=values)
         values *= values.dtype.type(2 * self.gamma)
         return np.exp(values, out=values)

@@ -14,15 +14,17 @@ from math import inf
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from ..core.arrays import detached, is_foreign, on_host
 from ..core.messages import warn
 from ..core.parameter_state import one_call
 from ..core.parameters import OneOf, ParameterError, stores_parameters
-from ..orbits import Extremes, OrbitProducts, Reduction, form_of
+from ..orbits import Extremes, OrbitProducts, Reduction, best_elements, form_of
 from ..orbits.plan import image_shape
 from .base import preserved
 from .derivatives import whole_derivatives
+from .image_shapes import images_as_rows
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -48,8 +50,9 @@ class BestFit(OrbitKernel):
 
     All shifts are computed at once, by correlation. Sign changes, permutations and all rotations of
     points in a fixed order (`Rotations3D`, `PlaneRotations`) have closed forms: see `explain`.
-    PyTorch's gradients with respect to the argument that is not transformed are those at the best
-    transformation.
+    `best_element` returns the transformation that fits best. PyTorch's gradients with respect to
+    both arguments are those at this transformation; derivatives of second order are so too, which
+    leaves out how the best one of infinitely many transformations changes.
 
     Parameters
     ----------
@@ -131,6 +134,49 @@ class BestFit(OrbitKernel):
             cache[key] = (orbits, symmetric)
         engine: tuple[OrbitProducts, bool] = cache[key]
         return engine
+
+    def best_element(self, X: ArrayLike, Y: ArrayLike | None = None) -> Array:
+        r"""Return the transformation that attains the kernel's value, for each pair of points.
+
+        It is the T with :math:`K(x, z) = k_0(x, T z)`, or :math:`k_0(T x, z)` if ``side="first"``.
+        If several attain it, one of them is returned.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+        Y : array-like of shape (m, d), default X
+
+        Returns
+        -------
+        ndarray of shape (n, m, ...), elements of the group as its method ``act`` takes them
+            ``group.act(elements[i, [j]], Y[[j]])`` is point j, aligned with point i of X.
+
+        Examples
+        --------
+        >>> from invariance.groups import Permutations
+        >>> from invariance.kernels import Gaussian
+        >>> group = Permutations(3)
+        >>> x, z = np.array([[1.0, 5.0, 3.0]]), np.array([[2.9, 1.2, 4.8]])
+        >>> element = BestFit(Gaussian(), group).best_element(x, z)[0]
+        >>> group.act(element, z)[0]
+        array([[1.2, 4.8, 2.9]])
+        """
+        name = type(self).__name__
+        if is_foreign(X):
+            X = on_host(detached(X), name)
+        if is_foreign(Y):
+            Y = on_host(detached(Y), name)
+        with one_call:
+            self._check()
+            X = images_as_rows(self, X)
+            Y = images_as_rows(self, Y)
+            kernel, points, templates = self._as_rows(X, Y)
+            if templates is None:
+                templates = points
+            orbits, _ = kernel._engine(points.shape[1])
+            if self.side == "first":
+                return best_elements(orbits.at(points), templates).swapaxes(0, 1)
+            return best_elements(orbits.at(templates), points)
 
     def _plan(self, X: Array, Y: Array) -> tuple[OrbitProducts, Reduction, int, bool]:
         """Return what `explain` explains: see `OrbitKernel._plan`."""

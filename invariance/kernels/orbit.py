@@ -21,6 +21,7 @@ from ..orbits import Explanation, OrbitProducts, Reduction, form_of
 from ..orbits.plan import image_shape
 from .base import BASE, Kernel, on_rows
 from .derivatives import Derivative, outer_derivatives
+from .image_shapes import images_as_rows
 
 Array = NDArray[Any]
 
@@ -110,7 +111,7 @@ class OrbitKernel(Kernel):
         >>> BestFit(Linear(), CyclicTranslations((28, 28))).explain(X).way
         'correlation'
         """
-        points = (X,) if Y is None else (X, Y)
+        points = [images_as_rows(self, A) for A in (X, Y) if A is not None]
         kernel, rows = on_rows(self, *points)
         X_rows = rows[0]
         Y_rows = rows[-1]

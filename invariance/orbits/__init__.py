@@ -11,9 +11,11 @@ from .cost import Explanation
 from .form import INNER, Form, form_of
 from .orbit_products import OrbitProducts
 from .reductions import Extremes, Histogram, Reduction, WeightedMean
+from .ways.best_elements import best_elements
 from .ways.circle import CircleProducts
 
 __all__ = [
     "INNER", "CircleProducts", "Explanation", "Extremes", "Form", "Histogram", "OrbitProducts",
-    "Reduction", "WeightedMean", "form_of", "row_blocks",
+    "Reduction", "WeightedMean", "best_elements",
+    "form_of", "row_blocks",
 ]  # fmt: skip

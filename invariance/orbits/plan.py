@@ -284,9 +284,11 @@ class Planner:
     considered: Sequence[type[Algorithm]] | None = None
     _outlines: dict[Any, Outline] = field(default_factory=dict)
     _plans: dict[Any, Plan] = field(default_factory=dict)
+    #: The elements as maps of other libraries' arrays (`ways.tensor_action`).
+    maps: dict[Any, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_outlines": {}, "_plans": {}}
+        return self.__dict__ | {"_outlines": {}, "_plans": {}, "maps": {}}
 
     def outline(self, n_features: int, reduction: Reduction) -> Outline:
         """Return the form of the base kernel, and the shape of the points."""

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from invariance.features import AngularBasis, OrbitFourier
 from invariance.groups import CircleAction, VonMises
-from invariance.kernels import Average, Gaussian, Linear, Polynomial
+from invariance.kernels import Average, BestFit, Gaussian, Linear, Polynomial
 from invariance.orbits import CircleProducts
 
 
@@ -166,3 +166,20 @@ def test_the_average_is_invariant_over_the_whole_circle():
     assert_allclose(kernel(turned, X), kernel(X), atol=1e-10)
     local = Average(Gaussian(0.3), clone(group).set_params(density=VonMises(3.0)), side="both")
     assert np.abs(local(turned, X) - local(X)).max() > 1e-2
+
+
+def test_rotations_and_the_reflection_are_all_of_o2():
+    images = np.random.default_rng(0).random((5, 7, 7))
+    basis = AngularBasis((7, 7), concentration=0.9)
+    coefficients = basis.fit_transform(images.reshape(5, 49))
+    mirror = AngularBasis((7, 7), concentration=0.9).reflection()
+    assert mirror.order == 2
+    mirrored = basis.transform(images[:, ::-1].reshape(5, 49))
+    assert_allclose(mirror.act(mirror.generators(), coefficients)[0], mirrored, atol=1e-9)
+    # A quarter turn, and a mirror image from left to right, which is half a turn of the other one.
+    for moved in (np.rot90(images, axes=(1, 2)), images[:, :, ::-1]):
+        group = basis.rotations(n_nodes=8).then(basis.reflection())
+        kernel = BestFit(Gaussian(1.0), group)
+        assert_allclose(
+            kernel(coefficients, basis.transform(moved.reshape(5, 49))).diagonal(), np.ones(5)
+        )

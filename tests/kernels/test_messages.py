@@ -7,7 +7,13 @@ from numpy.testing import assert_allclose
 from invariance import beyond
 from invariance import groups as G
 from invariance import kernels as K
-from invariance.features import OrbitFourier, OrbitNystroem, draw_frequencies, median_gamma
+from invariance.features import (
+    GroupCDF,
+    OrbitFourier,
+    OrbitNystroem,
+    draw_frequencies,
+    median_gamma,
+)
 
 X = np.random.default_rng(0).standard_normal((6, 4))
 CENTRED = X - X.mean(axis=1, keepdims=True)
@@ -105,7 +111,7 @@ def test_messages_about_gradients_name_the_kernels_that_have_one():
     torch = pytest.importorskip("torch")
     points = torch.tensor(X, requires_grad=True)
     with pytest.raises(ValueError, match="nothing is learned; to learn with respect to X"):
-        K.BestFit(K.Gaussian(0.1), G.CyclicShifts(4))(points)
+        GroupCDF(None, 3, random_state=0).fit(X).transform(points)
     with pytest.raises(TypeError, match="no gradient passes .*Gaussian"):
         K.Laplacian(0.1)(points)
     with pytest.raises(TypeError) as refused:

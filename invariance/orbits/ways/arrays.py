@@ -1,15 +1,17 @@
 """`Arrays`: arrays of PyTorch and other libraries, and gradients with respect to them.
 
-Templates are transformed by NumPy on the host. Arrays that NumPy can read and that need no gradient
-are reduced by NumPy altogether. Products with other arrays are computed in their own library and on
-their device, and gradients pass through them: for an extreme, at the element that attains it, as in
-max pooling. Nothing else in `orbits` computes with arrays of other libraries.
+Templates are transformed by NumPy on the host, unless gradients with respect to them are needed:
+then their library applies the elements (`Maps`). Arrays that NumPy can read and that need no
+gradient are reduced by NumPy altogether. Products with other arrays are computed in their own
+library and on their device, and gradients pass through both arguments: for an extreme, at the
+element that attains it, as in max pooling. Nothing else in `orbits` computes with arrays of other
+libraries.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +37,9 @@ from ..plan import Problem, composed
 from ..product import Product
 from ..reductions import Reduction
 from ..registry import Algorithm, register_for_arrays
+from .best_elements import best_elements, can_align
 from .closed_forms import Aligned, MeanExponential
+from .tensor_action import Maps
 
 Array = NDArray[Any]
 
@@ -78,6 +82,8 @@ class Arrays:
         if task.is_for_numpy:
             points = on_host(detached(X), orbits.owner)
             return _numpy_orbits(orbits).is_exact(points, reduction)
+        if task.compute is _Task.extremes_at_best_elements:
+            return True
         return not task.algorithm.by_elements
 
 
@@ -96,6 +102,8 @@ class _Task:
     reduction: Reduction
     points: Any
     templates: Array
+    #: The templates in their library, if gradients with respect to them are needed.
+    variable_templates: Any
     problem: Problem
     #: The algorithm whose operations are done in the library, and the method that does them.
     algorithm: Algorithm
@@ -107,8 +115,14 @@ class _Task:
         points, templates = orbits.roles(X, reduction)
         if not is_foreign(points):
             points = like(points, X)
+        variable_templates = None
         if is_foreign(templates):
-            templates = on_host(templates, orbits.owner)
+            if wants_gradient(templates):
+                variable_templates = templates
+            templates = on_host(detached(templates), orbits.owner)
+        needs_gradient = variable_templates is not None or wants_gradient(points)
+        if needs_gradient:
+            orbits = _differentiable(orbits, points.shape[1], reduction)
         _check_base(orbits, points, templates, reduction)
         is_single = points.dtype == namespace(points).float32
         same_type = templates.astype(np.float32 if is_single else np.float64, copy=False)
@@ -116,14 +130,17 @@ class _Task:
         bound = block_bytes_of(orbits.block_bytes)
         plan = orbits.planner.plan(points.shape[1], templates.shape[1], dtype, reduction, bound)
         algorithm, compute = _algorithm_for_arrays(plan.problem)
+        if needs_gradient and _needs_best_elements(orbits, plan.problem, algorithm):
+            compute = _Task.extremes_at_best_elements
         task = cls(
-            orbits,
-            reduction,
-            points,
-            templates,
-            plan.problem,
-            algorithm,
-            compute,
+            orbits=orbits,
+            reduction=reduction,
+            points=points,
+            templates=templates,
+            variable_templates=variable_templates,
+            problem=plan.problem,
+            algorithm=algorithm,
+            compute=compute,
             is_for_numpy=False,
         )
         task.is_for_numpy = task.is_better_by_numpy(plan.algorithms)
@@ -133,9 +150,11 @@ class _Task:
         """Whether NumPy can do it as well and faster, or the library cannot do it."""
         n = self.points.shape[0]
         m = len(self.templates)
+        if self.compute is _Task.extremes_at_best_elements:
+            return False
         if not _is_possible(self.problem, candidates, self.algorithm):
             return True
-        if wants_gradient(self.points):
+        if self.variable_templates is not None or wants_gradient(self.points):
             return False
         fastest = min(candidates, key=lambda candidate: candidate.cost(n, m))
         if self.problem.form is None:  # The kernel refuses arrays that it cannot evaluate.
@@ -156,6 +175,8 @@ class _Task:
         xp = self.xp
         dtype = xp.float32 if self.problem.dtype == np.float32 else xp.float64
         self.points = xp.astype(self.points, dtype)
+        if self.variable_templates is not None:
+            self.variable_templates = xp.astype(self.variable_templates, dtype)
         results = self.compute(self)
         return self._finished(results) if self.reduction.extreme else results
 
@@ -167,14 +188,24 @@ class _Task:
         pair = centred(form, self.orbits.group, self.points, self.templates)
         if pair is None:
             return None
+        if self.variable_templates is not None:
+            group = self.orbits.group
+            same_centre: Any = centred(form, group, self.variable_templates, self.templates)
+            self.variable_templates = same_centre[0]
         self.points, self.templates = pair
         points = on_host(detached(self.points), self.orbits.owner)
         far = far_pairs(self.orbits, form, points, self.templates, self.reduction)
         if far is None:
             return None
+        exact = far.exact
+        templates = self.variable_templates
+        if templates is not None:
+            if far.aligned is not None:
+                templates = far.aligned(templates, self.xp)
+            exact = exact.at(templates)
         if far.aligned is None:
-            return far.exact, self.points
-        return far.exact, far.aligned(self.points, self.xp)
+            return exact, self.points
+        return exact, far.aligned(self.points, self.xp)
 
     # Products.
 
@@ -225,7 +256,8 @@ class _Task:
         orbits = self.orbits
         n_bytes = self.algorithm.prepared_bytes(len(self.templates))
         fits = n_bytes <= self.problem.block_bytes / 2
-        if not orbits.keep or orbits.side == "first" or not fits:
+        is_constant = self.variable_templates is None
+        if not orbits.keep or orbits.side == "first" or not fits or not is_constant:
             return self._send_templates()
         key = (self.problem, self.xp.__name__, str(self.points.device))
         if key not in orbits.prepared:
@@ -242,6 +274,10 @@ class _Task:
         for columns in row_blocks(len(templates), bytes_per_row, budget):
             bytes_per_element = bytes_per_row * (columns.stop - columns.start)
             for block in row_blocks(len(elements), bytes_per_element, budget):
+                if self.variable_templates is not None:
+                    maps = self._maps(elements, block)
+                    yield self._variable(columns, maps, weights[block])
+                    continue
                 transformed = composed(problem.sets).group.act(elements[block], templates[columns])
                 transformed = transformed.reshape(len(elements[block]), len(templates[columns]), -1)
                 terms = problem.template_terms(transformed, part_of(offsets, columns))
@@ -255,6 +291,35 @@ class _Task:
                     self._sent(problem.row_factors(rows)),
                     self._sent(weights[block]),
                 )
+
+    def _maps(self, elements: Array, block: slice) -> Maps:
+        """Return some elements as maps, which are kept between calls if they are small."""
+        remembered = self.orbits.planner.maps
+        d = self.templates.shape[1]
+        key = (block.start, block.stop, d)
+        known_maps: Maps | None = remembered.get(key)
+        if known_maps is not None:
+            return known_maps
+        maps = Maps.of(composed(self.problem.sets).group, elements[block], d)
+        n_bytes = maps.n_bytes * -(-len(elements) // (block.stop - block.start))
+        if n_bytes <= self.problem.block_bytes / 4:
+            remembered[key] = maps
+        return maps
+
+    def _variable(self, columns: slice, maps: Maps, weights: Array) -> SentTemplates:
+        """Return templates that are transformed by their library, so that gradients pass."""
+        problem = self.problem
+        templates = self.variable_templates[columns, :]
+        transformed = maps.on_all(templates)
+        rows = self.xp.reshape(transformed, (-1, transformed.shape[2]))
+        offsets = part_of(self.orbits.template_offsets, columns)
+        if offsets is not None:
+            offsets = self._sent(np.tile(offsets, len(weights)))
+        halves = -half_norms(rows) if problem.has_halves else None
+        factors = None
+        if problem.has_row_terms:
+            factors = self.xp.ones_like(rows[:, 0])
+        return SentTemplates(columns, rows, total(halves, offsets), factors, self._sent(weights))
 
     def _sent(self, values: Array | None) -> Any:
         if values is None:
@@ -278,33 +343,75 @@ class _Task:
         """Means of exponentials."""
         xp = self.xp
         rate = self.problem.form.rate
-        templates = self.templates.astype(self.problem.dtype, copy=False)
         exponents = self.problem.whole_group.log_mean_exponential(
-            rate * self.points, self._sent(templates), xp
+            rate * self.points, self._templates_in_library(), xp
         )
         row_terms = self._row_terms()
         if row_terms is not None:
             exponents = exponents + rate * row_terms[:, None]
-        template_terms = self.problem.template_terms(templates[None], self.orbits.offsets)
+        template_terms = self._terms_of_unmoved()
         if template_terms is not None:
-            exponents = exponents + rate * self._sent(template_terms[0])[None, :]
+            exponents = exponents + rate * template_terms[None, :]
         return [xp.exp(exponents)]
+
+    def _templates_in_library(self) -> Any:
+        """Return the templates, not transformed, in the library of the points."""
+        if self.variable_templates is not None:
+            return self.variable_templates
+        return self._sent(self.templates.astype(self.problem.dtype, copy=False))
+
+    def _terms_of_unmoved(self) -> Any:
+        """Return terms of templates whose norms no element changes, shape (m,), or None."""
+        halves = None
+        if self.problem.has_halves:
+            halves = -half_norms(self._templates_in_library())
+        return total(halves, self._sent(self.orbits.template_offsets))
 
     def aligned_extremes(self) -> list[Any]:
         """Extreme inner products of representatives; the smallest are those of -z, negated."""
         group = self.problem.whole_group
-        templates = self.templates.astype(self.problem.dtype, copy=False)
+        templates = self._templates_in_library()
         points = group.aligned(self.points, self.xp)
-        extremes = [points @ self._sent(group.aligned(templates)).T]
+        extremes = [points @ group.aligned(templates, self.xp).T]
         if self.reduction.to_follow(self.problem.form).n_outputs > 1:
-            extremes.append(-(points @ self._sent(group.aligned(-templates)).T))
-        terms = self.problem.template_terms(templates[None], self.orbits.template_offsets)
+            extremes.append(-(points @ group.aligned(-templates, self.xp).T))
+        return self._with_terms(extremes)
+
+    def _with_terms(self, extremes: list[Any]) -> list[Any]:
+        """Add the terms of points, and of templates whose norms no element changes."""
+        terms = self._terms_of_unmoved()
         if terms is not None:
-            extremes = [values + self._sent(terms[0])[None, :] for values in extremes]
+            extremes = [values + terms[None, :] for values in extremes]
         row_terms = self._row_terms()
         if row_terms is not None:
             extremes = [values + row_terms[:, None] for values in extremes]
         return extremes
+
+    def extremes_at_best_elements(self) -> list[Any]:
+        """Inner products at the best element for each pair, which the group knows.
+
+        Each element is a constant of the derivatives, since a small change of the points changes
+        the extreme only in second order through the element.
+        """
+        orbits = self.orbits.at(self.templates)
+        points = on_host(detached(self.points), orbits.owner)
+        n_outputs = self.reduction.to_follow(self.problem.form).n_outputs
+        extremes = []
+        for smallest in (False, True)[:n_outputs]:
+            elements = best_elements(orbits, points, smallest=smallest)
+            extremes.append(self._inner_products(elements))
+        return self._with_terms(extremes)
+
+    def _inner_products(self, elements: Array) -> Any:
+        """Return <x, g z> for the element g of each pair, shape (n, m)."""
+        n = len(elements)
+        templates = self._templates_in_library()
+        columns = []
+        for j in range(templates.shape[0]):
+            maps = Maps.of(self.orbits.group, elements[:, j], templates.shape[1])
+            images = maps.on_own(templates, np.full(n, j))
+            columns.append(self.xp.sum(self.points * images, axis=1))
+        return self.xp.stack(columns, axis=1)
 
     def _finished(self, extremes: list[Any]) -> list[Any]:
         """Apply the kernel to extreme inner products, in double precision."""
@@ -327,6 +434,24 @@ def _check_base(orbits: OrbitProducts, points: Any, templates: Array, reduction:
     if form is None and not hasattr(base, "_gram_arrays"):
         remedy = "take one kernel as the base, such as Gaussian or Polynomial"
         numpy_only(type(base).__name__, remedy, points, templates)
+
+
+def _differentiable(orbits: OrbitProducts, d: int, reduction: Reduction) -> OrbitProducts:
+    """Return orbits whose kernel is evaluated if it lifts points by NumPy, else the same orbits."""
+    form = orbits.planner.outline(d, reduction).form
+    if form is None or form.linear or not hasattr(orbits.base, "_gram_arrays"):
+        return orbits
+    planner: Any = None
+    return replace(orbits, method="definition", planner=planner)
+
+
+def _needs_best_elements(orbits: OrbitProducts, problem: Problem, algorithm: Algorithm) -> bool:
+    """Whether an extreme is over elements that are not listed, and the group knows the best."""
+    if not problem.reduction.extreme or not algorithm.by_elements or problem.by_differences:
+        return False
+    if problem.order <= ENUMERATION_LIMIT or not orbits.group.unitary:
+        return False
+    return can_align(orbits, problem.form, problem.lifted_size)
 
 
 def _algorithm_for_arrays(problem: Problem) -> tuple[Algorithm, Callable[[_Task], list[Any]]]:

@@ -239,7 +239,7 @@ FOUND = {
     "graph kernel": r"compare/graphs",
     "scikit-learn pipeline": r"guides/model_selection",
     "BibTeX": r"cite",
-    "Gaussian process": r"compare/own_problems|guides/own_kernel|cheatsheet",
+    "Gaussian process": r"compare/own_problems|guides/(own_kernel|in_gpytorch)|cheatsheet",
     "Haar kernel": r"course/averaging|api/invariance\.kernels\.Average",
     "GPU PyTorch": r"install",
     "save model pickle": r"guides/production",

@@ -1,0 +1,136 @@
+"""Representatives of orbits: one point of each orbit, the same for all points of the orbit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from .base import Transformations
+
+Array = NDArray[Any]
+
+#: Differences below this share of a point's largest entry are taken for rounding.
+_ROUNDING = 1e-9
+#: Numbers of images that are held at a time.
+_IMAGES = 2**22
+
+
+def last_images(
+    group: Transformations, X: Array, change: Callable[[Array], Any] | None = None
+) -> Array:
+    """Return the last image of each point in lexicographic order, over all elements of a group.
+
+    ``change`` is applied to the images (rows) before they are compared. The comparison is exact for
+    signed permutations; otherwise numbers that differ by rounding count as equal.
+    """
+    elements = group.elements()
+    is_exact = group.preserves_l1 and change is None
+    representatives = np.empty_like(X)
+    step = max(1, _IMAGES // (len(elements) * max(X.shape[1], 1)))
+    for start in range(0, len(X), step):
+        rows = slice(start, start + step)
+        images = np.asarray(group.act(elements, X[rows]))
+        if change is not None:
+            images = np.asarray(change(images.reshape(-1, X.shape[1]))).reshape(images.shape)
+        tolerance = 0.0 if is_exact else _ROUNDING
+        representatives[rows] = _last(images, tolerance * np.abs(X[rows]).max(axis=1, initial=0))
+    return representatives
+
+
+def _last(images: Array, tolerances: Array) -> Array:
+    """Return the last of r images (r, n, d) in lexicographic order, for each of n points."""
+    is_candidate = np.ones(images.shape[:2], dtype=bool)
+    for column in np.moveaxis(images, 2, 0):
+        values = np.where(is_candidate, column, -np.inf)
+        is_candidate &= column >= values.max(axis=0) - tolerances
+        if np.all(is_candidate.sum(axis=0) == 1):
+            break
+    winners = is_candidate.argmax(axis=0)
+    return np.asarray(images[winners, np.arange(images.shape[1])])
+
+
+def sorted_blocks(X: Array, block: int) -> Array:
+    """Return points whose blocks of numbers are in lexicographic order."""
+    if block == 1:
+        return np.sort(X, axis=1)
+    blocks = X.reshape(len(X), -1, block)
+    # The last key is the most important one.
+    order = np.lexsort(np.moveaxis(blocks, 2, 0)[::-1], axis=1)
+    ordered = np.take_along_axis(blocks, order[..., None], axis=1)
+    return np.asarray(ordered.reshape(X.shape))
+
+
+def in_own_frame(points: Array) -> Array:
+    """Return points of the plane or of space in a frame that the first of them define.
+
+    The first point with a direction lies on the positive first axis; in space, the first one that
+    is not parallel to it has a positive second and no third coordinate.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, k, 2) or (n, k, 3)
+
+    Returns
+    -------
+    ndarray of the same shape
+    """
+    size = points.shape[2]
+    framed = np.empty_like(points)
+    for i, row in enumerate(points):
+        smallest = _ROUNDING * np.abs(row).max(initial=0.0)
+        axes: list[Array] = []
+        for _ in range(size - 1):
+            axes.append(_next_axis(row, axes, smallest, size))
+        axes.append(_last_axis(axes))
+        framed[i] = row @ np.stack(axes, axis=1)
+    return framed
+
+
+def _next_axis(row: Array, axes: list[Array], smallest: float, size: int) -> Array:
+    """Return the direction, orthogonal to the axes, of the first point that has one.
+
+    If no point has one, all points are fixed by turns of it, and any direction will do.
+    """
+    lengths_to_exceed = np.repeat([smallest, 0.5], [len(row), size])
+    for point, least in zip(np.concatenate([row, np.eye(size)]), lengths_to_exceed, strict=True):
+        rest = point.astype(float)
+        for axis in axes:
+            rest = rest - (rest @ axis) * axis
+        length = float(np.linalg.norm(rest))
+        if length > least:
+            return np.asarray(rest / length)
+    raise AssertionError("one of the unit vectors has a direction")
+
+
+def _last_axis(axes: list[Array]) -> Array:
+    """Return the axis that makes a frame right-handed."""
+    if len(axes) == 1:
+        x, y = axes[0]
+        return np.array([-y, x])
+    return np.cross(axes[0], axes[1])
+
+
+def turned_to_axis(X: Array, frequencies: Array, act: Callable[[Array, Array], Array]) -> Array:
+    """Return coefficients whose first pair that turns, and is not zero, is (r, 0).
+
+    The pair of frequency m is there after m different turns: the last image is taken.
+    """
+    representatives = X.copy()
+    cosines = np.flatnonzero(frequencies)[::2]
+    for i, row in enumerate(X):
+        radii = np.hypot(row[cosines], row[cosines + 1])
+        turning = np.flatnonzero(radii > _ROUNDING * np.abs(row).max(initial=0.0))
+        if not len(turning):
+            continue
+        place = cosines[turning[0]]
+        frequency = int(frequencies[place])
+        phase = np.arctan2(row[place + 1], row[place])
+        angles = (2 * np.pi * np.arange(frequency) - phase) / frequency
+        images = act(angles, row[None])
+        tolerance = np.array([_ROUNDING * np.abs(row).max()])
+        representatives[i] = _last(images, tolerance)[0]
+    return representatives

@@ -1,0 +1,118 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # See the alignment
+#
+# Which shift, order or rotation makes two points alike? `best_element` returns it, `plot_alignment` draws
+# it, and `canonical` gives one representative to all points of an orbit.
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 0
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+
+from invariance.beyond import PlaneRotations, Rotations3D, plot_alignment, plot_along_orbit
+from invariance.companion import Run
+from invariance.groups import CyclicShifts, CyclicTranslations, Permutations
+from invariance.kernels import Average, BestFit, Gaussian
+
+run = Run("guides/alignment", profile=profile, seed=seed)  # only stores the results
+rng = np.random.default_rng(seed)
+
+# %% [markdown]
+# ## 1. Pairs of images
+#
+# $K(x, z) = \max_g k_0(x, g z)$ is the value at the best shift $g$. Each row shows a digit, another digit
+# of the same class that was shifted, and that digit after the best shift.
+
+# %%
+digits = load_digits()
+shifts = CyclicTranslations((8, 8))
+kernel = BestFit(Gaussian(0.05), shifts)
+X = digits.data[:10] / 16
+Z = digits.data[10:20] / 16
+steps = shifts.sample(10, seed)
+shifted = np.stack([shifts.act(steps[[i]], Z[[i]])[0, 0] for i in range(10)])
+
+elements = kernel.best_element(X, shifted)  # shape (10, 10, 2): steps down and to the right
+aligned = np.stack([shifts.act(elements[i, [i]], shifted[[i]])[0, 0] for i in range(10)])
+before = np.diag(Gaussian(0.05)(X, shifted)).mean()
+after = np.diag(Gaussian(0.05)(X, aligned)).mean()
+assert np.allclose(np.diag(kernel(X, shifted)), np.diag(Gaussian(0.05)(X, aligned)))
+
+# %%
+fig, axes = plt.subplots(3, 10, figsize=(8, 2.8), layout="constrained")
+for row, images in zip(axes, (X, shifted, aligned), strict=True):
+    for axis, image in zip(row, images, strict=True):
+        axis.imshow(image.reshape(8, 8), cmap="gray_r")
+        axis.set(xticks=[], yticks=[])
+for row, name in zip(axes, ("x", "z", "g z"), strict=True):
+    row[0].set_ylabel(name)
+fig.suptitle(f"The best shift raises the mean similarity from {before:.2f} to {after:.2f}")
+run.figure(
+    fig, "aligned_pairs", alt="Ten digits, ten shifted digits, and these after the best shift"
+)
+
+# %% [markdown]
+# ## 2. Rotations and orders
+#
+# The element of a rotation of space is a matrix, by Kabsch's superposition; that of a reordering is a
+# permutation in one-line notation. All are what `group.act` takes.
+
+# %%
+molecule = rng.standard_normal((1, 12))  # four points of space
+rotation = Rotations3D().sample(1, seed)
+turned = Rotations3D().act(rotation, molecule)[0]
+found = BestFit(Gaussian(1.0), Rotations3D()).best_element(molecule, turned)[0]
+assert np.allclose(found[0], rotation[0].T)
+
+order = BestFit(Gaussian(1.0), Permutations(4)).best_element([[1.0, 4.0, 2.0, 3.0]], [[1, 2, 3, 4]])
+print("the order that fits best:", order[0, 0])
+
+# %%
+outline = np.stack([np.cos(np.arange(5)), 2 * np.sin(np.arange(5))], axis=1).ravel()
+turned_outline = PlaneRotations().act([1.0], outline[None])[0, 0]
+axes = plot_alignment(BestFit(Gaussian(1.0), PlaneRotations()), outline, turned_outline)
+figure = axes[0].figure
+figure.suptitle("A turn of one radian is undone; the first point is black")
+run.figure(figure, "aligned_outline", alt="An outline, the turned outline, and the aligned outline")
+
+# %% [markdown]
+# ## 3. A kernel along an orbit
+#
+# A plain kernel changes along the orbit of z. The average is level, and so is the maximum.
+
+# %%
+signals = rng.standard_normal((2, 16))
+cycle = CyclicShifts(16)
+plain = Gaussian(0.05)
+fig, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
+for values in (plain, Average(plain, cycle), BestFit(plain, cycle)):
+    plot_along_orbit(values, cycle, signals[0], signals[1], axes=axes)
+axes.set_title("Only the plain kernel changes along the orbit")
+run.figure(fig, "along_an_orbit", alt="Three kernels along the orbit of a signal; two are level")
+
+# %% [markdown]
+# ## 4. One representative for each orbit
+#
+# `canonical` gives all points of an orbit the same representative, so equal orbits can be counted or
+# looked up.
+# Representatives of similar points need not be similar, so a kernel is the better input of a model.
+
+# %%
+signal = signals[0]
+assert np.array_equal(
+    cycle.canonical([signal, np.roll(signal, 5)])[1], cycle.canonical([signal])[0]
+)
+assert np.allclose(Rotations3D().canonical(molecule), Rotations3D().canonical(turned))
+print(Permutations(4).canonical([[3.0, 1.0, 2.0, 0.0]]))

@@ -150,6 +150,10 @@ class Permutations(SymmetricGroup):
     def as_assignment(self) -> int:
         return int(self.block)
 
+    def reflects(self, n_features: int | None) -> bool:
+        """Swaps of two numbers are reflections, swaps of blocks are not."""
+        return self.block == 1 or self.n == 1
+
     def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
         """Moments from power sums; None for blocks of several coordinates."""
         if self.block != 1:
@@ -245,6 +249,10 @@ class SignFlips(SignedPermutationGroup):
         """Absolute values."""
         return xp.abs(X)
 
+    def reflects(self, n_features: int | None) -> bool:
+        """Flips of one sign are reflections."""
+        return True
+
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
         abs_a = xp.abs(A)
@@ -300,6 +308,10 @@ class SignedPermutations(SignedPermutationGroup):
     def aligned(self, X: Any, xp: Any = np) -> Any:
         """Sorted absolute values."""
         return xp.sort(xp.abs(X), axis=1)
+
+    def reflects(self, n_features: int | None) -> bool:
+        """Swaps of two numbers and flips of one sign are reflections."""
+        return True
 
     def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
         """The moments of permutations, with even powers of the coordinates only."""

@@ -28,7 +28,7 @@ first test, it is the place of the largest ratio of an eigenvalue to the one bef
 ``beyond/find_generators`` measures how often it is right, and how often functions of other kinds,
 without a symmetry, get a generator.
 
-Kernel parameters are those of the largest likelihood on at most 300 points. One Cholesky factor
+Kernel parameters are those of the largest likelihood on at most 250 points. One Cholesky factor
 serves the fit and all draws: with :math:`K + r = L L^T`, the coefficients of a draw without
 symmetry are :math:`L^{-T} z` for standard normal z.
 """
@@ -52,15 +52,15 @@ from ..kernels import Gaussian
 Array = NDArray[Any]
 
 #: Rates that are tried, as multiples of one over the median squared distance.
-_RATES = 2.0 ** np.arange(-5, 4)
+_RATES = 2.0 ** np.arange(-5, 3)
 #: Ridges that are tried, relative to the kernel's diagonal, which is one.
 _RIDGES = 10.0 ** np.arange(-5, 2.1, 0.5)
 #: The kernel's parameters are chosen on at most this many points.
-_MOST_TO_CHOOSE = 300
+_MOST_TO_CHOOSE = 250
 #: Functions that are drawn and fitted together, to limit memory.
 _DRAWS_AT_ONCE = 50
 #: Number of waves of which a function of the Gaussian process is composed.
-_N_WAVES = 400
+_N_WAVES = 300
 
 
 @dataclass(frozen=True, repr=False)
@@ -339,9 +339,10 @@ class _Fitted:
             noise = np.sqrt(self.ridge) * rng.standard_normal((n, size))
             values = cosines @ amplitudes + noise
             estimates = self._gradients(linalg.cho_solve((self.factor, True), values))
-            for estimate, own_amplitudes in zip(estimates, amplitudes.T, strict=True):
-                gradients = -sines @ (waves * own_amplitudes).T
-                form = _quadratic_form(estimate - gradients, self.coordinates.lifted)
+            slopes = (waves.T[:, :, None] * amplitudes[:, None, :]).reshape(_N_WAVES, d * size)
+            gradients = -(sines @ slopes).reshape(n, d, size).transpose(2, 0, 1)
+            for difference in estimates - gradients:
+                form = _quadratic_form(difference, self.coordinates.lifted)
                 errors.append(np.einsum("ik,ij,jk->k", fields, form, fields))
         return np.array(errors).T
 

@@ -62,7 +62,7 @@ run = Run("beyond/find_generators", profile=profile, seed=seed, noise=noise, n_p
 MANY = ("so(3)", "so(4)", "so(1,3)", "100 waves")
 if run.quick:
     N_MANY = 2
-    N_FEW = 1
+    N_FEW = 2
 else:
     N_MANY = 200  # draws of the cases in MANY
     N_FEW = 20  # of the others

@@ -185,12 +185,14 @@ for name, method in {"so(3)": "haar", "so(4)": "spec-avg", "so(1,3)": "cdf"}.ite
 axes[0].axvline(1 - RIGHT, linestyle=":", color=colour("bound"), label="cosine 0.99")
 axes[0].set(
     xscale="log",
+    xlim=(1e-4, 1),
+    ylim=(0, 100),
     xlabel="1 − cosine of the largest angle",
     ylabel="draws (%)",
     title="Right in " + ", ".join(f"{share:.0f} % ({name})" for name, share in shares.items()),
 )
 axes[0].title.set_fontsize(10)
-axes[0].legend(fontsize=8)
+axes[0].legend(fontsize=8, loc="upper left")
 names = list(WITHOUT)
 false = [100 * np.mean(by_name[name].dimensions > 0) for name in names]
 axes[1].barh(names, false, color=colour("raw"))

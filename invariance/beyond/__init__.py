@@ -3,6 +3,7 @@
 from .antisymmetric import Antisymmetric
 from .atoms import atom_environments
 from .dilated_cdf import DilatedCDF
+from .generators import FoundGenerators, find_generators
 from .graphs import graph_nodes
 from .logmel import LogMel
 from .max_filter import MaxFilter
@@ -36,6 +37,7 @@ __all__ = [
     "Augmented",
     "ContinuousGroup",
     "DilatedCDF",
+    "FoundGenerators",
     "FoundSymmetry",
     "Gain",
     "LogMel",
@@ -58,6 +60,7 @@ __all__ = [
     "Wreath",
     "atom_environments",
     "built_in",
+    "find_generators",
     "find_symmetry",
     "graph_nodes",
     "mel_frequencies",

@@ -26,6 +26,11 @@ def kernel_matrix(kernel: Any, X: Array, Y: Array | None = None) -> Array:
     return np.asarray(kernel(X, Y))
 
 
+def is_known_definite(kernel: Any) -> bool:
+    """Whether a kernel states that all its Gram matrices are positive semi-definite."""
+    return getattr(kernel, "positive_definite", None) is True
+
+
 def takes_sets(kernel: Any) -> bool:
     """Whether a kernel, or a part of it, takes padded sets of points."""
     if getattr(kernel, "takes_sets", False):

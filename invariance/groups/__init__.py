@@ -24,6 +24,7 @@ from .permutations import (
     SignFlips,
 )
 from .products import Composition, DirectProduct, OnPoints
+from .reflections import is_reflection_group
 from .translations import CyclicTranslations, TorusTranslations, Translations
 
 __all__ = [
@@ -62,5 +63,6 @@ __all__ = [
     "coulomb_eigenvalues",
     "coulomb_triangle",
     "departure_from_unitary",
+    "is_reflection_group",
     "sort_coulomb",
 ]

@@ -98,6 +98,8 @@ class Transformations(Remembering, BaseEstimator, ABC):
                                           in fast coordinates need many nodes
     ``moves_points(size)``                the coordinates that move, if each point in a row has
                                           ``size`` coordinates
+    ``reflects(n_features)``              whether reflections generate the group; if the ability is
+                                          missing, `is_reflection_group` looks at the elements
     ====================================  =========================================================
 
     An inherited ability holds as long as the class acts, lists and weighs like the class that
@@ -146,7 +148,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
 
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
     mean_powers = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
-    relative_rule = refined = moving = moves_points = _unknown
+    relative_rule = refined = moving = moves_points = reflects = _unknown
     aligning = representatives = _unknown
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

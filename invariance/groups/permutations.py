@@ -169,6 +169,10 @@ class Permutations(SymmetricGroup):
         """Sorted numbers, or blocks in lexicographic order."""
         return sorted_blocks(X, int(self.block))
 
+    def reflects(self, n_features: int | None) -> bool:
+        """Swaps of two numbers are reflections, swaps of blocks are not."""
+        return self.block == 1 or self.n == 1
+
     def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
         """Moments from power sums; None for blocks of several coordinates."""
         if self.block != 1:
@@ -274,6 +278,10 @@ class SignFlips(SignedPermutationGroup):
         """Absolute values."""
         return np.abs(X)
 
+    def reflects(self, n_features: int | None) -> bool:
+        """Flips of one sign are reflections."""
+        return True
+
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
         """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
         abs_a = xp.abs(A)
@@ -339,6 +347,10 @@ class SignedPermutations(SignedPermutationGroup):
     def representatives(self, X: Array) -> Array:
         """Sorted absolute values."""
         return np.sort(np.abs(X), axis=1)
+
+    def reflects(self, n_features: int | None) -> bool:
+        """Swaps of two numbers and flips of one sign are reflections."""
+        return True
 
     def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
         """The moments of permutations, with even powers of the coordinates only."""

@@ -20,6 +20,7 @@ from ..core.parameters import Array as ArrayKind
 from ..core.parameters import Each, Has, ParameterError, Whole, stores_parameters
 from .base import GROUP, FiniteGroup, Transformations
 from .canonical import last_images
+from .reflections import is_reflection_group
 
 Array: TypeAlias = NDArray[Any]
 
@@ -261,6 +262,13 @@ class DirectProduct(Factors):
         parts = zip(self._parts(), self._blocks(), strict=True)
         return np.concatenate([factor.canonical(X[:, block]) for factor, block in parts], axis=1)
 
+    def reflects(self, n_features: int | None) -> bool | None:
+        """Whether reflections generate every factor; None if it is not known."""
+        answers = [is_reflection_group(factor) for factor in self._parts()]
+        if False in answers:
+            return False
+        return None if None in answers else True
+
 
 @stores_parameters
 class Composition(_Parts):
@@ -427,6 +435,13 @@ class Composition(_Parts):
                 return last_images(listed, X, formula.representatives)
         return None
 
+    def reflects(self, n_features: int | None) -> bool | None:
+        """True if reflections generate both parts and the parts commute; otherwise not known."""
+        for part in self._parts():
+            if is_reflection_group(part, n_features) is not True:
+                return None
+        return True if self.is_group else None
+
     def chain(self) -> list[Transformations]:
         """The parts of nested compositions, if points keep their shape in all of them."""
         if not self.keeps_shape:
@@ -581,6 +596,15 @@ class OnPoints(Transformations):
         if size != self.n_coordinates:
             return None
         return self._moving_coordinates(size)
+
+    def reflects(self, n_features: int | None) -> bool | None:
+        """Whether reflections generate the group, if a row is one point; otherwise not known."""
+        row_length = n_features or self.n_features
+        is_one_point = self.n_coordinates is None or row_length == self.n_coordinates
+        if not is_one_point:
+            return None
+        size = self._least_n_coordinates() if self.coordinates is None else len(self.coordinates)
+        return is_reflection_group(self.group, size or row_length)
 
     def _with_group(self, group: Transformations) -> OnPoints:
         """The same object with another group."""

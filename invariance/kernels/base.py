@@ -65,6 +65,8 @@ BASE = kinds.Has("a kernel, such as Gaussian(0.1)", "diag", "is_stationary")
 BOUNDS = (1e-5, 1e5)
 BOUNDS_KIND = kinds.OneOf("fixed") | kinds.Array(1, above=0)
 
+#: Methods that define a kernel's values; a class with its own may lose definiteness.
+_VALUES = frozenset({"__call__", "_gram", "inner_form"})
 #: Highest degree for which a mean of powers is written as a sum of moments.
 _HIGHEST_MOMENT = 12
 #: Bytes of values that a function is applied to at a time, so that they stay in the cache.
@@ -111,6 +113,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
     #: Whether k(Ax, Az) = k(x, z) for every orthogonal A; one sum over a group then replaces two.
     unitary_invariant: bool = False
+    #: True if all Gram matrices are known to be positive semi-definite, None if that is not known.
+    positive_definite: bool | None = None
     _parameters: ClassVar[dict[str, kinds.Kind]] = {}
     #: Positive parameters that a Gaussian process tunes, within the bounds of ``..._bounds``.
     _tuned: ClassVar[tuple[str, ...]] = ()
@@ -120,6 +124,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         super().__init_subclass__(**kwargs)
         namespace_of_class = vars(cls)
         cls._form = namespace_of_class.get("inner_form", cls._form)
+        if not _VALUES.isdisjoint(namespace_of_class):
+            cls.positive_definite = namespace_of_class.get("positive_definite")
         overridden = [name for name in ("__call__", "_gram") if name in namespace_of_class]
         if overridden:
             lost_forms = _withdraw_forms(cls)
@@ -197,6 +203,13 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
         from .columns import OnColumns  # that module imports this one
 
         return OnColumns(self, columns)
+
+    def aligned_by(self, group: Transformations) -> bool:
+        """Whether the maximum of k(x, g z) is k of both points as the group aligns them.
+
+        It is not asked of kernels with an `inner_form`, for which it follows.
+        """
+        return False
 
     # -- calls -----------------------------------------------------------------------------------
 
@@ -424,6 +437,7 @@ class Linear(Kernel):
     """
 
     unitary_invariant = True
+    positive_definite = True
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         return Form()
@@ -453,6 +467,11 @@ class Polynomial(Kernel):
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     coef0_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
     _tuned = ("gamma", "coef0")
+
+    @property
+    def positive_definite(self) -> bool | None:  # type: ignore[override]
+        """True if all coefficients of powers of <x, z> are at least zero, else None."""
+        return True if self.gamma >= 0 and self.coef0 >= 0 else None
 
     def inner_form(self, shape: tuple[int, int, int]) -> Form:
         if not self.gamma > 0:
@@ -491,6 +510,7 @@ class Gaussian(Kernel):
     """
 
     unitary_invariant = True
+    positive_definite = True
     gamma: Annotated[float, kinds.Positive()] = 1.0
     _: KW_ONLY
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
@@ -521,6 +541,7 @@ class Laplacian(Kernel):
     array([[0.1353]])
     """
 
+    positive_definite = True
     gamma: Annotated[float, kinds.Positive()] = 1.0
     _: KW_ONLY
     gamma_bounds: Annotated[Any, BOUNDS_KIND] = BOUNDS
@@ -529,6 +550,11 @@ class Laplacian(Kernel):
     def preserved_by(self, group: Transformations) -> bool:
         """Whether the group preserves sums of absolute differences, as sign changes do."""
         return group.preserves_l1
+
+    def aligned_by(self, group: Transformations) -> bool:
+        """Whether the group aligns points: sums of absolute differences are then least, too."""
+        no_points = np.zeros((0, group.n_features or 1))
+        return group.preserves_l1 and group.aligned(no_points) is not None
 
     def closed_form(self, group: Transformations, largest: bool) -> Reduced | None:
         gamma = self.gamma

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.arrays import check_array, check_finite
-from ..core.kernel_matrix import check_points, kernel_matrix
+from ..core.kernel_matrix import check_points, is_known_definite, kernel_matrix
 from ..core.parameters import Array, Flag, Has, Number, Text, check_parameters, stores_parameters
 from .classes import (
     CLASS_WEIGHT,
@@ -342,7 +342,8 @@ class _RegularisedLeastSquares(BaseEstimator):
         See `path_of_eigenvalues` for eigenvalues that rounding put on either side of zero.
         """
         values, vectors = self._dual_basis(gram.matrix, roots)
-        if values.min(initial=0) < -gram.tolerance:
+        is_negative = values.min(initial=0) < -gram.tolerance
+        if is_negative and not is_known_definite(self.kernel):
             size, self.negative_share_ = describe_negative(values, gram.tolerance)
             warn_indefinite(type(self).__name__, size)
         path = path_of_eigenvalues(values, vectors, Y, gram.tolerance, gram.noise)

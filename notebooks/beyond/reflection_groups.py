@@ -70,11 +70,35 @@ GAMMA = 1.0  # of Gaussian base kernels on the unit sphere
 # which is a Gram matrix of points. It is positive semi-definite, and so is every kernel that is an
 # increasing function of $\langle x, gz \rangle$ and positive definite itself, the Gaussian among them.
 #
-# Conversely, a positive semi-definite $K$ embeds the orbits isometrically in a Hilbert space, since
-# $K(x,x) + K(z,z) - 2K(x,z)$ is the squared distance of two orbits. The shortest path between two
-# orbits becomes a straight line, so that the image is convex. An element that fixes a subspace of a
-# smaller dimension than a mirror leaves a singular edge in the interior of the space of orbits, which
-# a convex set does not have.
+# ## Why nothing else does
+#
+# Let $K$ be positive semi-definite. Then $K(x,x) + K(z,z) - 2K(x,z) = \min_g |x - gz|^2$ is the squared
+# distance of two points in a Hilbert space, which thus contains a copy $C$ of the space of orbits.
+#
+# 1. *$C$ is convex.* Any two orbits are joined by a path as long as their distance: the straight line
+#    from $x$ to the nearest point of the other orbit. In a Hilbert space such a path is a segment.
+#    So $C$ is a convex cone, of the dimension $d$ of the points.
+# 2. *An orbit in the interior of $C$ has no stabiliser.* Near the orbit of $x$, $C$ looks like space
+#    modulo the stabiliser $G_x$. In the interior it looks like space itself, and a small ball has
+#    $|G_x|$ times the volume of its quotient, so that $|G_x| = 1$. On the boundary $C$ does not look
+#    like space, and $|G_x| > 1$.
+# 3. *Space is tiled by copies of $C$.* The interior of $C$ is simply connected and $G$ acts freely
+#    above it, so that above it lie $|G|$ separate copies.
+# 4. *Neighbouring copies are mirror images.* At a point inside a common wall, $C$ looks like a half
+#    space, which has half of a ball's volume. So the stabiliser is $\{1, s\}$. The map $s$ fixes the
+#    wall: it is the reflection in it.
+#
+# A path from one copy to any other may cross walls only, one after the other. So every element of $G$ is
+# a product of reflections.
+#
+# The Gaussian kernel has no more exceptions than the linear one: orbits scale with their points, and
+# for points scaled by a small $t$ the terms of order $t^2$ are those of the linear kernel.
+#
+# In the library, `BestFit(base, group).positive_definite` is True where the first argument applies and
+# False where the second one does (a finite group of orthogonal maps and a linear, Gaussian or
+# exponential base kernel); otherwise it is None, for unknown. Where it is True, nothing repairs the
+# kernel and nothing warns. `is_reflection_group` answers for a group: it looks for reflections among
+# the elements and compares the order of the group that they generate.
 #
 # ## The catalogue
 #

@@ -24,7 +24,7 @@
 #
 # - Points are normal, $n = 1000$, and the noise has a tenth of the function's standard deviation.
 #   Every draw has a function of its own: a sum of four waves with random amplitudes, phases,
-#   directions and frequencies (0.5 to 1.5) of the invariants of the planted flows, which are scaled to
+#   directions and frequencies (from a half to three halves) of the invariants of the planted flows, which are scaled to
 #   size one. Coordinates are turned by a random rotation.
 # - Planted: all rotations of three and of four numbers, so(3) and so(4), and so(1,3) of the special
 #   theory of relativity, with 3, 6 and 6 generators. Further, with fewer draws: the rotations about
@@ -36,7 +36,7 @@
 #   single coordinates, five waves, and noise alone.
 # - *Right* is a draw with the right number of generators whose span has a largest angle of cosine 0.99
 #   or more with the planted one. *False* is a draw with a generator although none is planted.
-# - `find_generators` has its default settings, two tests at level 0.05, but for fewer functions drawn
+# - `find_generators` has its default settings, two tests at a level of five percent, but for fewer functions drawn
 #   (39 for each test). Method and families of functions were fixed in trials on other seeds.
 
 # %% tags=["parameters"]

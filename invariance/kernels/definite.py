@@ -22,7 +22,7 @@ import numpy as np
 
 from ..core.kernel_matrix import is_known_definite
 from ..groups import Transformations, is_reflection_group
-from ..orbits import INNER, form_of
+from ..orbits import INNER, Form, form_of
 from ..orbits.plan import image_shape
 
 
@@ -45,11 +45,14 @@ def best_fit_definite(base: Any, group: Transformations) -> bool | None:
         return None
     if reflects or has_alignment(group):
         return True
+    return False if reflects is False and _shows_reflections(form, group) else None
+
+
+def _shows_reflections(form: Form, group: Transformations) -> bool:
+    """Return whether a definite best fit would make a finite group a reflection group."""
     is_finite_group = group.is_group and hasattr(group, "generators")
-    is_small_scale_linear = form == INNER or form.rate is not None
-    if reflects is False and is_finite_group and is_small_scale_linear:
-        return False
-    return None
+    is_linear_at_small_scale = form == INNER or form.rate is not None
+    return is_finite_group and is_linear_at_small_scale
 
 
 def has_alignment(group: Transformations) -> bool:

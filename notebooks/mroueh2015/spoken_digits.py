@@ -468,7 +468,7 @@ run.claim(
     data=all_data,
 )
 
-# %% tags=["claims"]
+# %%
 few_order = {PRINTED: [], DATA: []}  # by range of the thresholds
 few_scores = {PRINTED: {}, DATA: {}}
 few_words = []
@@ -488,6 +488,8 @@ for name in sets:
     plain_name = f"the representation itself, {TITLES[name]}"
     plain_order.append(f"{pooled_name} > {plain_name}")
     plain_scores |= {pooled_name: with_few_bins, plain_name: without_pooling}
+
+# %% tags=["claims"]
 run.claim(
     "mroueh2015/fig6-few-bins",
     order=few_order[PRINTED],

@@ -9,6 +9,7 @@ are results, which the notebook's claims judge.
 
 import ast
 import hashlib
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from ..source import code_cells, parse_code
@@ -42,9 +43,9 @@ class Drawings:
             statements = _drawing_statements(functions, figure)
         if not statements:
             return None
-        parts = [ast.dump(statement) for statement in statements]
+        parts = [_text_of(statement) for statement in statements]
         for name in sorted(self._used_by(statements)):
-            parts.append(ast.dump(self._definitions[name]))
+            parts.append(_text_of(self._definitions[name]))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def _used_by(self, statements: Iterable[ast.stmt]) -> set[str]:
@@ -66,6 +67,17 @@ def _parsed(code: str, title: str) -> ast.Module:
         if isinstance(node, _DEFINITION) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return tree
+
+
+def _text_of(node: ast.AST) -> str:
+    """Return a syntax tree as text that is the same for all versions of Python."""
+    for part in ast.walk(node):
+        # Python 3.12 added this field.
+        if isinstance(part, _DEFINITION) and not getattr(part, "type_params", True):
+            delattr(part, "type_params")
+    if sys.version_info >= (3, 13):
+        return ast.dump(node, show_empty=True)
+    return ast.dump(node)
 
 
 def _drawing_statements(trees: Iterable[ast.Module], figure: str) -> list[ast.stmt]:

@@ -173,7 +173,7 @@ for name in WITHOUT:
 run.table(rows, "without", caption="The level is 5 %.")
 
 # %%
-fig, axes = plt.subplots(1, 2, figsize=(10, 3.8))
+fig, axes = plt.subplots(1, 2, figsize=(9, 3.6))
 shares = {}
 for name, method in {"so(3)": "haar", "so(4)": "spec-avg", "so(1,3)": "cdf"}.items():
     found = by_name[name]

@@ -99,7 +99,9 @@ plain = Gaussian(0.05)
 fig, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
 for values in (plain, Average(plain, cycle), BestFit(plain, cycle)):
     plot_along_orbit(values, cycle, signals[0], signals[1], axes=axes)
-axes.set_title("Only the plain kernel changes along the orbit")
+orbit = cycle.act(cycle.elements(), signals[1:])[:, 0]
+changes = np.ptp(plain(signals[:1], orbit))
+axes.set_title(f"The plain kernel changes by {changes:.2f} along the orbit")
 run.figure(fig, "along_an_orbit", alt="Three kernels along the orbit of a signal; two are level")
 
 # %% [markdown]

@@ -84,7 +84,7 @@ def test_a_title_says_what_this_run_found(tmp_path):
     assert [outcome.status for outcome in summary.outcomes] == ["ok"]
     results = json.loads((project.output(name, "quick") / "results.json").read_text("utf-8"))
     (fits,) = [figure["alt"] for figure in results["figures"] if figure["name"] == "fits"]
-    assert "kernel ridge regression changes by 0%" in fits and "100%" not in fits
+    assert "changes kernel ridge regression by 0%" in fits and "100%" not in fits
 
 
 def suggestions(notebook):

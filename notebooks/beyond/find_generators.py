@@ -192,7 +192,7 @@ axes[0].set(
     title="Right in " + ", ".join(f"{share:.0f} % ({name})" for name, share in shares.items()),
 )
 axes[0].title.set_fontsize(10)
-axes[0].legend(fontsize=8, loc="upper left")
+axes[0].legend(fontsize=9, loc="upper left")
 names = list(WITHOUT)
 false = [100 * np.mean(by_name[name].dimensions > 0) for name in names]
 axes[1].barh(names, false, color=colour("raw"))

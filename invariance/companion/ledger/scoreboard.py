@@ -259,7 +259,10 @@ def counterfactual(row: Row) -> str:
 
 
 def counterfactual_in_brief(row: Row) -> str:
-    """Return the same for a short page: of several changes, how many numbers each one reaches."""
+    """Return the same for a short page: how many numbers or statements each change reaches.
+
+    A single change of a number is stated in full.
+    """
     counts = []
     for entry in row.counterfactuals:
         with suppress(*UNREADABLE):
@@ -267,7 +270,8 @@ def counterfactual_in_brief(row: Row) -> str:
                 result for result in reached(row.claim, entry["recorded"]) if result is not None
             ]
             counts.append(f"{entry['change']} ({sum(results)} of {len(results)})")
-    if len(counts) < 2:
+    is_one_number = row.claim.kind == "value" and len(counts) == 1
+    if not counts or is_one_number:
         return counterfactual(row)
     noun = "numbers" if row.claim.kind == "value" else "statements"
     return f"With a change ({noun} reached): {'; '.join(counts)}."

@@ -52,7 +52,7 @@ _REPAIRS = {
     '<meta name="docsearch:language" content="en"/>\n': "",
     '<meta name="docsearch:version" content="" />\n': "",
     "<!--\nthis give us a css class that will be invisible only if js is disabled\n-->\n": "",
-    ' docutils container"': '"',
+    ' docutils container"': ' container"',
 }
 # Files that no page asks for; one font has all the icons that are shown.
 _UNUSED_FILES = (
@@ -301,6 +301,11 @@ def repaired(html: str) -> str:
 
     >>> repaired('<summary aria-label="Toggle hidden content">Show the code</summary>')
     '<summary>Show the code</summary>'
+
+    The class `container` stays, since the style of hidden cells asks for it.
+
+    >>> repaired('<div class="cell docutils container">')
+    '<div class="cell container">'
     """
     for fault, remedy in _REPAIRS.items():
         html = html.replace(fault, remedy)

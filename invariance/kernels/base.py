@@ -393,6 +393,29 @@ def _has_unused_closed_form(cls: type[Kernel]) -> bool:
     return not cls.unitary_invariant and cls.preserved_by is Kernel.preserved_by
 
 
+class TunesItsBase:
+    """Part of a kernel with a base kernel, whose parameters a Gaussian process tunes."""
+
+    base: Any
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the base kernel, under the names ``base__...``."""
+        return [
+            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
+            for h in self.base.hyperparameters
+        ]
+
+    @property
+    def theta(self) -> Array:
+        """Logarithms of the base kernel's hyperparameters that are not fixed."""
+        return np.asarray(self.base.theta, dtype=float)
+
+    @theta.setter
+    def theta(self, theta: Array) -> None:
+        self.base.theta = theta
+
+
 def root_of_diagonal(owner: str, values: Any, rounding: Any = 0.0) -> Any:
     """Return the roots of k(x, x), by which ``normalize`` divides.
 

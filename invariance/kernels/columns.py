@@ -7,18 +7,17 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..core import parameters as kinds
 from ..core.arrays import namespace, numpy_only
 from ..core.parameters import ParameterError, stores_parameters
-from .base import BASE, Kernel
+from .base import BASE, Kernel, TunesItsBase
 
 Array = NDArray[Any]
 
 
 @stores_parameters
-class OnColumns(Kernel):
+class OnColumns(TunesItsBase, Kernel):
     r"""A kernel of some columns of the points, :math:`k(x, z) = k_0(x_C, z_C)`.
 
     Products and sums of such kernels treat the columns of a table differently: a symmetry holds for
@@ -87,20 +86,3 @@ class OnColumns(Kernel):
 
     def is_stationary(self) -> bool:
         return bool(self.base.is_stationary())
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel, under the names ``base__...``."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.base.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """Logarithms of the base kernel's hyperparameters that are not fixed."""
-        return np.asarray(self.base.theta, dtype=float)
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        self.base.theta = theta

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
-from sklearn.gaussian_process.kernels import Hyperparameter
 
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, stores_parameters
@@ -19,7 +18,7 @@ from ..groups import Transformations
 from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction, form_of
 from ..orbits.plan import image_shape
-from .base import BASE, Kernel, on_rows
+from .base import BASE, Kernel, TunesItsBase, on_rows
 from .derivatives import Derivative, outer_derivatives
 from .image_shapes import images_as_rows
 
@@ -27,7 +26,7 @@ Array = NDArray[Any]
 
 
 @stores_parameters
-class OrbitKernel(Kernel):
+class OrbitKernel(TunesItsBase, Kernel):
     """Base class of kernels that reduce a ``base`` kernel over a ``group``."""
 
     base: Annotated[Kernel, BASE]
@@ -136,25 +135,6 @@ class OrbitKernel(Kernel):
         orbits, reduction, n_reductions, _ = self._plan(X, Y)
         cheapest = orbits.at(Y).ranked(X, reduction)[0]
         return n_reductions * cheapest.operations(len(X), len(Y))
-
-    # -- a Gaussian process tunes the base kernel ------------------------------------------------
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the base kernel, under the names ``base__...``."""
-        return [
-            Hyperparameter(f"base__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.base.hyperparameters
-        ]
-
-    @property
-    def theta(self) -> Array:
-        """Logarithms of the base kernel's hyperparameters that are not fixed."""
-        return np.asarray(self.base.theta, dtype=float)
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        self.base.theta = theta
 
     def rounding(self, dtype: DTypeLike) -> float:
         """Return the relative rounding error of the kernel's values.

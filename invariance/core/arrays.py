@@ -156,6 +156,13 @@ def is_foreign(X: object) -> bool:
     return hasattr(X, "__array_namespace__") or type(X).__module__.split(".")[0] == "torch"
 
 
+def are_matrices(X: object, Y: object) -> bool:
+    """Whether X and Y are matrices of NumPy; Y may be None."""
+    if type(X) is not np.ndarray or X.ndim != 2:
+        return False
+    return Y is None or (type(Y) is np.ndarray and Y.ndim == 2)
+
+
 def is_plain(X: object) -> TypeGuard[Array]:
     """Whether X is a NumPy matrix of finite floats that needs no conversion.
 

@@ -23,6 +23,7 @@ from sklearn.metrics.pairwise import manhattan_distances
 
 from ..core import parameters as kinds
 from ..core.arrays import (
+    are_matrices,
     check_array,
     check_arrays,
     detached,
@@ -238,12 +239,13 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
     def _called(self, X: Any, Y: Any, eval_gradient: bool) -> Any:
         self._check()
-        if (is_dask(X) or is_dask(Y)) and not eval_gradient:
-            return self._call_on_blocks(X, Y)
-        X = images_as_rows(self, X)
-        Y = images_as_rows(self, Y)
-        if is_foreign(X) or is_foreign(Y):
-            return self._call_on_arrays(X, Y)
+        if not are_matrices(X, Y):
+            if (is_dask(X) or is_dask(Y)) and not eval_gradient:
+                return self._call_on_blocks(X, Y)
+            X = images_as_rows(self, X)
+            Y = images_as_rows(self, Y)
+            if is_foreign(X) or is_foreign(Y):
+                return self._call_on_arrays(X, Y)
         kernel, X, Y = self._as_rows(X, Y)
         if eval_gradient and Y is not None:
             name = type(self).__name__

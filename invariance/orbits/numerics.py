@@ -153,6 +153,8 @@ def centred(
 
 def largest_entry(points: Any) -> float:
     """Largest absolute value of an array of any library."""
+    if isinstance(points, np.ndarray):
+        return max(float(points.max()), -float(points.min()))
     xp = namespace(points)
     return max(float(xp.max(points)), -float(xp.min(points)))
 

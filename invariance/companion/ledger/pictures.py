@@ -13,11 +13,11 @@ from .results import Results, read_results
 
 
 def older_pictures(paths: Paths) -> list[str]:
-    """Return the published figures that their notebook would now draw differently.
+    """Return the published figures that their notebook would now draw differently, or not at all.
 
     Each one is named as ``paper/name: figure``. A figure is compared with the digest that its run
     recorded (`drawing`) or, without one, with the notebook in the commit that the results
-    name. Figures with neither are left out.
+    name. A figure with neither is left out, unless no code draws it any more.
     """
     repository = Repository(paths)
     names = []
@@ -33,8 +33,6 @@ def older_pictures(paths: Paths) -> list[str]:
 def _older_figures(paths: Paths, repository: Repository, results: Results) -> Iterator[str]:
     source = paths.source(results["notebook"])
     texts_at_run = _texts_at_run(paths, repository, results)
-    if texts_at_run is None and all(figure["drawn"] is None for figure in results["figures"]):
-        return
     try:
         drawings = Drawings(*_texts(source))
         drawings_at_run = None
@@ -47,7 +45,8 @@ def _older_figures(paths: Paths, repository: Repository, results: Results) -> It
         digest_at_run = figure["drawn"]
         if digest_at_run is None and drawings_at_run is not None:
             digest_at_run = drawings_at_run.digest(name)
-        if digest_at_run is not None and digest_at_run != drawings.digest(name):
+        digest = drawings.digest(name)
+        if digest is None or digest_at_run not in (None, digest):
             yield name
 
 

@@ -115,6 +115,14 @@ def test_check_names_them_and_refuses_them_if_asked(published):
     )
 
 
+@pytest.mark.notebooks
+def test_a_figure_that_no_code_draws_any_more_is_older_also_without_git(published, monkeypatch):
+    forget_digests(published)
+    edit(published, '"line"', '"curve"')
+    monkeypatch.setenv("PATH", "")
+    assert older_pictures(published) == ["demo/a: line"]
+
+
 def test_a_function_beside_the_notebook_counts():
     helper = {"_draw.py": "def draw(run, figure):\n    run.figure(figure, 'curves')\n"}
     notebook = "# %%\nfrom _draw import draw\n\n# %%\ndraw(run, figure)\n"

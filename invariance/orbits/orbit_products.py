@@ -188,6 +188,10 @@ class OrbitProducts:
             results.append(_empty(len(X), len(templates), reduction.tail, output_dtype, transposed))
         self._run(algorithm, X, templates, reduction_of_products, results, symmetric)
         if reduction.extreme:
+            if symmetric and len(results) > 1:
+                # `_finish` counts pairs, and the numbers below the diagonal are arbitrary so far.
+                for result in results:
+                    mirror(result)
             results = self._finish(problem, reduction, results, X, dtype)
         elif problem.folds_rate:
             self._cut_off(results)

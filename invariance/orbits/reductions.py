@@ -291,7 +291,8 @@ class Extremes(Reduction):
             return values, 0
         # The outer function has a minimum: its maximum is at either extreme product.
         at_largest, at_smallest = values
-        is_reversed = xp.where(at_smallest > at_largest, xp.ones_like(at_largest), 0 * at_largest)
+        ones = xp.ones_like(at_largest)
+        is_reversed = xp.where(at_smallest > at_largest, ones, xp.zeros_like(at_largest))
         return [xp.maximum(at_largest, at_smallest)], int(xp.sum(is_reversed))
 
 

@@ -162,6 +162,34 @@ def test_an_even_power_of_negative_values_uses_the_minimum_and_the_maximum():
         BestFit(Polynomial(3, gamma=3.0), CYCLIC)(X, Z)
 
 
+def test_pairs_of_a_gram_matrix_with_values_at_the_smallest_product_are_all_counted(monkeypatch):
+    X = points(30, low=-1)
+    base = Polynomial(2, gamma=3.0)
+    largest = BestFit(Linear(), CYCLIC)(X)
+    smallest = -BestFit(Linear(), CYCLIC)(X, -X)
+    n_reversed = np.sum((1 + 3 * smallest) ** 2 > (1 + 3 * largest) ** 2)
+    empty = np.empty
+
+    def empty_with_nan(*arguments, **options):
+        """Return memory that holds NaN, as memory that is not written may do by chance."""
+        array = empty(*arguments, **options)
+        if array.dtype.kind == "f":
+            array.fill(np.nan)
+        return array
+
+    monkeypatch.setattr(np, "empty", empty_with_nan)
+    kernel = BestFit(base, CYCLIC, block_bytes=small(base, CYCLIC))
+    with pytest.warns(UserWarning, match=f"for {n_reversed} of 900 pairs"):
+        gram = kernel(X)
+    assert_allclose(gram, definition(base, CYCLIC, X, X))
+
+
+def test_an_even_power_that_overflows_is_refused_with_the_remedy():
+    X = np.full((2, 42), 1e90) * [[1.0], [-1.0]]
+    with pytest.raises(ValueError, match="scale them down"):
+        BestFit(Polynomial(4), CYCLIC)(X)
+
+
 def test_best_fit_of_colour_images_and_over_sampled_transformations():
     shape = (5, 4, 3)
     group = G.Translations(shape, max_shift=1)

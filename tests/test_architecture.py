@@ -4,6 +4,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -38,6 +39,12 @@ def part_of(module: str) -> str:
     return part if (PACKAGE / part / "__init__.py").is_file() and part else "core"
 
 
+@cache
+def parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; several tests walk through the same trees."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def _statements(node: ast.AST, *, deferred: bool) -> Iterator[ast.Import | ast.ImportFrom]:
     """Import statements that are executed, including those within functions if ``deferred``."""
     for child in ast.iter_child_nodes(node):
@@ -54,7 +61,7 @@ def imports(module: str, *, deferred: bool = True) -> set[str]:
     path = MODULES[module]
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     imported = set()
-    for statement in _statements(ast.parse(path.read_text(encoding="utf-8")), deferred=deferred):
+    for statement in _statements(parsed(path), deferred=deferred):
         if isinstance(statement, ast.Import):
             imported |= {alias.name for alias in statement.names}
             continue
@@ -130,7 +137,7 @@ def test_only_core_arrays_calls_the_validation_of_scikit_learn():
         f"{module}, line {node.lineno}: take check_array or validate_data of core.arrays"
         for module, path in MODULES.items()
         if part_of(module) != "companion" and module != "invariance.core.arrays"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(parsed(path))
         if getattr(node, "attr", None) in validators
         or (isinstance(node, ast.Import) and any("validation" in a.name for a in node.names))
         or (
@@ -192,7 +199,7 @@ def test_texts_are_read_and_written_with_an_explicit_encoding():
     violations = [
         f"{path.relative_to(root)}, line {node.lineno}: pass encoding='utf-8'"
         for path in sorted(files)
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Call) and _by_locale(node)
     ]
     assert len(files) > 100 and not violations, "\n".join(violations)

@@ -107,28 +107,41 @@ class SpaceRotations(Group):
     def is_group(self) -> bool:  # type: ignore[override]
         return self._rule_degree is None
 
-    def _rule(self) -> tuple[Floats, Floats] | tuple[None, None]:
-        """Return the matrices and the weights of the product rule."""
+    # The product rule is over Euler angles z-y-z: equal angles, as many as a Fourier series of the
+    # rule's degree needs, and Gauss's nodes of the cosine. Their number is even, so that the rule
+    # contains its inverses.
+
+    @property
+    def order(self) -> int | float:
+        self._check()
         degree = self._rule_degree
         if degree is None:
-            return None, None
-        # Euler angles z-y-z: equal angles, as many as a Fourier series of that degree needs, and
-        # Gauss's nodes of the cosine. Their number is even, so that the rule contains its inverses.
-        n_angles = degree + 1 + (degree + 1) % 2
-        cosines, cosine_weights = np.polynomial.legendre.leggauss(degree // 2 + 1)
-        z_angles = equal_turns(n_angles)
-        grid = np.meshgrid(z_angles, np.arccos(cosines), z_angles, indexing="ij")
-        euler_angles = np.stack(grid, axis=-1).reshape(-1, 3)
-        matrices = np.asarray(Rotation.from_euler("ZYZ", euler_angles).as_matrix())
-        weights = np.broadcast_to(cosine_weights[None, :, None] / (2 * n_angles**2), grid[0].shape)
-        return matrices, weights.ravel()
+            return inf
+        return _n_turns(degree) ** 2 * _n_cosines(degree)
 
     def _listed(self) -> Floats | None:
-        return self._rule()[0]
+        """The matrices of the product rule."""
+        degree = self._rule_degree
+        if degree is None:
+            return None
+        cosines, _ = np.polynomial.legendre.leggauss(_n_cosines(degree))
+        z_angles = equal_turns(_n_turns(degree))
+        about_z = Rotation.from_euler("Z", z_angles[:, None]).as_matrix()
+        about_y = Rotation.from_euler("Y", np.arccos(cosines)[:, None]).as_matrix()
+        first_two = about_z[:, None] @ about_y
+        matrices = first_two[:, :, None] @ about_z
+        return np.asarray(matrices.reshape(-1, 3, 3))
 
     def weights(self) -> Floats | None:
         self._check()
-        return self._rule()[1]
+        degree = self._rule_degree
+        if degree is None:
+            return None
+        _, cosine_weights = np.polynomial.legendre.leggauss(_n_cosines(degree))
+        n_turns = _n_turns(degree)
+        weights = cosine_weights[:, None] / (2 * n_turns**2)
+        shape = (n_turns, len(cosine_weights), n_turns)
+        return np.broadcast_to(weights, shape).ravel()
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Floats:
         if not n_samples:
@@ -148,6 +161,16 @@ class SpaceRotations(Group):
 
     def _check_elements(self, elements: Floats) -> Floats:
         return self._batch(elements, "matrices", 3, 3)
+
+
+def _n_turns(degree: int) -> int:
+    """Number of equal angles about each z axis of a product rule."""
+    return degree + 1 + (degree + 1) % 2
+
+
+def _n_cosines(degree: int) -> int:
+    """Number of Gauss's nodes of the cosine of a product rule's second angle."""
+    return degree // 2 + 1
 
 
 @stores_parameters

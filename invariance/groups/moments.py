@@ -19,7 +19,8 @@ Floats: TypeAlias = NDArray[Any]
 #: Number of entries that fit in the cache of a core.
 _CACHED = 2**16
 
-#: Degree up to which sums of even powers give the moments; beyond, their differences lose digits.
+#: Even degree up to which sums of even powers give the moments; beyond, their differences lose
+#: digits.
 _BY_SUMS = 6
 #: Coefficients of t^2, t^4, t^6 in log cosh t.
 _LOG_COSH = (1 / 2, -1 / 12, 1 / 45)
@@ -46,7 +47,8 @@ def sign_powers(A: Floats, B: Floats, degree: int) -> list[Floats]:
     dtype = np.result_type(A, B)
     moments = [np.zeros(shape, dtype) for _ in range(degree + 1)]
     moments[0] += 1
-    if degree <= _BY_SUMS:
+    highest_even = degree - degree % 2  # Odd moments are zero.
+    if highest_even <= _BY_SUMS:
         _add_moments_by_sums(moments, A, B)
     else:
         _add_moments_by_coordinates(moments, A, B)
@@ -90,6 +92,26 @@ def _factor_of_sum(k: int, j: int) -> float:
     """
     falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
     return 2 * j * _LOG_COSH[j - 1] * falling_factorial
+
+
+def product_of_factors(A: Any, minus_2b: Any, xp: Any = np) -> Any:
+    """prod_i (1 + exp(-2 a_i b_i)) for all pairs; a_i and b_i are not negative.
+
+    The second points are given as the columns of ``minus_2b``, multiplied by -2.
+    """
+    if xp is not np:
+        product = 1.0
+        for i in range(A.shape[1]):
+            product = (xp.exp(A[:, i : i + 1] * minus_2b[i : i + 1, :]) + 1) * product
+        return product
+    product = np.ones((len(A), minus_2b.shape[1]), np.result_type(A, minus_2b))
+    factor = np.empty_like(product)
+    for a, row in zip(A.T, minus_2b, strict=True):
+        np.multiply(a[:, None], row, out=factor)
+        np.exp(factor, out=factor)
+        factor += 1
+        product *= factor
+    return product
 
 
 def sign_laplacian(A: Floats, B: Floats) -> Floats:

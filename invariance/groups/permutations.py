@@ -25,7 +25,13 @@ from .alignment import (
 )
 from .base import FiniteGroup, Grid
 from .canonical import sorted_blocks
-from .moments import permutation_powers, row_slices, sign_laplacian, sign_powers
+from .moments import (
+    permutation_powers,
+    product_of_factors,
+    row_slices,
+    sign_laplacian,
+    sign_powers,
+)
 
 Array: TypeAlias = NDArray[Any]
 
@@ -287,6 +293,8 @@ class SignFlips(SignedPermutationGroup):
         abs_a = xp.abs(A)
         abs_b = xp.abs(B)
         minus_2b = -2 * abs_b.T
+        if xp is np:
+            minus_2b = np.ascontiguousarray(minus_2b)
         n_coordinates = A.shape[1]
         total = abs_a @ abs_b.T
         total -= n_coordinates * float(np.log(2))
@@ -296,11 +304,8 @@ class SignFlips(SignedPermutationGroup):
         for rows in blocks:
             # The logarithm is taken of products of 100 factors, each between 1 and 2.
             for start in range(0, n_coordinates, 100):
-                product = xp.ones_like(total[rows, :])
-                for i in range(start, min(start + 100, n_coordinates)):
-                    column_of_a = abs_a[rows, i : i + 1]
-                    row_of_b = minus_2b[i : i + 1, :]
-                    product *= xp.exp(column_of_a * row_of_b) + 1
+                columns = slice(start, start + 100)
+                product = product_of_factors(abs_a[rows, columns], minus_2b[columns, :], xp)
                 total[rows, :] += xp.log(product)
         return total
 

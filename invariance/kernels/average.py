@@ -153,7 +153,11 @@ class Average(OrbitKernel):
         """Divide each value by the roots of K(x, x) and K(z, z)."""
         X_norms = self._norms(X)
         Y_norms = X_norms if Y is X else self._norms(Y)
-        return gram / X_norms[:, None] / Y_norms
+        if is_foreign(gram):  # PyTorch's gradients need a new tensor.
+            return gram / X_norms[:, None] / Y_norms
+        gram /= X_norms[:, None]
+        gram /= Y_norms
+        return gram
 
     def _norms(self, X: Any) -> Any:
         """Return the roots of K(x, x), computed in blocks of points."""

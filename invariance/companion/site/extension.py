@@ -76,7 +76,9 @@ def _clean(app: Sphinx, doctree: nodes.document) -> None:
             reference.replace_self(nodes.inline("", "", *reference.children))
     for literal in list(doctree.findall(nodes.literal)):
         parent = literal.parent
-        if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
+        # Sphinx will make a link of a pending reference.
+        is_linked = isinstance(parent, (nodes.reference, addnodes.pending_xref))
+        if is_linked or "refuri" in getattr(parent, "attributes", {}):
             continue
         target = book.target(literal.astext())
         if target:

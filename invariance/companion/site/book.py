@@ -139,6 +139,7 @@ class Book:
             "idea": self.idea,
             "in_words": time_in_words,
             "members": self.members,
+            "opening": lambda notebook: plain(self.pages[notebook].opening),
             "paper_label": paper_label,
             "picture": self.picture,
             "prose": prose,

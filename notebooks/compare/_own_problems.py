@@ -45,9 +45,13 @@ class Task:
 
 @dataclass
 class Outcome:
-    """Scores of a task's methods, split by split, and the coverage of intervals if there are any."""
+    """Scores of a task's methods, split by split, and the coverage of intervals if there are any.
+
+    A score is a share of right answers if the targets are labels, else R2.
+    """
 
     task: Task
+    has_labels: bool = False
     scores: list[list[float]] = field(default_factory=list)
     coverage: list[list[float]] = field(default_factory=list)
 
@@ -81,6 +85,7 @@ def compare(
         if y.dtype.kind not in "iU":
             y_train = y_train + noise * y.std() * rng.standard_normal(task.n_train)
             score = r2_score
+        outcome.has_labels = score is accuracy_score
         answers = [method(X_train, y_train, X_test) for method in task.methods]
         if isinstance(answers[0], tuple):
             outcome.coverage.append([_coverage(*answer, y_test) for answer in answers])

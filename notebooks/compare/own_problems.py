@@ -750,27 +750,43 @@ if not USES_AEON:
 
 
 # %%
-def draw_scores(axis, intervals, offset, method, label):
-    """Draw one score per task, with its interval, beside the middle of the task's row."""
-    means, widths = np.transpose(intervals)
-    heights = np.arange(len(intervals)) + offset
-    style = look(method)._asdict() | {"linestyle": "none"}
-    axis.errorbar(means, heights, xerr=widths, label=label, **style)
+LOOKS = {"this package": "l-ti", "the best other method": "raw"}
+
+
+def draw_errors(axis, some_outcomes, label):
+    """Draw one minus the score of each task: this package's above, that of the best rival below.
+
+    No score is above one, so an interval ends there.
+    """
+    names = [outcome.task.name for outcome in some_outcomes]
+    in_words = []
+    for row, outcome in enumerate(some_outcomes):
+        errors = []
+        for number, (name, method) in enumerate(LOOKS.items()):
+            mean, width = interval(outcome.of_method(number and outcome.best_rival()))
+            errors.append(1 - mean)
+            bars = [[min(width, 1 - mean)], [width]]
+            style = look(method)._asdict() | {"label": name if row == 0 else None}
+            axis.errorbar(1 - mean, row + 0.24 * number - 0.12, xerr=bars, **style)
+        in_words.append(f"{outcome.task.name} {errors[0]:.2g} against {errors[1]:.2g}")
+    axis.rows = in_words
+    axis.set(yticks=range(len(names)), yticklabels=names, xlabel=label)
+    axis.invert_yaxis()
 
 
 # %%
-our_intervals = [interval(outcome.of_method(0)) for outcome in outcomes]
-rival_intervals = [interval(outcome.of_method(outcome.best_rival())) for outcome in outcomes]
-names = [outcome.task.name for outcome in outcomes]
 n_ahead = sum(row["is"] == "ahead" for row in rows)
-fig, axis = plt.subplots(figsize=(7, 0.45 * len(names) + 1.2))
-draw_scores(axis, our_intervals, -0.1, "l-ti", "with this package")
-draw_scores(axis, rival_intervals, 0.1, "raw", "otherwise")
-axis.set(yticks=range(len(names)), yticklabels=names, xlabel="R² or share of right answers")
-axis.set_title(f"This package is ahead in {n_ahead} of {len(names)} tasks")
-axis.invert_yaxis()
-axis.legend()
-run.figure(fig, "tasks", caption="Means and 95 % intervals.")
+with_numbers = [outcome for outcome in outcomes if not outcome.has_labels]
+with_labels = [outcome for outcome in outcomes if outcome.has_labels]
+sizes = {"height_ratios": (len(with_numbers), len(with_labels))}
+fig, axes = plt.subplots(2, 1, figsize=(7, 6), layout="constrained", gridspec_kw=sizes)
+draw_errors(axes[0], with_numbers, "1 − R², the share of the variance that is missed")
+draw_errors(axes[1], with_labels, "share of wrong answers")
+axes[0].set_xscale("log")
+axes[1].set_xlim(left=0)
+axes[0].set_title(f"This package errs significantly less in {n_ahead} of {len(rows)} tasks")
+axes[0].legend()
+run.figure(fig, "tasks", caption="Means and 95 % intervals; less is better.")
 
 
 # %%

@@ -305,7 +305,7 @@ for axis, target in zip(axes, TARGETS, strict=True):
         errors = [over_draws(target, n, name)[0] for n in SIZES]
         curves[label] = (name, np.transpose(errors))
     best = min(curves, key=lambda label: curves[label][1][:, -1].mean())
-    title = f"{best[0].upper()}{best[1:]}: least error in the {target}"
+    title = f"The error in the {target} is least with {best}"
     panel(axis, SIZES, curves, log="y", ends=None, xlabel="training sets", title=title)
 axes[0].set_ylabel("relative error")
 axes[0].set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])

@@ -71,8 +71,9 @@ def projection(order=4, samples=60, frequencies=12):
     left.plot(dense, target(dense), color=colour("bound"), label="target")
     draw_estimate(panels, basis, plain, target, "krr", "plain")
     draw_estimate(panels, basis, projected, target, "spec-avg", "projected")
-    left.set(xlabel="angle (radians)", title=f"invariant under rotations by 2π/{order}")
-    right.set(xlabel="eigenfunction", title="sizes of the coefficients")
+    left.set(xlabel="angle (radians)", title=f"The projection repeats after a turn by 2π/{order}")
+    right.set(xlabel="eigenfunction", ylabel="size of the coefficient")
+    right.set_title("The projection keeps the invariant coefficients")
     low, high = left.get_ylim()
     left.set_ylim(low, high + 0.5 * (high - low))  # room for the legend
     left.legend(loc="upper center", ncols=2)

@@ -197,7 +197,7 @@ for panels, (name, (kind, look)) in zip(axes, ROWS.items(), strict=True):
             xscale="log",
             xlabel="n / bound of the theorem",
             title=f"{name}, {title}:\n"
-            f"all up to {min(last_certain):.1f} to {max(last_certain):.1f} times",
+            f"all definite up to {min(last_certain):.1f} to\n{max(last_certain):.1f} times the bound",
         )
     panels[0].set_ylabel("share of draws positive definite")
     panels[0].legend(title="pixels", loc="lower left", frameon=True, framealpha=1)

@@ -287,7 +287,7 @@ axis.set(
     yticklabels=list(times),
     xlabel="processor time relative to the bare product",
 )
-fig.suptitle(f"By angular frequencies: at most {slowest:.2f} of the bare product's time")
+fig.suptitle(f"Angular frequencies take at most {slowest:.2f} of the bare product's time")
 axis.invert_yaxis()
 run.figure(
     fig,

@@ -312,7 +312,7 @@ for axis, task in zip(axes, ["upside down", "six or nine"], strict=True):
     percent = 100 * np.array([scores[task, name, N_TRAIN] for name in KAPPAS]).T
     axis.axhline(50, color=colour("bound"), linestyle=":")
     mean = curve(axis, labels, percent, "local", linestyle="none")
-    title = f"{task}: global {mean[0]:.0f} %, local {mean[-1]:.0f} %"
+    title = f"{task.capitalize()}: the global kernel\nreaches {mean[0]:.0f} %, the local {mean[-1]:.0f} %"
     axis.set(title=title, xlabel="density on rotations", ylim=(40, 105))
 axes[0].set_ylabel("test accuracy (%)")
 fig.suptitle(f"data: {stand_in}" if stand_in else "", fontsize=9)

@@ -36,7 +36,7 @@ from .ideas import Idea
 from .material import Figure, Material, Notebook, Outcome
 from .plots import chart, dot_plot
 from .reference import Reference, imported_modules
-from .text import anchor, highlighted, plain, prose, time_in_words
+from .text import anchor, highlighted, plain, prose, statement, time_in_words
 
 _TEMPLATES = Path(__file__).parent / "templates"
 #: Texts of the project that are pages too: page names by file.
@@ -139,6 +139,7 @@ class Book:
             "idea": self.idea,
             "in_words": time_in_words,
             "members": self.members,
+            "opening": lambda notebook: plain(self.pages[notebook].opening),
             "paper_label": paper_label,
             "picture": self.picture,
             "prose": prose,
@@ -146,6 +147,7 @@ class Book:
             "recorded": self.recorded,
             "registration": registration,
             "sentence": sentence,
+            "statement": statement,
             "title": self.title,
             "without_rounding": without_rounding,
         }

@@ -27,6 +27,8 @@ _HELPER_CALL = re.compile(r"\(\s*run\s*,")
 _SAY_CALL = re.compile(r"\bsay_\w+\(")
 _GENERATED_TAGS = {"injected-parameters", "papermill-error-cell-tag"}
 #: Kinds of recorded results, and the attribute of an `Outcome` that holds them.
+#: A sentence ends before a capital, so that "et al. (2015)" ends none.
+_SENTENCE = re.compile(r".+?[.?!](?=\s+[A-Z*`]|$)")
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
 
@@ -70,6 +72,21 @@ class Page:
     title: str
     cells: list[Cell]
     rest: list[Output]
+
+    @property
+    def opening(self) -> str:
+        """The first sentence of the text that has no command of TeX, or an empty text.
+
+        >>> Page("t", [Cell("*In italics.*\\n\\nA ring turns. It has beads.")], []).opening
+        'A ring turns.'
+        """
+        for cell in self.cells:
+            for paragraph in [] if cell.code else re.split(r"\n\s*\n", cell.source):
+                text = " ".join(paragraph.split())
+                sentence = _SENTENCE.match(text)
+                if sentence and text[0].isalpha() and "\\" not in sentence[0]:
+                    return sentence[0]
+        return ""
 
     @property
     def outputs(self) -> list[list[Output]]:

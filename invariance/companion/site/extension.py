@@ -1,5 +1,6 @@
 """The Sphinx extension: parts written by this package, links by name, and no raw markup."""
 
+import html
 import posixpath
 import re
 from collections.abc import Iterator
@@ -21,6 +22,8 @@ _FORMULA = re.compile(r"\\[(\[]")
 _LITERAL_OR_MARKUP = re.compile(r"`+[^`]*`+(?:_\b)?|(?<!\\)\||(?<=\w)_(?!\w)")
 _CALL = re.compile(r"\b[A-Za-z_]\w*(?=\()")
 _SHORTEST_DESCRIPTION = 40  # characters
+_PARAGRAPH = re.compile(r"<p\b[^>]*>(.*?)</p>", re.DOTALL)
+_TAG = re.compile(r"<[^>]*>")
 _REQUEST_METHOD = re.compile(r"set_\w+_request")
 
 
@@ -76,7 +79,9 @@ def _clean(app: Sphinx, doctree: nodes.document) -> None:
             reference.replace_self(nodes.inline("", "", *reference.children))
     for literal in list(doctree.findall(nodes.literal)):
         parent = literal.parent
-        if isinstance(parent, nodes.reference) or "refuri" in getattr(parent, "attributes", {}):
+        # Sphinx will make a link of a pending reference.
+        is_linked = isinstance(parent, (nodes.reference, addnodes.pending_xref))
+        if is_linked or "refuri" in getattr(parent, "attributes", {}):
             continue
         target = book.target(literal.astext())
         if target:
@@ -148,10 +153,14 @@ def _description(doctree: nodes.document | None) -> str:
     """Return the first paragraph of a page, clipped, for those who find it elsewhere."""
     if doctree is None:
         return ""
-    for paragraph in doctree.findall(nodes.paragraph):
-        text = " ".join(paragraph.astext().split())
-        if len(text) > _SHORTEST_DESCRIPTION:
-            return clipped(text, 150)
+    for node in doctree.findall(lambda node: isinstance(node, (nodes.paragraph, part))):
+        texts = [node.astext()]
+        if isinstance(node, part):
+            texts = [html.unescape(_TAG.sub("", text)) for text in _PARAGRAPH.findall(texts[0])]
+        for text in texts:
+            words = " ".join(text.split())
+            if len(words) > _SHORTEST_DESCRIPTION:
+                return clipped(words, 150)
     return ""
 
 

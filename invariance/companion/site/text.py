@@ -7,6 +7,8 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup, escape
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
+from .formulas import with_formulas
+
 
 class _Prose(MarkdownIt):
     """Markdown with code, emphasis, formulas and links to the web, and nothing else."""
@@ -40,6 +42,15 @@ def prose(text: Any) -> Markup:
     <strong>all</strong> <code>a_b</code> [x](javascript:y) &lt;i&gt;
     """
     return Markup(_PROSE.renderInline(" ".join(str(text).split())))
+
+
+def statement(text: Any) -> Markup:
+    r"""Return a sentence of a ledger as HTML, with its formulas as mathematics.
+
+    >>> print(statement("the error falls as m^-1/2"))
+    the error falls as <span class="math inline">\(m ^{-1/2}\)</span>
+    """
+    return prose(with_formulas(" ".join(str(text).split())))
 
 
 def plain(text: Any) -> str:

@@ -115,12 +115,12 @@ document.addEventListener("DOMContentLoaded", () => {
   addEventListener("afterprint", () => (page.theme = screen));
 }
 
-// Formulas and tables that are wider than the page scroll, also by keyboard.
+// Formulas, tables and code that are wider than the page scroll, also by keyboard.
 {
   const reach = () => {
-    for (const box of document.querySelectorAll("mjx-container, .scroll")) {
+    for (const box of document.querySelectorAll("mjx-container, .scroll, pre")) {
       const hidden = box.scrollWidth - box.clientWidth;
-      if (hidden > 12) box.tabIndex = 0; // a letter or more
+      if (hidden > (box.tagName === "PRE" ? 0 : 12)) box.tabIndex = 0; // of a formula, a letter or more
       else box.removeAttribute("tabindex");
     }
   };

@@ -72,6 +72,8 @@ _VALUES = frozenset({"__call__", "_gram", "inner_form"})
 _HIGHEST_MOMENT = 12
 #: Bytes of values that a function is applied to at a time, so that they stay in the cache.
 _TILE_BYTES = 2**20
+#: Bytes of differences of points of other libraries that are held at a time, without gradients.
+_ARRAY_BYTES = 2**24
 
 
 def as_points(X: ArrayLike, name: str) -> Array:
@@ -129,6 +131,7 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
             cls.positive_definite = namespace_of_class.get("positive_definite")
         overridden = [name for name in ("__call__", "_gram") if name in namespace_of_class]
         if overridden:
+            cls._gram_arrays = namespace_of_class.get("_gram_arrays", Kernel._gram_arrays)
             lost_forms = _withdraw_forms(cls)
             if lost_forms:
                 message = _message_of_lost_forms(cls, overridden, lost_forms)
@@ -603,6 +606,14 @@ class Laplacian(Kernel):
         values = np.exp(distances, out=distances)
         dtype = X.dtype if Y is None else np.result_type(X, Y)
         return np.asarray(values.astype(dtype, copy=False))
+
+    def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
+        Z = X if Y is None else Y
+        blocks = []
+        for rows in row_blocks(X.shape[0], 8 * Z.shape[0] * Z.shape[1], _ARRAY_BYTES):
+            differences = xp.abs(X[rows, :][:, None, :] - Z[None, :, :])
+            blocks.append(xp.exp(-self.gamma * xp.sum(differences, axis=2)))
+        return blocks[0] if len(blocks) == 1 else xp.concat(blocks, axis=0)
 
     def _diag(self, X: Array) -> Array:
         return np.ones(len(X), X.dtype)

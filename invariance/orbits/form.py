@@ -1,21 +1,24 @@
 """`Form`: a kernel as an outer function of one inner product of lifted points.
 
 A base kernel declares its form by a method ``inner_form(shape)``. `form_of` also returns the forms
-of some kernels of scikit-learn.
+of some kernels of scikit-learn. `array_gram` evaluates kernels of other libraries' arrays.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial, singledispatch
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process import kernels as sklearn_kernels
 
 from ..core.arrays import like, on_host
+
+ArrayGram: TypeAlias = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -110,3 +113,50 @@ def _on_line(values: Any, xp: Any, kernel: Any, distance: bool) -> Any:
         line = values
     kernel_values = np.asarray(kernel(origin, line.reshape(-1, 1)))
     return kernel_values.reshape(values.shape).astype(values.dtype, copy=False)
+
+
+@singledispatch
+def array_gram(kernel: Any) -> ArrayGram | None:
+    """Return a function (xp, X, Y) for a kernel's matrix in the library of X and Y, or None.
+
+    Sums, products and powers of kernels have one if all their parts have one.
+    """
+    function: ArrayGram | None = getattr(kernel, "_gram_arrays", None)
+    return function
+
+
+@array_gram.register
+def _(kernel: sklearn_kernels.ConstantKernel) -> ArrayGram:
+    def constant(xp: Any, X: Any, Y: Any) -> Any:
+        # Zero times the points keeps their type and device.
+        zeros = 0 * X[:, :1] + 0 * Y[:, :1].T
+        return zeros + float(kernel.constant_value)
+
+    return constant
+
+
+@array_gram.register(sklearn_kernels.Sum)
+@array_gram.register(sklearn_kernels.Product)
+def _(kernel: Any) -> ArrayGram | None:
+    first = array_gram(kernel.k1)
+    second = array_gram(kernel.k2)
+    if first is None or second is None:
+        return None
+    combine = operator.add if isinstance(kernel, sklearn_kernels.Sum) else operator.mul
+
+    def combined(xp: Any, X: Any, Y: Any) -> Any:
+        return combine(first(xp, X, Y), second(xp, X, Y))
+
+    return combined
+
+
+@array_gram.register
+def _(kernel: sklearn_kernels.Exponentiation) -> ArrayGram | None:
+    function = array_gram(kernel.kernel)
+    if function is None:
+        return None
+
+    def power(xp: Any, X: Any, Y: Any) -> Any:
+        return function(xp, X, Y) ** kernel.exponent
+
+    return power

@@ -237,7 +237,7 @@ if HAS_BOTORCH:
 # - A maximum has the gradient at the transformation that attains it. Its second derivatives leave out how
 #   the best one of infinitely many rotations changes.
 # - Over infinite groups, `Average` takes nodes for tensors, up to its `tolerance`.
-# - Base kernels that only NumPy can evaluate, such as `Laplacian` and sums, refuse tensors.
+# - The base may be a sum, a product or a power of kernels. One that only NumPy can evaluate refuses tensors.
 # - Groups that act by maps that are not linear raise an error that names a remedy.
 #
 # `BestFit` need not be positive definite, so a Gaussian process takes `Average`.

@@ -9,10 +9,11 @@ from functools import partial
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.gaussian_process.kernels import ConstantKernel, Exponentiation, Product, Sum
 
 from invariance import beyond as B
 from invariance import groups as G
-from invariance.kernels import Average, BestFit, Gaussian, Linear, Locality, Polynomial
+from invariance.kernels import Average, BestFit, Gaussian, Laplacian, Linear, Locality, Polynomial
 
 pytest.importorskip("array_api_compat", reason="array-api-compat (extra torch) is not installed")
 torch = pytest.importorskip("torch", reason="torch (extra torch) is not installed")
@@ -76,6 +77,16 @@ def moved(group, X):
 
 def base_values(base, X, Y):
     """k(x, z) for all pairs of rows."""
+    if isinstance(base, Sum):
+        return base_values(base.k1, X, Y) + base_values(base.k2, X, Y)
+    if isinstance(base, Product):
+        return base_values(base.k1, X, Y) * base_values(base.k2, X, Y)
+    if isinstance(base, Exponentiation):
+        return base_values(base.kernel, X, Y) ** base.exponent
+    if isinstance(base, ConstantKernel):
+        return torch.full((len(X), len(Y)), base.constant_value, dtype=X.dtype)
+    if isinstance(base, Laplacian):
+        return torch.exp(-base.gamma * (X[:, None] - Y).abs().sum(axis=2))
     if isinstance(base, Gaussian):
         return torch.exp(-base.gamma * ((X[:, None] - Y) ** 2).sum(axis=2))
     return (base.coef0 + base.gamma * X @ Y.T) ** base.degree
@@ -131,6 +142,40 @@ def test_gradients_are_those_of_the_definition(name, base):
     if group.keeps_shape:
         definition = partial(largest_of_orbit, base, group)
         assert_same_derivatives(BestFit(base, group), definition, *points)
+
+
+#: Kernels that are evaluated for each element.
+EVALUATED = {
+    "Laplacian": Laplacian(0.4),
+    "sum": Gaussian(0.3) + Polynomial(2, 0.1),
+    "product": Laplacian(0.2) * Gaussian(0.1),
+    "scaled, and a constant": ConstantKernel(2.0) * Gaussian(0.3) + ConstantKernel(0.5),
+    "power": (Gaussian(0.2) + Laplacian(0.1)) ** 2,
+}
+
+
+@pytest.mark.parametrize("base", EVALUATED)
+@pytest.mark.parametrize("name", ["shifts", "sign changes", "coefficients on a circle"])
+def test_sums_products_and_laplacians_have_gradients(name, base):
+    group, d = LISTED[name]
+    kernel = EVALUATED[base]
+    X, Y = tensors(d)
+    assert_same_derivatives(Average(kernel, group), partial(mean_of_orbits, kernel, group), X, Y)
+    assert_same_derivatives(BestFit(kernel, group), partial(largest_of_orbit, kernel, group), X, Y)
+    normalized = partial(normalized_mean, kernel, group)
+    assert_same_derivatives(Average(kernel, group, normalize=True), normalized, X, Y)
+    assert torch.autograd.gradcheck(Average(kernel, group), (X, Y))
+
+
+def test_a_subclass_with_its_own_values_has_not_the_gradients_of_its_parent():
+    class Halved(Laplacian):
+        closed_form = Laplacian.closed_form
+
+        def _gram(self, X, Y):
+            return super()._gram(X, Y) / 2
+
+    with pytest.raises(TypeError, match="Halved takes NumPy arrays only"):
+        Halved(0.1)(tensors(4)[0])
 
 
 @pytest.mark.parametrize("name", ["shifts", "sign changes", "rotations of a cube"])

@@ -31,6 +31,7 @@ from ...core.config import block_bytes_of
 from ...groups.base import ENUMERATION_LIMIT
 from ..blocks import part_of, row_blocks, total
 from ..far import far_pairs
+from ..form import array_gram
 from ..numerics import centred, half_norms, half_squares
 from ..orbit_products import OrbitProducts
 from ..plan import Problem, composed
@@ -246,7 +247,8 @@ class _Task:
 
     def _values(self, points: Any, rows: Any) -> Any:
         if self.problem.form is None:
-            return self.orbits.base._gram_arrays(self.xp, points, rows)
+            gram: Any = array_gram(self.orbits.base)
+            return gram(self.xp, points, rows)
         if self.problem.by_differences:
             return half_squares(points, rows)
         return points @ rows.T
@@ -428,11 +430,11 @@ class _Task:
 
 
 def _check_base(orbits: OrbitProducts, points: Any, templates: Array, reduction: Reduction) -> None:
-    """Refuse base kernels, such as sums, that can only be evaluated by NumPy."""
+    """Refuse base kernels that can only be evaluated by NumPy."""
     base = orbits.base
     form = orbits.planner.outline(points.shape[1], reduction).form
-    if form is None and not hasattr(base, "_gram_arrays"):
-        remedy = "take one kernel as the base, such as Gaussian or Polynomial"
+    if form is None and array_gram(base) is None:
+        remedy = "take kernels of this package as the base, such as Gaussian, and their sums"
         numpy_only(type(base).__name__, remedy, points, templates)
 
 

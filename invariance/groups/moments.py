@@ -100,7 +100,7 @@ def product_of_factors(A: Any, minus_2b: Any, xp: Any = np) -> Any:
     The second points are given as the columns of ``minus_2b``, multiplied by -2.
     """
     if xp is not np:
-        product = 1.0
+        product: Any = 1.0
         for i in range(A.shape[1]):
             product = (xp.exp(A[:, i : i + 1] * minus_2b[i : i + 1, :]) + 1) * product
         return product

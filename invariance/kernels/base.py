@@ -131,7 +131,8 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
             cls.positive_definite = namespace_of_class.get("positive_definite")
         overridden = [name for name in ("__call__", "_gram") if name in namespace_of_class]
         if overridden:
-            cls._gram_arrays = namespace_of_class.get("_gram_arrays", Kernel._gram_arrays)
+            own_gram = namespace_of_class.get("_gram_arrays", Kernel._gram_arrays)
+            cls._gram_arrays = own_gram  # type: ignore[method-assign]
             lost_forms = _withdraw_forms(cls)
             if lost_forms:
                 message = _message_of_lost_forms(cls, overridden, lost_forms)

@@ -184,8 +184,7 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
         if self.group.order <= self.n_copies:
             # The identity among the elements gives each point twice.
             elements = self.group.elements()
-            copies = self.group.act(elements, points)
-            return copies, self._moved_targets(elements, targets)
+            return self.group.act(elements, points), self._moved_targets(elements, targets)
         rng = np.random.RandomState(self.random_state)
         copies = []
         target_copies = []

@@ -3,6 +3,7 @@
 from .antisymmetric import Antisymmetric
 from .atoms import atom_environments
 from .dilated_cdf import DilatedCDF
+from .equivariant import EquivariantRidge
 from .generators import FoundGenerators, find_generators
 from .graphs import graph_nodes
 from .logmel import LogMel
@@ -37,6 +38,7 @@ __all__ = [
     "Augmented",
     "ContinuousGroup",
     "DilatedCDF",
+    "EquivariantRidge",
     "FoundGenerators",
     "FoundSymmetry",
     "Gain",

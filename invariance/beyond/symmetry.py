@@ -62,6 +62,7 @@ from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import Average, BestFit, Linear
+from .equivariant import ACTION, moved_targets
 
 #: Number of times that folds are drawn: one draw has a sixth less power, and more add nothing.
 _DRAWS = 3
@@ -145,6 +146,10 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
     n_copies : int
         Number of transformed copies of each point, by elements that are drawn anew for each point.
         A group of at most so many elements contributes all of them. The points themselves stay.
+    act_on_targets : None, True or Transformations
+        None gives a copy the target of its point. True transforms the targets by the same element
+        of the group: a rotated point has a rotated force. Another action of the same elements may
+        be given, if targets have another shape than points.
     random_state : int
 
     Examples
@@ -161,30 +166,39 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
     group: Annotated[Transformations, GROUP]
     _: KW_ONLY
     n_copies: Annotated[int, kinds.Whole(1)] = 8
+    act_on_targets: Annotated[Any, None | ACTION] = None
     random_state: int = 0
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Augmented:
         kinds.check_parameters(self)
         points, targets = validate_data(self, X, y, multi_output=True)
-        copies = self._copies(points)
-        n_repeats = len(copies) + 1
+        copies, target_copies = self._copies(points, targets)
         self.estimator_ = clone(self.estimator)
         self.estimator_.fit(
-            np.concatenate([points, *copies]), np.concatenate([targets] * n_repeats)
+            np.concatenate([points, *copies]), np.concatenate([targets, *target_copies])
         )
         return self
 
-    def _copies(self, points: NDArray[Any]) -> NDArray[Any]:
-        """Return transformed copies of all points, shape (copies, n, ...)."""
+    def _copies(self, points: NDArray[Any], targets: NDArray[Any]) -> tuple[Any, Any]:
+        """Return transformed copies of all points and targets, shapes (copies, n, ...)."""
         if self.group.order <= self.n_copies:
             # The identity among the elements gives each point twice.
-            return self.group.act(self.group.elements(), points)
+            elements = self.group.elements()
+            return self.group.act(elements, points), self._moved_targets(elements, targets)
         rng = np.random.RandomState(self.random_state)
         copies = []
-        for point in points:
+        target_copies = []
+        for i in range(len(points)):
             elements = self.group.sample(self.n_copies, rng)
-            copies.append(self.group.act(elements, point[None])[:, 0])
-        return np.stack(copies, axis=1)
+            copies.append(self.group.act(elements, points[i : i + 1])[:, 0])
+            target_copies.append(self._moved_targets(elements, targets[i : i + 1])[:, 0])
+        return np.stack(copies, axis=1), np.stack(target_copies, axis=1)
+
+    def _moved_targets(self, elements: NDArray[Any], targets: NDArray[Any]) -> NDArray[Any]:
+        """Return the targets of transformed copies, shape (copies, n, ...)."""
+        if self.act_on_targets is None:
+            return np.stack([targets] * len(elements))
+        return moved_targets(self.group, self.act_on_targets, elements, targets)
 
     def __getattr__(self, name: str) -> Any:
         """Return predictions, scores and classes of the estimator."""

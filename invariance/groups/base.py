@@ -88,6 +88,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
     ``mean_powers(A, B, degree)``         E_g <a, g b>^k for k = 0, ..., degree
     ``log_mean_exponential(A, B, xp)``    log E_g exp <a, g b>, for Gaussian kernels
     ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
+    ``repeated(n_points)``                the same elements acting on so many points in a row
     ``relative_rule()``                   elements h and weights w of one sum for a double mean,
                                           sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z)
     ``refined(factor)``                   for an infinite set, a finite one with ``factor`` times
@@ -149,7 +150,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
     mean_powers = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
     relative_rule = refined = moving = moves_points = reflects = _unknown
-    aligning = representatives = _unknown
+    aligning = representatives = repeated = _unknown
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Withdraw inherited abilities if the class overrides a method that they rely on."""

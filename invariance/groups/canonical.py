@@ -57,7 +57,7 @@ def sorted_blocks(X: Array, block: int) -> Array:
     """Return points whose blocks of numbers are in lexicographic order."""
     if block == 1:
         return np.sort(X, axis=1)
-    blocks = X.reshape(len(X), -1, block)
+    blocks = X.reshape(len(X), X.shape[1] // block, block)
     # The last key is the most important one.
     order = np.lexsort(np.moveaxis(blocks, 2, 0)[::-1], axis=1)
     ordered = np.take_along_axis(blocks, order[..., None], axis=1)

@@ -152,6 +152,11 @@ class CircleAction(Angles):
         waves = complex_inner(A[:, turning], B[:, turning])
         return self._fixed_products(A, B), waves
 
+    def repeated(self, n_points: int) -> CircleAction:
+        """The circle that turns all points of a row of ``n_points`` points together."""
+        frequencies = np.tile(self.as_circle(), n_points)
+        return type(self)(frequencies, self.density, n_nodes=self.n_nodes)
+
     def _is_whole_circle(self) -> bool:
         """Whether all angles are elements, with equal weights."""
         return self.n_nodes is None and self.density is None

@@ -305,9 +305,14 @@ class LinearMaps(Transformations):
     """
 
     unitary = False
-    keeps_shape = False
     linear = True
     matrices: Annotated[ArrayLike, Array(3)]
+
+    @property
+    def keeps_shape(self) -> bool:  # type: ignore[override]
+        """Whether the maps are square."""
+        _, n_rows, n_columns = self._array().shape
+        return bool(n_rows == n_columns)
 
     def _array(self) -> Floats:
         self._check()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY
 from itertools import pairwise
-from math import inf, prod
+from math import inf, lcm, prod
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -26,6 +26,9 @@ Array: TypeAlias = NDArray[Any]
 
 #: Largest number of values that are computed to find out whether two groups commute.
 _TRIAL = 10**6
+#: Number of coordinates of points for that, if the groups take any number: whole points of the
+#: plane and of space.
+_TRIAL_SIZE = 60
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 FINITE = Has("a finite group, such as CyclicShifts(8)", "generators", "compose")
 
@@ -316,6 +319,36 @@ class Composition(_Parts):
         commutes = self._commuting()
         return commutes is not None and bool(commutes.all())
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether one mean over the second argument is enough, as for groups that commute.
+
+        It is also enough if each element of one part maps orbits of the other part onto orbits, as
+        a mirror does with the orbits of all rotations.
+        """
+        first_part, second_part = self._parts()
+        for part in (first_part, second_part):
+            if not (part.one_sided and part.unitary and part.linear and part.keeps_shape):
+                return False
+        commutes = self._commuting()
+        if commutes is not None and commutes.all():
+            return True
+        size = self._trial_size()
+        return _maps_orbits_onto_orbits(first_part, second_part, size) or _maps_orbits_onto_orbits(
+            second_part, first_part, size
+        )
+
+    def _trial_size(self) -> int:
+        """A number of coordinates on which all parts act."""
+        if self.n_features is not None:
+            return self.n_features
+        size = _TRIAL_SIZE
+        largest_column = 0
+        for part in self.chain():
+            size = lcm(size, int(getattr(part, "n_coordinates", None) or 1))
+            largest_column = max(largest_column, _least_size(part) or 0)
+        return size * max(1, -(-largest_column // size))
+
     def _commuting(self) -> Array | None:
         """Which generators (or random elements) of the parts commute, a matrix of booleans.
 
@@ -324,7 +357,7 @@ class Composition(_Parts):
         """
         first_elements = _spanning(self.first)
         second_elements = _spanning(self.second)
-        X = np.random.RandomState(0).standard_normal((1, self.n_features or 60))
+        X = np.random.RandomState(0).standard_normal((1, self._trial_size()))
         if len(first_elements) * len(second_elements) * X.size > _TRIAL:
             return None
         first_images = self.first.act(first_elements, X)[:, 0]
@@ -354,9 +387,10 @@ class Composition(_Parts):
                 f"times needs groups that commute, but element {g} of {first_part!r} and {h} of "
                 f"{second_part!r} do not: .then applies one, then the other"
             )
-        if not self.is_group:
+        if not (self.is_group or self.one_sided):
             raise ParameterError(
-                f"times needs two groups of linear maps, got {first_part!r} and {second_part!r}"
+                f"times needs two groups of linear maps, got {first_part!r} and {second_part!r}: "
+                ".then applies one, then the other"
             )
         if type(self.first).as_shifts is Transformations.as_shifts:
             return self
@@ -406,6 +440,54 @@ class Composition(_Parts):
         joint_rate = np.sqrt(sum(squares))
         return np.concatenate([joint_rate[None], *rates])
 
+    # Infinite parts that move different coordinates are aligned one by one.
+
+    def _moves_apart(self, size: int | None = None) -> list[Array] | None:
+        """Masks of the coordinates that each part moves; None unless both are infinite and apart.
+
+        Without a size of points, the smallest one that the parts accept is taken.
+        """
+        parts = self._parts()
+        if not all(part.order == inf and part.unitary for part in parts):
+            return None
+        sizes = [_least_size(part) for part in parts]
+        if None in sizes:
+            return None
+        masks = []
+        for part in parts:
+            rates = part.moving(size or max(map(int, filter(None, sizes))))
+            if rates is None:
+                return None
+            masks.append(rates.any(axis=0))
+        return None if np.any(masks[0] & masks[1]) else masks
+
+    def largest_inner(self, A: Array, B: Array) -> Array | None:
+        """Sums of the largest inner products of parts that move different coordinates."""
+        masks = self._moves_apart(A.shape[1])
+        if masks is None:
+            return None
+        is_fixed = ~(masks[0] | masks[1])
+        total = A[:, is_fixed] @ B[:, is_fixed].T
+        for part, moves in zip(self._parts(), masks, strict=True):
+            largest = part.largest_inner(np.where(moves, A, 0), B)
+            if largest is None:
+                return None
+            total = total + largest
+        return np.asarray(total)
+
+    def aligning(self, A: Array, B: Array) -> Array | None:
+        """Best elements of parts that move different coordinates, side by side."""
+        masks = self._moves_apart(A.shape[1])
+        if masks is None:
+            return None
+        batches = []
+        for part, moves in zip(self._parts(), masks, strict=True):
+            elements = part.aligning(np.where(moves, A, 0), B)
+            if elements is None:
+                return None
+            batches.append(elements.reshape(len(A), len(B), prod(elements.shape[2:])))
+        return np.concatenate(batches, axis=2)
+
     # If the parts commute, the composition is a group whose elements multiply part by part.
 
     @_if(_parts_commute("generators"))
@@ -443,8 +525,11 @@ class Composition(_Parts):
         return True if self.is_group else None
 
     def chain(self) -> list[Transformations]:
-        """The parts of nested compositions, if points keep their shape in all of them."""
-        if not self.keeps_shape:
+        """The parts of nested compositions, if points keep their shape in all of them.
+
+        Infinite groups that move different coordinates stay together.
+        """
+        if not self.keeps_shape or self._moves_apart() is not None:
             return [self]
         return [*self.first.chain(), *self.second.chain()]
 
@@ -506,6 +591,37 @@ class Composition(_Parts):
         if images is None:
             return np.empty((0, *X.shape), dtype=X.dtype)
         return images
+
+
+def _least_size(part: Any) -> int | None:
+    """The smallest number of coordinates on which a group acts; None if it moves all of a row."""
+    if isinstance(part, Composition):
+        sizes = [_least_size(each) for each in part._parts()]
+        return None if None in sizes else max(map(int, filter(None, sizes)))
+    if isinstance(part, OnPoints) and part.coordinates is not None and part.n_coordinates is None:
+        return part._least_n_coordinates()
+    size: int | None = part.n_features
+    return size
+
+
+def _maps_orbits_onto_orbits(mover: Any, group: Any, size: int) -> bool:
+    """Whether g t x lies on the orbit of g x, for generators g of one group and t of another.
+
+    A random point x decides, with probability one. The result is False if the comparison would take
+    long, or if orbits cannot be compared.
+    """
+    if not group.is_group:
+        return False
+    movers = _spanning(mover)
+    elements = _spanning(group)
+    X = np.random.RandomState(0).standard_normal((1, size))
+    if group.representatives(X) is None:
+        if len(movers) * len(elements) * group.order * size > _TRIAL:
+            return False
+    images = group.act(elements, X)[:, 0]
+    moved_images = mover.act(movers, images).reshape(-1, size)
+    moved_X = np.repeat(mover.act(movers, X)[:, 0], len(elements), axis=0)
+    return np.allclose(group.canonical(moved_images), group.canonical(moved_X), atol=1e-9)
 
 
 def _runs_of_equal_rows(rows: Array) -> list[slice]:
@@ -644,24 +760,36 @@ class OnPoints(Transformations):
         rates[:, columns] = group_rates[:, None]
         return rates
 
-    def _on_moving_columns(self, A: Array, B: Array, ability: Any) -> Any:
+    def _group_of_row(self, n_points: int) -> Any:
+        """The group that moves all points of a row at once; None if it takes them one by one."""
+        repeated = self.group.repeated(n_points)
+        if repeated is not None:
+            return repeated
+        if n_points > 1 and self.group.n_features is not None:
+            return None
+        return self.group
+
+    def _on_moving_columns(self, A: Array, B: Array, ability: str) -> Any:
         """Results of an ability for the columns that move, and inner products of all others.
 
-        The result holds one entry per point; a group of rows of any length takes all points of a
-        row at once.
+        The result holds one entry per point; a group of rows of any length, or one that can be
+        ``repeated``, takes all points of a row at once.
         """
         columns = self._columns(A.shape[1])
-        if self.group.n_features is None:
+        group = self._group_of_row(len(columns))
+        if group is None:
+            group = self.group
+        else:
             columns = columns.reshape(1, -1)
         results = []
         for point in columns:
-            results.append(ability(A[:, point], B[:, point]))
+            results.append(getattr(group, ability)(A[:, point], B[:, point]))
         fixed = np.setdiff1d(np.arange(A.shape[1]), columns)
         fixed_products = A[:, fixed] @ B[:, fixed].T
         return results, fixed_products
 
     def as_turn(self, A: Array, B: Array) -> tuple[Any, Any] | None:
-        turns, fixed_products = self._on_moving_columns(A, B, self.group.as_turn)
+        turns, fixed_products = self._on_moving_columns(A, B, "as_turn")
         if any(turn is None for turn in turns):
             return None
         constants, waves = zip(*turns, strict=True)
@@ -672,26 +800,30 @@ class OnPoints(Transformations):
 
         The result is None if the group takes points one by one.
         """
-        results, fixed_products = self._on_moving_columns(A, B, self.group.largest_inner)
+        results, fixed_products = self._on_moving_columns(A, B, "largest_inner")
         if len(results) != 1 or results[0] is None:
             return None
         return np.asarray(results[0] + fixed_products)
 
     def aligning(self, A: Array, B: Array) -> Array | None:
         """The group's best elements; None if it takes points one by one."""
-        elements, _ = self._on_moving_columns(A, B, self.group.aligning)
+        elements, _ = self._on_moving_columns(A, B, "aligning")
         if len(elements) != 1:
             return None
         best_elements: Array | None = elements[0]
         return best_elements
 
     def representatives(self, X: Array) -> Array | None:
-        """The group's representatives; None if it takes several points one by one."""
+        """The group's representatives; None if it knows none, or takes points one by one."""
         columns = self._columns(X.shape[1])
-        if len(columns) > 1 and self.group.n_features is not None:
+        group = self._group_of_row(len(columns))
+        if group is None:
+            return None
+        moving_part = X[:, columns.ravel()]
+        if group.order == inf and group.representatives(moving_part[:1]) is None:
             return None
         representatives = X.copy()
-        representatives[:, columns.ravel()] = self.group.canonical(X[:, columns.ravel()])
+        representatives[:, columns.ravel()] = group.canonical(moving_part)
         return representatives
 
     # The elements, the measure and the properties below are those of the group.
@@ -734,6 +866,18 @@ class OnPoints(Transformations):
     def generators(self) -> Array:
         """The group's generators."""
         return np.asarray(self._inner().generators())
+
+    @_if(_group_has("lie_algebra"))
+    def lie_algebra(self, n_features: int) -> tuple[Array, Array]:
+        """Generators of the group's Lie algebra on rows, x -> x + e (A x + t) to first order."""
+        columns = self._columns(n_features)
+        of_point, shifts_of_point = self._inner().lie_algebra(columns.shape[1])
+        matrices = np.zeros((len(of_point), n_features, n_features))
+        shifts = np.zeros((len(of_point), n_features))
+        for point in columns:
+            matrices[:, point[:, None], point] = of_point
+            shifts[:, point] = shifts_of_point
+        return matrices, shifts
 
     @_if(_group_has("identity"))
     def identity(self) -> Array:

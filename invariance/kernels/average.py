@@ -6,14 +6,16 @@ With elements g_i and weights w_i,
 
 `Average` takes one of two paths. If the transformations preserve the base kernel, one sum over the
 orbits of the second argument is enough (`OrbitProducts`). Otherwise both sums are evaluated
-(`_both_sides`).
+(`_both_sides`). If a composition ends with a group that preserves the base kernel, only the parts
+before this group transform the first argument.
 """
 
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from functools import cache, lru_cache
-from typing import Annotated, Any
+from math import inf
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +38,16 @@ from ..orbits.nodes import (
     most_nodes,
     moving_norms,
 )
+from ..orbits.plan import WeightedSet, composed
 from ..orbits.ways.tensor_action import Maps
 from .base import preserved, root_of_diagonal
 from .derivatives import of_products, whole_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
+
+#: An engine, and the transformations of the first argument; None leaves it as it is.
+_Sums: TypeAlias = tuple[OrbitProducts, WeightedSet | None]
 
 _MEAN = WeightedMean()
 #: Rounding error of a mean of kernel values, relative to the largest of them.
@@ -126,20 +132,20 @@ class Average(OrbitKernel):
         """Return the matrix of means, before it is normalized."""
         templates = X if Y is None else Y
         is_gram = templates is X
-        orbits, one_sided = self._sums(X, templates)
+        orbits, first_side = self._sums(X, templates)
         orbits = orbits.at(templates)
-        if one_sided:
+        if first_side is None:
             symmetric = is_gram and self.side == "auto"
             (gram,) = orbits.reduce(X, _MEAN, symmetric=symmetric)
             return gram
         if is_foreign(X):
-            return _both_sides_of_arrays(orbits, X)
+            return _both_sides_of_arrays(orbits, first_side, X)
         n_points = len(X)
         n_templates = len(templates)
         cheapest = orbits.ranked(self._as_factors(orbits, X), _MEAN)[0]
-        operations = len(orbits.elements) * cheapest.operations(n_points, n_templates)
+        operations = first_side.order * cheapest.operations(n_points, n_templates)
         orbits.announce(operations, cheapest, n_points, n_templates)
-        return _both_sides(orbits, X, is_gram)
+        return _both_sides(orbits, first_side, X, is_gram)
 
     def _gram_arrays(self, xp: Any, X: Any, Y: Any) -> Any:
         return self._gram(X, Y)
@@ -184,8 +190,11 @@ class Average(OrbitKernel):
 
     # -- which sums ------------------------------------------------------------------------------
 
-    def _sums(self, X: Any, Y: Any) -> tuple[OrbitProducts, bool]:
-        """Return the engine, without points, and whether one sum over the group is enough."""
+    def _sums(self, X: Any, Y: Any) -> _Sums:
+        """Return the engine, without points, and the transformations of the first argument.
+
+        These are None if one sum over the group is enough.
+        """
         cache = self._memory
         needs_nodes = ("needs nodes", X.shape[1])
         if needs_nodes not in cache:
@@ -197,25 +206,29 @@ class Average(OrbitKernel):
                 return self._sums_over(rule)
         if "sums" not in cache:
             cache["sums"] = self._sums_over(self.group)
-        sums: tuple[OrbitProducts, bool] = cache["sums"]
+        sums: _Sums = cache["sums"]
         return sums
 
-    def _sums_over(self, group: Transformations) -> tuple[OrbitProducts, bool]:
+    def _sums_over(self, group: Transformations) -> _Sums:
         """Return the result of `_sums` for a finite rule of the group, or for the group itself."""
         elements = self.elements()
         if self.side in ("first", "second"):
-            return self._orbits(elements=elements, side=self.side, group=group), True
-        if self.side == "auto" and elements is None and preserved(self.base, self.group):
-            if group.one_sided:
-                return self._orbits(group=group, side="either"), True
+            return self._orbits(elements=elements, side=self.side, group=group), None
+        if self.side == "auto" and elements is None:
+            before = parts_before(self.base, group)
+            if before == []:
+                return self._orbits(group=group, side="either"), None
             relative_rule = group.relative_rule()
-            if relative_rule is not None:
+            if relative_rule is not None and preserved(self.base, self.group):
                 elements, weights = relative_rule
-                return self._orbits(elements=elements, weights=weights, group=group), True
+                return self._orbits(elements=elements, weights=weights, group=group), None
+            if before is not None:
+                return self._orbits(group=group), composed([WeightedSet(part) for part in before])
         if elements is not None:
-            return self._orbits(elements=elements, group=group), False
+            return self._orbits(elements=elements, group=group), WeightedSet(group, elements)
         elements, weights = group.quadrature()
-        return self._orbits(elements=elements, weights=weights, group=group), False
+        orbits = self._orbits(elements=elements, weights=weights, group=group)
+        return orbits, WeightedSet(group, elements, weights)
 
     def _enough_nodes(self, X: Any, Y: Any, cache: dict[Any, Any]) -> Transformations:
         """Return a finite rule of an infinite group, or the group if its mean needs no nodes.
@@ -241,16 +254,19 @@ class Average(OrbitKernel):
         rounding = _ROUNDING * self._largest_value(pairs)
 
         def mean(rule: Transformations) -> Array:
-            orbits, one_sided = self._sums_over(rule)
+            orbits, first_side = self._sums_over(rule)
             orbits = orbits.at(pairs.two)
-            if one_sided:
+            if first_side is None:
                 values: Array = orbits.reduce(pairs.one, _MEAN)[0]
                 return values
-            return _both_sides(orbits, pairs.one, False)
+            return _both_sides(orbits, first_side, pairs.one, False)
 
         def node_limit(rule: Transformations) -> float:
-            _, one_sided = self._sums_over(rule)
-            return most_nodes(pairs.one.shape[1], squared=not one_sided)
+            _, first_side = self._sums_over(rule)
+            n_features = pairs.one.shape[1]
+            if first_side is not None and first_side.order == rule.order:
+                return most_nodes(n_features, squared=True)
+            return most_nodes(n_features)
 
         def change(values: Array, exact: Array) -> float:
             return pairs.change(values, exact, rounding)
@@ -298,17 +314,19 @@ class Average(OrbitKernel):
         if side == "both":
             return False
         if side == "auto":
-            if not preserved(self.base, self.group) or not self.group.one_sided:
+            before = parts_before(self.base, self.group)
+            if before is None or any(part.order == inf for part in before):
                 return False
-            side = "second"  # One sum over the orbits of the second argument is enough.
+            side = "second"  # Sums over the orbits of the second argument are exact or not.
         return self._orbits(side=side).at(Y).is_exact(X, _MEAN)
 
     # -- plans and derivatives -------------------------------------------------------------------
 
     def _plan(self, X: Any, Y: Any) -> tuple[OrbitProducts, Reduction, int, bool]:
-        orbits, one_sided = self._sums(X, Y)
-        if not one_sided:  # One reduction for each element that transforms the first argument.
-            return orbits, _MEAN, len(orbits.elements), False
+        orbits, first_side = self._sums(X, Y)
+        if first_side is not None:
+            # One reduction for each element that transforms the first argument.
+            return orbits, _MEAN, int(first_side.order), False
         return orbits, _MEAN, 1, self.side == "auto"
 
     def _as_factors(self, orbits: OrbitProducts, X: Array) -> Array:
@@ -319,9 +337,9 @@ class Average(OrbitKernel):
 
     def _gradient(self, X: Array) -> Array:
         """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
-        orbits, one_sided = self._sums(X, X)
+        orbits, first_side = self._sums(X, X)
         derivatives = self._derivatives(X.shape[1])
-        if derivatives is None or not one_sided or self.normalize:
+        if derivatives is None or first_side is not None or self.normalize:
             return whole_derivatives(self, X)
         orbits = orbits.at(X)
         cheapest = orbits.ranked(X, _MEAN)[0]
@@ -336,34 +354,46 @@ def _unrolled(group: Transformations, elements: Array, X: Array) -> Array:
     return np.reshape(transformed, (len(elements) * len(X), -1))
 
 
-def _both_sides_of_arrays(orbits: OrbitProducts, X: Any) -> Any:
+def parts_before(base: Any, group: Transformations) -> list[Transformations] | None:
+    """Return the parts of a group that transform the first argument as well, those of a mean.
+
+    The last parts of a composition transform the second argument alone if they are together a group
+    that preserves the base kernel. The result is empty if that is the whole group, and None if
+    there are no such parts.
+    """
+    parts = group.chain()
+    if len(parts) == 1:
+        return [] if preserved(base, group) and group.one_sided else None
+    for n_before in range(len(parts)):
+        last: Any = composed([WeightedSet(part) for part in parts[n_before:]])
+        if preserved(base, last.group) and last.group.one_sided:
+            return list(parts[:n_before])
+    return None
+
+
+def _both_sides_of_arrays(orbits: OrbitProducts, first_side: WeightedSet, X: Any) -> Any:
     """Return the means of `_both_sides` for arrays of another library; gradients pass."""
     xp = namespace(X)
-    weights = orbits.weights
-    if weights is None:
-        weights = np.full(len(orbits.elements), 1 / len(orbits.elements))
+    elements, weights = first_side.rule
     total: Any = 0.0
-    for element, weight in zip(orbits.elements, weights, strict=True):
-        maps = Maps.of(orbits.group, element[None], X.shape[1])
+    for element, weight in zip(elements, weights, strict=True):
+        maps = Maps.of(first_side.group, element[None], X.shape[1])
         (means,) = orbits.reduce(maps.on_all(X)[0, :, :], _MEAN)
         total = total + float(weight) * means
     return xp.astype(total, X.dtype)
 
 
-def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
+def _both_sides(orbits: OrbitProducts, first_side: WeightedSet, X: Array, symmetric: bool) -> Array:
     r"""Return the means :math:`\sum_{i, j} w_i w_j k(g_i x, g_j z)` of all pairs, shape (n, m).
 
     A block of points of X is transformed at a time. `OrbitProducts` sums over the orbits of z, and
     `tile` sums over the orbits of x.
     """
     Z = orbits.Z
-    elements = orbits.elements
+    elements, weights = first_side.rule
     dtype = np.result_type(X, Z)
     n_elements = len(elements)
     n_templates = len(Z)
-    weights = orbits.weights
-    if weights is None:
-        weights = np.full(n_elements, 1 / n_elements)
 
     budget = block_bytes_of(orbits.block_bytes)
     bytes_per_number = dtype.itemsize * n_elements
@@ -377,7 +407,7 @@ def _both_sides(orbits: OrbitProducts, X: Array, symmetric: bool) -> Array:
 
     @lru_cache(1)
     def orbits_of_rows(start: int, stop: int) -> Array:
-        return _unrolled(orbits.group, elements, X[start:stop])
+        return _unrolled(first_side.group, elements, X[start:stop])
 
     def tile(rows: slice, columns: slice) -> Array:
         transformed = orbits_of_rows(rows.start, rows.stop)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..core.arrays import detached, is_foreign, on_host
 from ..core.messages import warn
 from ..core.parameter_state import one_call
-from ..core.parameters import OneOf, ParameterError, stores_parameters
+from ..core.parameters import OneOf, ParameterError, short, stores_parameters
 from ..orbits import Extremes, OrbitProducts, Reduction, best_elements, form_of
 from ..orbits.plan import image_shape
 from .base import preserved
@@ -129,7 +129,20 @@ class BestFit(OrbitKernel):
         if order == 0:
             raise ParameterError(f"{self.group!r} is empty: there is nothing to maximise over")
         if order == inf and not self._has_exact_maximum(n_features):
-            self.group.elements()  # An infinite group raises its own error here.
+            self._refuse_infinite()
+
+    def _refuse_infinite(self) -> None:
+        """Raise an error that names the infinite group, or the parts of a composition."""
+        parts = self.group.chain()
+        if len(parts) == 1:
+            self.group.elements()  # It raises its own error.
+        infinite = [short(part) for part in parts if part.order == inf]
+        raise ParameterError(
+            f"BestFit: {' and '.join(map(short, parts))} together cannot be listed, and their "
+            "largest value has no formula. Take a finite set in place of "
+            f"{' or '.join(infinite)}, such as PlaneRotations(16), put transformations that change "
+            "lengths in front, or draw elements with n_transforms=..."
+        )
 
     def _has_exact_maximum(self, n_features: int) -> bool:
         """Whether the maximum over an infinite group can be computed without listing elements."""

@@ -60,36 +60,72 @@ class Symmetry:
             as ``outputs`` do, on the outputs), or has a generator of infinite order there.
         """
         exchanges, exchange_shifts = basis.exchanges()
-        maps = _no_maps(basis)
-        slopes = _no_maps(basis)
-        turns = np.empty((0, n_outputs, n_outputs))
-        spins = turns
-        is_continuous = hasattr(group, "lie_algebra")
-        if is_continuous:
-            slopes = group.lie_algebra(basis.n_features)
-            if outputs is not None:
-                spins = _output_slopes(outputs, n_outputs, len(slopes[0]))
-        if hasattr(group, "generators"):
-            elements = group.elements() if listed else group.generators()
-            maps = _generator_maps(basis, group, elements)
-            if outputs is not None:
-                turns = _output_matrices(outputs, elements, n_outputs)
-        elif group is not None and not is_continuous:
-            raise ParameterError(
-                f"{short(group)} has neither generators() nor lie_algebra(); take Permutations, "
-                "Rotations3D or their like"
-            )
-        matrices = np.concatenate([maps[0], exchanges])
-        shifts = np.concatenate([maps[1], exchange_shifts])
+        maps = [_no_maps(basis)]
+        slopes = [_no_maps(basis)]
+        turns = [np.empty((0, n_outputs, n_outputs))]
+        spins = [np.empty((0, n_outputs, n_outputs))]
+        parts = _generating_parts(group)
+        for part, part_outputs in zip(parts, _matching_outputs(outputs, parts), strict=True):
+            if hasattr(part, "lie_algebra"):
+                slopes.append(part.lie_algebra(basis.n_features))
+                if outputs is not None:
+                    spins.append(_output_slopes(part_outputs, n_outputs, len(slopes[-1][0])))
+            if hasattr(part, "generators"):
+                elements = part.elements() if listed else part.generators()
+                maps.append(_generator_maps(basis, part, elements))
+                if outputs is not None:
+                    turns.append(_output_matrices(part_outputs, elements, n_outputs))
+        matrices = np.concatenate([*(matrices for matrices, _ in maps), exchanges])
+        shifts = np.concatenate([*(shifts for _, shifts in maps), exchange_shifts])
+        all_slopes = (
+            np.concatenate([matrices for matrices, _ in slopes]),
+            np.concatenate([shifts for _, shifts in slopes]),
+        )
         if outputs is None:
-            return cls(maps=(matrices, shifts), slopes=slopes)
+            return cls(maps=(matrices, shifts), slopes=all_slopes)
         # As many outputs as coordinates are a vector for each factor, exchanged with the factor.
         exchange_turns = exchanges
         if n_outputs != basis.n_features:
             identity = np.eye(n_outputs)
             exchange_turns = np.broadcast_to(identity, (len(exchanges), n_outputs, n_outputs))
-        turns = np.concatenate([turns, exchange_turns])
-        return cls(maps=(matrices, shifts), slopes=slopes, turns=turns, spins=spins)
+        all_turns = np.concatenate([*turns, exchange_turns])
+        all_spins = np.concatenate(spins)
+        return cls(maps=(matrices, shifts), slopes=all_slopes, turns=all_turns, spins=all_spins)
+
+
+def _generating_parts(group: Any) -> list[Any]:
+    """Return groups with generators or a Lie algebra that together generate a group.
+
+    They are the parts of a composition if it is a group, and otherwise the group itself.
+    """
+    if group is None:
+        return []
+    if _generates(group):
+        return [group]
+    parts: list[Any] = group.chain() if hasattr(group, "chain") else [group]
+    is_product = len(parts) > 1 and (group.is_group or group.one_sided)
+    if is_product and all(_generates(part) for part in parts):
+        return parts
+    raise ParameterError(
+        f"{short(group)} has neither generators() nor lie_algebra(); take Permutations, "
+        "Rotations3D or their like, or a product of such groups, as group.times(another_group)"
+    )
+
+
+def _generates(group: Any) -> bool:
+    return hasattr(group, "generators") or hasattr(group, "lie_algebra")
+
+
+def _matching_outputs(outputs: Any, parts: list[Any]) -> list[Any]:
+    """Return the action on the outputs of each part of a group."""
+    if outputs is None or len(parts) == 1:
+        return [outputs] * len(parts)
+    parts_of_outputs: list[Any] = outputs.chain()
+    if len(parts_of_outputs) != len(parts):
+        raise ParameterError(
+            f"outputs must be a product of {len(parts)} groups, as group is, got {short(outputs)}"
+        )
+    return parts_of_outputs
 
 
 def _no_maps(basis: Basis) -> Maps:

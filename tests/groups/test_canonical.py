@@ -31,6 +31,8 @@ GROUPS = {
     "rotations of labelled points": (G.OnPoints(ROTATIONS, 4, coordinates=(1, 2, 3)), 12),
     "rotations and mirror images": (ROTATIONS.then(G.Negation()), 9),
     "permutations and negation": (G.Permutations(20).then(G.Negation()), 20),
+    "permutations of blocks and negation": (G.Permutations(4, block=2).then(G.Negation()), 8),
+    "a circle on several points": (G.OnPoints(G.CircleAction([0, 3, 3, 2, 2]), 5), 10),
     "teams": (B.Wreath(G.Permutations(2), G.Permutations(2), block=2), 8),
     "atoms": (G.AtomPermutations(3), 9),
 }

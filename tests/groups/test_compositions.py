@@ -157,6 +157,76 @@ def test_on_each_of_a_group_that_acts_on_whole_rows_fixes_the_number_of_points()
         group.act(elements, X[:, :9])
 
 
+def test_a_circle_that_turns_several_points_at_several_frequencies():
+    """It is the circle with the frequencies of all points side by side."""
+    on_points = G.OnPoints(G.CircleAction([1, 1, 2, 2]), 4)
+    whole = G.CircleAction([1, 1, 2, 2] * 3)
+    for kernel in (BestFit(Gaussian(0.1), on_points), BestFit(Linear(), on_points)):
+        expected = BestFit(kernel.base, whole)
+        assert_allclose(kernel(X, Y), expected(X, Y))
+        elements = kernel.best_element(X, Y)
+        images = on_points.act(elements[:, 0], Y[:1])[:, 0]
+        assert_allclose(np.diag(kernel.base(X, images)), kernel(X, Y)[:, 0])
+    turned = on_points.act([1.1], X)[0]
+    assert_allclose(on_points.canonical(turned), on_points.canonical(X), atol=1e-12)
+
+
+def test_mirror_images_in_any_order_need_one_sum_and_no_nodes():
+    """The mean over O(2) is a closed form, whichever part comes first."""
+    mirror = G.OnPoints(G.OrthogonalMatrices([[[1, 0], [0, -1]]]), 2)
+    angles = 2 * np.pi * np.arange(64) / 64
+    turned = np.concatenate(
+        [beyond.PlaneRotations().act(angles, mirror.act(g[None], Y)[0]) for g in mirror.elements()]
+    )
+    expected = np.mean([Gaussian(0.05)(X, images) for images in turned], axis=0)
+    for group in (
+        beyond.PlaneRotations().then(mirror),
+        mirror.then(beyond.PlaneRotations()),
+    ):
+        assert group.one_sided and not group.is_group
+        kernel = Average(Gaussian(0.05), group)
+        assert_allclose(kernel(X, Y), expected, rtol=1e-9)
+        assert (
+            kernel.explain(X, Y).operations
+            < 10 * Average(Gaussian(0.05), beyond.PlaneRotations()).explain(X, Y).operations
+        )
+
+
+def test_a_mean_over_a_density_and_a_group_transforms_both_arguments():
+    """Two angles of the density, and one sign: the density of their difference is another one."""
+    density = G.VonMises(2.0)
+    frequencies = [0, 1, 1, 0, 2, 2, 0, 0, 0, 1, 1, 0]
+    group = G.CircleAction(frequencies, density).then(G.Negation())
+    listed = G.CircleAction(frequencies, density, n_nodes=40).then(G.Negation())
+    elements, weights = listed.quadrature()
+    images_of_X, images_of_Y = listed.act(elements, 0.3 * X), listed.act(elements, 0.3 * Y)
+    expected = sum(
+        weight * other_weight * Gaussian(0.1)(images, other_images)
+        for weight, images in zip(weights, images_of_X, strict=True)
+        for other_weight, other_images in zip(weights, images_of_Y, strict=True)
+    )
+    assert not group.one_sided
+    assert_allclose(Average(Gaussian(0.1), group)(0.3 * X, 0.3 * Y), expected, rtol=1e-4)
+
+
+def test_points_of_any_number_of_coordinates_compose():
+    labelled = G.OnPoints(beyond.PlaneRotations(5), 7, coordinates=(0, 1))
+    far_right = G.SignFlips(1).on_columns([100])
+    assert labelled.then(G.Negation()).is_group and far_right.then(G.Negation()).is_group
+    points = np.random.default_rng(0).standard_normal((3, 14))
+    kernel = Average(Gaussian(0.1), labelled.then(G.Negation()))
+    images = labelled.act(labelled.elements(), points)
+    expected = [(Gaussian(0.1)(points, Z) + Gaussian(0.1)(points, -Z)) / 2 for Z in images]
+    assert_allclose(kernel(points), np.mean(expected, axis=0))
+
+
+def test_times_takes_a_rule_that_stands_for_a_group():
+    rule = SHIFTS.times(G.OnPoints(beyond.Rotations3D(2), 3))
+    assert rule.order == SHIFTS.order * beyond.Rotations3D(2).order and rule.one_sided
+    with pytest.raises(ValueError, match=r"needs two groups of linear maps.*\.then applies"):
+        G.Translations((1, 6), 1, boundary="zero").times(G.Negation())
+
+
 # -- compositions as groups ------------------------------------------------------------------------
 
 
@@ -183,6 +253,26 @@ def test_spectral_averaging_over_a_direct_product():
     model = SpectralAveraging(Sphere(4), group, degree=3).fit(points, points[:, 0] ** 2)
     for element in group.elements():
         assert_allclose(model.predict(group.act(element[None], points)[0]), model.predict(points))
+
+
+def test_spectral_averaging_over_products_with_continuous_groups():
+    """Rotations of space with mirror images, and with the exchange of two particles."""
+    basis = beyond.Product([Sphere(3)] * 2, degree=12.0)
+    points = basis.sample(120, 0)
+    targets = (points[:, :3] * points[:, 3:]).sum(axis=1) ** 2
+    exchange = G.Permutations(2, block=3)
+    for group in (
+        beyond.Rotations3D().times(G.Negation()),
+        beyond.Rotations3D().on_each(2).times(exchange),
+        exchange.times(beyond.Rotations3D().on_each(2)),
+    ):
+        model = SpectralAveraging(basis, group, degree=12.0).fit(points, targets)
+        assert np.ptp(model.predict(points)) > 0.3
+        for element in group.sample(3, 0):
+            moved = group.act(element[None], points)[0]
+            assert_allclose(model.predict(moved), model.predict(points), atol=1e-9)
+    with pytest.raises(ValueError, match="neither generators.*times"):
+        SpectralAveraging(basis, G.SignFlips(6).then(beyond.Rotations3D())).fit(points, targets)
 
 
 def test_methods_of_groups_on_points_have_names_signatures_and_docstrings():

@@ -49,12 +49,37 @@ def test_a_composition_of_commuting_groups_is_a_group():
         closed = both.act(both.elements()[1:2], listed)[0]
         assert np.abs(closed[:, None] - listed).max(axis=2).min(axis=1).max() < 1e-12
     for first, second in (
-        (G.CyclicShifts(4), G.SignFlips(4)),
-        (G.Permutations(3), G.CyclicShifts(3)),
+        (G.SignFlips(2).on_columns([0, 1]), G.CyclicShifts(4)),
+        (G.CyclicShifts(4), G.SignFlips(2).on_columns([0, 1])),
         (G.CyclicShifts(4), G.Translations((1, 4), shifts=[[0, 0], [0, 1]])),
     ):
         both = first.then(second)
         assert not (both.is_group or both.symmetric or both.one_sided)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "one_sided"),
+    [
+        (G.CyclicShifts(4), G.SignFlips(4), True),
+        (G.SignFlips(4), G.CyclicShifts(4), True),
+        (G.Permutations(4), G.CyclicShifts(4), True),
+        (G.SignFlips(2).on_columns([0, 1]), G.CyclicShifts(4), False),
+        (G.CyclicShifts(4), G.SignFlips(2).on_columns([0, 1]), False),
+    ],
+    ids=repr,
+)
+def test_one_mean_is_enough_if_orbits_are_mapped_onto_orbits(first, second, one_sided):
+    """Shifts map sets of points that differ in signs onto such sets, but not in two signs alone."""
+    both = first.then(second)
+    assert both.one_sided == one_sided
+    X = np.random.default_rng(0).standard_normal((4, 4))
+    images = both.act(both.elements(), X)
+    n_elements = len(images)
+    values = Gaussian(0.1)(images.reshape(-1, 4))
+    expected = values.reshape(n_elements, 4, n_elements, 4).mean(axis=(0, 2))
+    assert_allclose(Average(Gaussian(0.1), both)(X), expected, rtol=1e-10)
+    one_sum = Average(Gaussian(0.1), both, side="second")(X)
+    assert np.allclose(one_sum, expected) == one_sided
 
 
 def test_a_tabulated_affine_action_agrees_with_the_affine_action():

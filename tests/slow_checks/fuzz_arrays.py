@@ -109,6 +109,7 @@ TARGETS: dict[str, Answer] = {
             linear.BlockRidgeClassifier(1e-3, block_rows=5),
             spectral.SpectralAveraging(spectral.Torus(WIDTH, period=200.0), degree=1),
             beyond.Augmented(Ridge(), SHIFTS),
+            beyond.EquivariantRidge(GAUSSIAN, groups.Negation()),
         )
     },
     **{

@@ -51,7 +51,9 @@ def best_elements(orbits: OrbitProducts, X: Array, smallest: bool = False) -> Ar
             return elements
         opposite_elements = _aligning(orbits.group, X, -Z, form.distance)
         return _larger_of_two(orbits, X, Z, elements, opposite_elements)
-    listed, _ = WeightedSet(orbits.group, orbits.elements).rule
+    listed = orbits.elements
+    if listed is None:
+        listed = orbits.group.elements()
     sign = -1.0 if smallest else 1.0
 
     def values(transformed: Array) -> Array:

@@ -1,0 +1,275 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3 (ipykernel)
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Targets that move with the points
+#
+# Turn a molecule, and the forces on its atoms turn with it. Shift the start of a flow, and the solution is
+# shifted. Such functions satisfy $f(g x) = g f(x)$: they are *equivariant*, and an invariant kernel would
+# be wrong. `EquivariantRidge` learns them, and `Augmented(..., act_on_targets=True)` teaches any other
+# regressor by transformed copies.
+
+# %% tags=["parameters"]
+profile: str = "quick"  # quick or full
+seed: int = 0
+
+# %%
+from importlib.util import find_spec
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+from invariance.beyond import Augmented, EquivariantRidge, PlaneRotations
+from invariance.companion import Run, panel
+from invariance.groups import CyclicShifts
+from invariance.kernels import Gaussian
+
+run = Run("guides/equivariant", profile=profile, seed=seed)  # only stores the results
+rng = np.random.default_rng(seed)
+
+# %% tags=["settings"]
+SIZES = [10, 20, 40] if run.quick else [10, 20, 40, 80]
+N_TEST = 100 if run.quick else 500
+N_GRID = 24 if run.quick else 64  # points at which a flow is observed
+N_STEPS = 100 if run.quick else 3000  # of the network's training
+
+# %% [markdown]
+# ## 1. A force in the plane
+#
+# Three bodies attract each other, and the target is the force on the first one. The group turns the six
+# coordinates of the bodies and the two of the force by the same angle.
+
+
+# %%
+def forces_on_first(X):
+    """Forces of shape (n, 2) for positions of three bodies, shape (n, 6)."""
+    bodies = X.reshape(-1, 3, 2)
+    differences = bodies[:, 1:] - bodies[:, :1]
+    squares = np.square(differences).sum(axis=2, keepdims=True)
+    return (differences * np.exp(-squares)).sum(axis=1)
+
+
+turns = PlaneRotations()
+positions = rng.uniform(-1, 1, (max(SIZES) + N_TEST, 6))
+forces = forces_on_first(positions)
+test_positions = positions[max(SIZES) :]
+test_forces = forces[max(SIZES) :]
+
+# %% [markdown]
+# ## 2. Three regressors
+#
+# - Plain kernel ridge regression knows nothing of rotations.
+# - `Augmented` fits the same to eight turned copies of each point, whose forces are turned as well.
+# - `EquivariantRidge` has the kernel $K(x, z) = \frac{1}{|G|} \sum_g k(x, g z) \, \rho(g)$, whose values are
+#   matrices. $\rho(g)$ turns forces. It is ridge regression on *all* copies, at the cost of none.
+#
+# All use the same base kernel and penalty, so that only the symmetry differs.
+
+# %%
+base = Gaussian(0.5)
+alpha = 1e-6
+
+
+def models(n):
+    """Return the three regressors for n points; scikit-learn's penalty is n times ours."""
+    return {
+        "plain": ("raw", KernelRidge(kernel=base, alpha=n * alpha)),
+        "turned copies": (
+            "augmentation",
+            Augmented(KernelRidge(kernel=base, alpha=9 * n * alpha), turns, act_on_targets=True),
+        ),
+        "equivariant": ("haar", EquivariantRidge(base, turns, alpha=alpha)),
+    }
+
+
+curves = {name: (colour, []) for name, (colour, _) in models(1).items()}
+for n in SIZES:
+    for name, (_, model) in models(n).items():
+        model.fit(positions[:n], forces[:n])
+        curves[name][1].append(r2_score(test_forces, model.predict(test_positions)))
+
+# %%
+fig, ax = plt.subplots(figsize=(5.5, 3.6))
+panel(
+    ax,
+    SIZES,
+    curves,
+    log="x",
+    xlabel="number of points",
+    ylabel="share of variance explained",
+    title=f"With {SIZES[0]} points the equivariant model explains {curves['equivariant'][1][0]:.2f}, "
+    f"a plain one {curves['plain'][1][0]:.2f}",
+)
+run.figure(fig, "forces", alt="Variance explained against the number of points, three regressors")
+
+# %% [markdown]
+# The symmetry is exact up to `tolerance`, since the rotations are represented by nodes. Over a finite
+# group it is exact up to rounding.
+
+# %%
+equivariant = EquivariantRidge(base, turns, alpha=alpha).fit(positions[:20], forces[:20])
+angle = [0.7]
+turned_answer = turns.act(angle, equivariant.predict(test_positions))[0]
+answer_to_turned = equivariant.predict(turns.act(angle, test_positions)[0])
+deviation = np.abs(answer_to_turned - turned_answer).max() / np.abs(turned_answer).max()
+assert deviation < 1e-3
+print(f"{equivariant.group_.order} nodes, largest relative deviation {deviation:.0e}")
+
+# %% [markdown]
+# ## 3. A flow: Burgers' equation
+#
+# $u_t + u u_x = \nu u_{xx}$ on a circle takes the function $u(0)$ to $u(1)$. A shifted start has a shifted
+# solution: the group is `CyclicShifts`, and it acts on the targets as on the points. There are 30 starts
+# to learn from.
+
+
+# %%
+def burgers(start, viscosity=0.05, time=1.0, n_steps=200):
+    """Solve Burgers' equation for periodic starts (n, d) by Fourier series and Runge-Kutta."""
+    d = start.shape[1]
+    frequencies = np.fft.rfftfreq(d, 1 / d)
+    kept = frequencies < d / 3  # squares of these do not alias
+    step = time / n_steps
+
+    def slope(waves):
+        flux = np.fft.rfft(np.fft.irfft(waves, d, axis=1) ** 2 / 2, axis=1)
+        return -(1j * frequencies * flux * kept + viscosity * frequencies**2 * waves)
+
+    waves = np.fft.rfft(start, axis=1) * kept
+    for _ in range(n_steps):
+        a = slope(waves)
+        b = slope(waves + step / 2 * a)
+        c = slope(waves + step / 2 * b)
+        waves = waves + step / 6 * (a + 2 * b + 2 * c + slope(waves + step * c))
+    return np.fft.irfft(waves, d, axis=1)
+
+
+def random_starts(n, d=192, n_waves=4):
+    """Smooth periodic functions of random Fourier coefficients, shape (n, d)."""
+    x = 2 * np.pi * np.arange(d) / d
+    total = np.zeros((n, d))
+    for k in range(1, n_waves + 1):
+        a, b = rng.standard_normal((2, n, 1)) / k
+        total += a * np.cos(k * x) + b * np.sin(k * x)
+    return total
+
+
+starts = random_starts(30 + N_TEST)
+solutions = burgers(starts)
+every = starts.shape[1] // N_GRID
+U, V = (fields[:, ::every] for fields in (starts, solutions))
+U_train, U_test, V_train, V_test = U[:30], U[30:], V[:30], V[30:]
+
+# %% [markdown]
+# Bandwidths are chosen by cross-validation among the 30 starts.
+
+# %%
+shifts = CyclicShifts(U.shape[1])
+gammas = [0.003, 0.01, 0.03]
+scores = {}
+for name, model in (
+    ("plain ridge", KernelRidge(kernel=base, alpha=30 * 1e-5)),
+    ("equivariant ridge", EquivariantRidge(base, shifts, alpha=1e-5)),
+):
+    search = GridSearchCV(model, {"kernel__gamma": gammas}, cv=3)
+    search.fit(U_train, V_train)
+    scores[name] = r2_score(V_test, search.predict(U_test))
+
+# %% [markdown]
+# ## 4. What happens here depends on what was near
+#
+# The equation has a second structure: the solution at a place depends on the start near that place. With
+# shifts, $f(x)$ at place $a$ is one function $F$ of the start, shifted so that $a$ comes first. A Gaussian
+# kernel on the shifted starts gives the model above. **Weights that fall with the distance from the first
+# place add the locality**, and the model stays equivariant.
+
+
+# %%
+def seen_from_each_place(U, width):
+    """Starts as seen from every place, weighted by nearness, shape (n d, d)."""
+    d = U.shape[1]
+    distances = np.minimum(np.arange(d), d - np.arange(d)) * 2 * np.pi / d
+    weights = np.exp(-np.square(distances / width) / 2)
+    views = np.stack([np.roll(U, -place, axis=1) for place in range(d)], axis=1)
+    return views.reshape(-1, d) * weights
+
+
+def search_local(width):
+    """Return a search for gamma and penalty; places of one start stay in one fold."""
+    views = seen_from_each_place(U_train, width)
+    folds = list(GroupKFold(3).split(views, groups=np.repeat(np.arange(30), U.shape[1])))
+    local_grid = {"kernel__gamma": [0.03, 0.1], "alpha": [1e-3, 1e-2]}
+    search = GridSearchCV(KernelRidge(kernel=Gaussian()), local_grid, cv=folds)
+    return search.fit(views, V_train.ravel())
+
+
+searches = {width: search_local(width) for width in (0.4, 0.8)}
+best_width = max(searches, key=lambda width: searches[width].best_score_)
+local_answers = searches[best_width].predict(seen_from_each_place(U_test, best_width))
+scores["equivariant and local"] = r2_score(V_test, local_answers.reshape(V_test.shape))
+
+# %% [markdown]
+# A small convolutional network with circular padding has both structures built in, and learns its filters.
+# It needs PyTorch; the full profile trains it longer.
+
+# %%
+if find_spec("torch") is not None:
+    import torch
+
+    torch.manual_seed(seed)
+    layers = []
+    for n_in, n_out in ((1, 32), (32, 32), (32, 32), (32, 1)):
+        layers += [torch.nn.Conv1d(n_in, n_out, 7, padding=3, padding_mode="circular")]
+        layers += [torch.nn.GELU()] if n_out > 1 else []
+    network = torch.nn.Sequential(*layers).double()
+    optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
+    inputs, targets = (torch.tensor(A.copy())[:, None] for A in (U_train, V_train))
+    for _ in range(N_STEPS):
+        optimizer.zero_grad()
+        torch.square(network(inputs) - targets).mean().backward()
+        optimizer.step()
+    with torch.no_grad():
+        answers = network(torch.tensor(U_test.copy())[:, None])[:, 0].numpy()
+    scores["circular network"] = r2_score(V_test, answers)
+
+# %%
+fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
+names = list(scores)[::-1]
+ax.barh(names, [scores[name] for name in names], color="#5b6b8c")
+for place, name in enumerate(names):
+    ax.text(max(scores[name], 0), place, f" {scores[name]:.3f}", va="center")
+ax.set(xlim=(0, 1.15), xlabel="share of variance explained on new starts")
+ax.set_title(
+    f"Equivariance explains {scores['equivariant ridge']:.2f}, with locality "
+    f"{scores['equivariant and local']:.2f}"
+)
+run.figure(fig, "burgers", alt="Variance explained on Burgers' equation, one bar for each model")
+for name, score in scores.items():
+    print(f"{name}: {score:.3f}")
+
+# %% [markdown]
+# ## Which one to take
+#
+# - `EquivariantRidge` solves n p equations for n points with p targets: some thousand are fast. Groups are
+#   finite, or have a quadrature rule (`CircleAction`, `PlaneRotations`, `Rotations3D`).
+# - `act_on_targets` is the action on the targets if they have another shape than the points, such as
+#   `CyclicShifts(8)` for one target at each of eight places with several channels.
+# - If p targets form a grid that the group shifts, one regressor for all places on `np.roll`ed points is the
+#   same model, and takes weights, features and classifiers as well.
+# - For one number that changes its sign, take `Antisymmetric`; for vectors on a sphere or torus,
+#   `SpectralAveraging(..., outputs=...)`.
+# - A symmetry does not replace what else is known, such as a law that is local, or what a network learns
+#   beyond it: compare the bars above before you choose a kernel for such an operator.
+
+# %% [markdown]
+# ## Try it
+#
+#     invariance run guides/equivariant -p seed 1

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose
 from invariance import beyond
 from invariance import groups as G
 from invariance import kernels as K
-from invariance.beyond import DilatedCDF, MaxFilter
+from invariance.beyond import DilatedCDF, MaxFilter, SortedCoorbits
 from invariance.core.arrays import on_host
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 
@@ -68,6 +68,10 @@ FEATURES = {
         G.CircleAction(ANGULAR, G.VonMises(0.5), n_nodes=16), 31, gamma=0.1, random_state=0, **k
     ),
     "max filter": lambda **k: MaxFilter(G.CyclicShifts(12), 31, random_state=0, **k),
+    "sorted": lambda **k: SortedCoorbits(G.CyclicShifts(12), 31, random_state=0, **k),
+    "sorted, in runs": lambda **k: SortedCoorbits(
+        G.Permutations(4, block=3), 31, n_ranks=5, random_state=0, **k
+    ),
     "max filter, a large group": lambda **k: MaxFilter(G.Permutations(12), 31, random_state=0, **k),
     **{
         f"dilated points, {boundary}": lambda boundary=boundary, **k: DilatedCDF(

@@ -34,6 +34,7 @@ FEATURES = {
     "GroupCDF": F.GroupCDF(SHIFTS, 5, n_bins=3, random_state=0),
     "LogMel": beyond.LogMel(),
     "MaxFilter": beyond.MaxFilter(SHIFTS, 7, random_state=0),
+    "SortedCoorbits": beyond.SortedCoorbits(SHIFTS, 7, random_state=0),
     "OrbitFourier": F.OrbitFourier(SHIFTS, 9, **SETTINGS),
     "OrbitFourier, nodes": F.OrbitFourier(G.CircleAction([0, 1, 1] + 61 * [0]), 9, **SETTINGS),
     "OrbitNystroem": F.OrbitNystroem(SHIFTS, 6, **SETTINGS),

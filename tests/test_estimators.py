@@ -62,6 +62,7 @@ ESTIMATORS = [
     L.RLSRegressor([1e-3], Gaussian(0.1)),
     beyond.Scattering(n_scales=1, orientations=2),
     beyond.SetFeatures(n_coordinates=1),
+    beyond.SortedCoorbits(Negation(), 5, n_ranks=1, random_state=0),
     SpectralAveraging(),
 ]
 

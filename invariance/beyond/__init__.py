@@ -17,6 +17,7 @@ from .scattering import Scattering
 from .separation import SeparationReport, separation_report
 from .set_features import SetFeatures
 from .sets import MatchingKernel, SetKernel
+from .sorted_coorbits import SortedCoorbits
 from .sound import PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
 from .space import ContinuousGroup, PlaneRotations, Rotations3D
 from .spherical import SphericalCoefficients
@@ -55,6 +56,7 @@ __all__ = [
     "SeparationReport",
     "SetFeatures",
     "SetKernel",
+    "SortedCoorbits",
     "SpectrogramPitchSpeed",
     "SphericalCoefficients",
     "SymmetryTest",

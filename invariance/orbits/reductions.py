@@ -78,6 +78,10 @@ class Reduction(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not know turns")
 
+    def scaled(self, part: Array, weight: float) -> Array:
+        """Return a result with all weights of its elements multiplied by a weight."""
+        return part * weight
+
     def merge(self, out: Array, part: Array, output: int) -> Array:
         """Combine results of two sets of group elements, in place; ``output`` is their index."""
         out += part
@@ -224,6 +228,9 @@ class Extremes(Reduction):
         if np.ndim(fixed) or fixed:
             radius += fixed
         return [radius, smallest][: self.n_outputs]
+
+    def scaled(self, part: Array, weight: float) -> Array:
+        return part
 
     def merge(self, out: Array, part: Array, output: int) -> Array:
         extreme = np.maximum if output == 0 else np.minimum
@@ -452,3 +459,64 @@ def _accumulate(counts: Array) -> None:
     words *= ones
     for previous, word in pairwise(words.T):
         word += (previous >> shift_of_last) * ones
+
+
+class Sorted(Reduction):
+    r"""All values in ascending order, shape (n, m, k) for k equally likely elements.
+
+    The weight of an element is a multiple of 1 / k, which says how often its value counts. Where
+    some elements are missing, infinity stands at the end.
+    """
+
+    def __init__(self, n_elements: int):
+        self.n_elements = n_elements
+        self.tail = (n_elements,)
+        self.key = ("sorted", n_elements)
+        # Sorting k values takes about log2(k) comparisons each.
+        self.cost = 10.0 + 5.0 * float(np.log2(n_elements))
+
+    def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
+        if outer is not None:
+            values = outer(values, np)
+        a, p, b, q = values.shape
+        counted = values.transpose(1, 3, 0, 2).reshape(p, q, a * b)
+        counted = self._counted(counted, weights.reshape(-1))
+        counted.sort(axis=2)
+        return [self._filled(counted)]
+
+    def _filled(self, values: Array) -> Array:
+        """Return sorted values (p, q, r) with infinity in place of those that are missing."""
+        p, q, r = values.shape
+        if r == self.n_elements:
+            return values
+        infinite = np.full((p, q, self.n_elements - r), np.inf, values.dtype)
+        return np.concatenate([values, infinite], axis=2)
+
+    def _counted(self, values: Array, weights: Array) -> Array:
+        """Return a copy of values (p, q, r), each as often as its weight says."""
+        counts = np.rint(weights * self.n_elements).astype(int)
+        if (counts == 1).all():
+            return values.copy(order="C")  # The memory of a tile serves the next one.
+        return np.repeat(values, counts, axis=2)
+
+    def scaled(self, part: Array, weight: float) -> Array:
+        # Each value stands there 1 / weight times as often as it counts.
+        return self._filled(part[:, :, :: round(1 / weight)])
+
+    def merge(self, out: Array, part: Array, output: int) -> Array:
+        both = np.concatenate([out, part], axis=2)
+        both.sort(axis=2)
+        out[...] = both[:, :, : self.n_elements]
+        return out
+
+    def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
+        if outer is not None:
+            values = outer(values, xp)
+        counts = xp.astype(xp.round(weights * self.n_elements), xp.int64)
+        if not bool(xp.all(counts == 1)):
+            places = xp.repeat(xp.arange(counts.shape[0], device=counts.device), counts)
+            values = xp.take(values, places, axis=1)
+        return [xp.sort(xp.permute_dims(values, (0, 2, 1)), axis=-1)]
+
+    def merge_arrays(self, results: list[Any], parts: list[Any], xp: Any) -> list[Any]:
+        return [xp.sort(xp.concat([results[0], parts[0]], axis=-1), axis=-1)]

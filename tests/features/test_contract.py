@@ -14,7 +14,7 @@ from invariance.kernels import BestFit, Gaussian, GramTransformer, Linear, Polyn
 
 X = np.random.default_rng(0).standard_normal((20, 16))
 SHIFTS = CyclicShifts(16)
-ORBITS = [F.GroupCDF, beyond.MaxFilter, F.OrbitFourier, F.OrbitNystroem]
+ORBITS = [F.GroupCDF, beyond.MaxFilter, beyond.SortedCoorbits, F.OrbitFourier, F.OrbitNystroem]
 
 #: Estimators, each with parameters that would change its features.
 CHANGES = {
@@ -35,6 +35,10 @@ CHANGES = {
         {"repair": None, "kernel__base__degree": 1},
     ),
     "MaxFilter": (beyond.MaxFilter(SHIFTS, 5, random_state=0), {"n_components": 3, "group": None}),
+    "SortedCoorbits": (
+        beyond.SortedCoorbits(SHIFTS, 5, random_state=0),
+        {"n_components": 3, "n_ranks": 2, "group": None},
+    ),
     "AngularBasis": (F.AngularBasis((4, 4)), {"shape": (1, 16), "concentration": 0.9}),
     "LogMel": (beyond.LogMel(), {"hop": 7, "frame": 31, "n_bands": 3}),
     "PatchPooling": (
@@ -113,7 +117,13 @@ def test_single_precision_is_accurate_far_from_the_origin(offset, error, group):
 
 
 #: Tolerances for float32 features, or for their Gram matrix if the basis may rotate.
-SINGLE = {F.GroupCDF: None, beyond.MaxFilter: 1e-5, F.OrbitFourier: 2e-6, F.OrbitNystroem: 1e-3}
+SINGLE = {
+    F.GroupCDF: None,
+    beyond.MaxFilter: 1e-5,
+    beyond.SortedCoorbits: 1e-6,
+    F.OrbitFourier: 2e-6,
+    F.OrbitNystroem: 1e-3,
+}
 
 
 @pytest.mark.parametrize("kind", ORBITS)
@@ -154,6 +164,8 @@ def test_the_median_bandwidth_uses_the_distances_of_all_pairs():
 def test_explain_names_the_method_for_the_group(kind):
     plan = kind(SHIFTS, 5, random_state=0).fit(X).explain(X)
     assert plan.way and plan.operations > 0 and plan.seconds > 0 and plan.n_bytes >= 0
+    if kind is beyond.SortedCoorbits:  # It takes no nodes.
+        return
     circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
     many = np.tile(X, (15, 1))
     assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"

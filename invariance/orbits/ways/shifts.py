@@ -268,8 +268,7 @@ class Shifts(Algorithm):
             if self.problem.tolerance:  # Rounding is relative to the norms of both factors.
                 row_terms = -row_norms(moved_X)
             parts = self._compute_shifts(moved_X, prepared, row_terms, reduction)
-            if not reduction.extreme:
-                parts = [part * float(weight) for part in parts]
+            parts = [reduction.scaled(part, float(weight)) for part in parts]
             if not results:
                 results = parts
                 continue

@@ -65,10 +65,10 @@ N_TRAIN = 60
 GAMMAS = np.logspace(-2.5, -0.5, 5)
 PENALTIES = [1.0, 10.0, 100.0, 1000.0]
 if run.quick:
-    N_TEST = 60
+    N_TEST = 30
     N_DRAWS = 2
     N_REPEATS = 1
-    N_FOLDS = 3
+    N_FOLDS = 2
 else:
     N_TEST = 300
     N_DRAWS = 30

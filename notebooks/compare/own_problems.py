@@ -77,12 +77,18 @@ SVC_GRID = {"C": [1.0, 10.0, 100.0, 1000.0], "gamma": ["scale", 0.01, 0.1, 1.0]}
 if run.quick:
     N_SPLITS = 2
     N_TEST = 40
+    N_TREES = 50  # of a forest
+    N_TRAIN_TORUS = 100
+    N_TRAIN_PROCESS = 30
     SEED = (seed, 7)
     GAMMAS = [0.1, 0.3]
     USES_AEON = False
 else:
     N_SPLITS = 5
     N_TEST = 400
+    N_TREES = 300
+    N_TRAIN_TORUS = 200
+    N_TRAIN_PROCESS = 60
     SEED = (seed, 42)
     GAMMAS = [0.01, 0.03, 0.1, 0.3, 1.0]
     USES_AEON = find_spec("aeon") is not None
@@ -114,7 +120,7 @@ def boosting(X, y, X_test):
 
 
 def forest(X, y, X_test):
-    model = ensemble.RandomForestRegressor(300, random_state=0)
+    model = ensemble.RandomForestRegressor(N_TREES, random_state=0)
     model.fit(flat(X), y)
     return model.predict(flat(X_test))
 
@@ -185,7 +191,7 @@ def statistics(sets):
 
 # %%
 def invariants_forest(X, y, X_test):
-    model = ensemble.RandomForestRegressor(300, random_state=0)
+    model = ensemble.RandomForestRegressor(N_TREES, random_state=0)
     model.fit(statistics(X), y)
     return model.predict(statistics(X_test))
 
@@ -643,7 +649,7 @@ for d in (3, 4, 6):
         Task(
             name=f"torus, d = {d}",
             draw=partial(torus, d=d),
-            n_train=200,
+            n_train=N_TRAIN_TORUS,
             methods=[spectral_averaging, sorted_cosines, averaged_cosines],
             earlier_score=earlier_scores[d],
             earlier_rival=earlier_rivals[d],
@@ -687,7 +693,7 @@ solve(
     Task(
         name="Gaussian process",
         draw=exchangeable,
-        n_train=60,
+        n_train=N_TRAIN_PROCESS,
         methods=[averaged_process, plain_process, sorted_process],
         earlier_score=0.081,
         earlier_rival=0.389,

@@ -51,13 +51,15 @@ if run.quick:
     N_POINTS = 60  # of the population
     N_DRAWS = 30
     POOL_SIZE = 4000  # templates whose mean is the expectation
-    N_DISTANCES = 200
+    N_DISTANCES = 100
+    N_WAVES = 1000  # templates of the last section's function
     TEMPLATE_COUNTS = np.array([8, 16, 32, 64, 128])
 else:
     N_POINTS = 120
     N_DRAWS = 300
     POOL_SIZE = 154_000
     N_DISTANCES = 2000
+    N_WAVES = 4000
     TEMPLATE_COUNTS = np.array([8, 16, 32, 64, 128, 256, 512])
 
 # %% [markdown]
@@ -235,7 +237,7 @@ run.claim(
 rng = np.random.default_rng(302)
 radius = np.sqrt(rng.uniform(0, 1, 60)) * 1.5
 angle = rng.uniform(-np.pi, np.pi, 60)
-omega = draw_templates(4000, rng)
+omega = draw_templates(N_WAVES, rng)
 beta = np.sign(np.cos(3 * omega[:, 0]))  # C = 1
 size = np.linalg.norm(omega, axis=1)
 direction = np.arctan2(omega[:, 1], omega[:, 0])

@@ -66,7 +66,7 @@ if run.quick:
     KRR_RANGE = {"smallest": 200, "largest": 5_000}  # n of that comparison
     CUTOFF_CASES = [{"case": 0, "n": 2_000}, {"case": 1, "n": 4_000}]  # of remark C.4
     n_cutoff_draws = 4
-    n_eq43_draws = 4
+    n_eq43_draws = 2
 else:
     n_draws = 24
     n_ridge_draws = 120

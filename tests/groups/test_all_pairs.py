@@ -64,7 +64,7 @@ APART = {
     ),
 }
 #: Finite groups that meet rotations of space, which take most time.
-WITH_SPACE = ("shifts", "shifts of points", "some signs", "one sign", "mirror", "maps", "angles")
+WITH_SPACE = ("shifts of points", "one sign", "mirror", "maps", "angles")
 IN_SPACE = ("space", "each point of space", "sphere")
 
 

@@ -304,7 +304,7 @@ class SignFlips(SignedPermutationGroup):
         for rows in blocks:
             # The logarithm is taken of products of 100 factors, each between 1 and 2.
             for start in range(0, n_coordinates, 100):
-                columns = slice(start, start + 100)
+                columns = slice(start, min(start + 100, n_coordinates))
                 product = product_of_factors(abs_a[rows, columns], minus_2b[columns, :], xp)
                 total[rows, :] += xp.log(product)
         return total

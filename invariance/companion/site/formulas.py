@@ -167,39 +167,53 @@ class _Run:
             return self._opened(kind, token)
         if kind == "close":
             return self._closed(word)
-        if kind == "comma":
-            return "," if self._brackets else None
         if kind in ("index", "power", "prime", "star"):
             return self._attached(kind, word, token.start())
-        if kind == "relation":
-            return _RELATIONS[word] if self._pieces else None
-        if kind == "operator":
-            between_letters = token.start() > 0 and not self._text[token.start() - 1].isspace()
-            is_hyphen = word in "+-" and between_letters and not self._brackets
-            return word if self._pieces and not is_hyphen else None
+        if kind in ("comma", "relation", "operator"):
+            return self._between(kind, token)
         return word.replace(",", "{,}")
+
+    def _between(self, kind: str, token: re.Match[str]) -> str | None:
+        """Return the TeX of a sign between two values: a comma, a relation or an operator."""
+        word = token[0]
+        if kind == "comma":
+            return "," if self._brackets else None
+        if not self._pieces:
+            return None
+        if kind == "relation":
+            return _RELATIONS[word]
+        between_letters = token.start() > 0 and not self._text[token.start() - 1].isspace()
+        is_hyphen = word in "+-" and between_letters and not self._brackets
+        return None if is_hyphen else word
 
     def _symbol(self, token: re.Match[str]) -> str | None:
         """Return the TeX of a symbol or the name of a function."""
         name, index = re.fullmatch(r"([A-Za-z]+)(\d*)", token[0]).groups()  # type: ignore[union-attr]
-        following = self._text[token.end() : token.end() + 2]
         if token[0] in _SYMBOLS:
             name, index = token[0], ""
+        subscript = f"_{{{index}}}" if index else ""
         if name in _FUNCTIONS:
             self._is_marked = True
-            return rf"\{name}" + (f"_{{{index}}}" if index else "")
-        if name == "E" and following[:1] == " " and self._starts_a_value(token.end() + 1):
+            return rf"\{name}{subscript}"
+        if self._is_expectation(name, token.end()):
             self._is_marked = self._has_symbol = True
             return r"\mathbb{E}"
-        if name not in _SYMBOLS and name not in _PRODUCTS and len(name) > 1:
-            return None
-        if name == "a" or (name == "x" and self._is_times(token)):
+        is_known = name in _SYMBOLS or name in _PRODUCTS
+        if not is_known and (len(name) > 1 or self._is_word(name, token)):
             return None
         self._has_symbol = True
-        calls = following[:1] == "("
-        self._is_marked |= bool(index) or calls or name in _SYMBOLS or name in _PRODUCTS
-        symbol = _SYMBOLS.get(name, " ".join(name))
-        return symbol + (f"_{{{index}}}" if index else "")
+        calls = self._text[token.end() : token.end() + 1] == "("
+        self._is_marked |= is_known or calls or bool(index)
+        return _SYMBOLS.get(name, " ".join(name)) + subscript
+
+    def _is_expectation(self, name: str, end: int) -> bool:
+        """Whether the letter E stands for the expectation of what follows."""
+        is_apart = self._text[end : end + 1] == " "
+        return name == "E" and is_apart and self._starts_a_value(end + 1)
+
+    def _is_word(self, name: str, token: re.Match[str]) -> bool:
+        """Whether a letter is an article, or stands for multiplication."""
+        return name == "a" or (name == "x" and self._is_times(token))
 
     def _starts_a_value(self, position: int) -> bool:
         """Whether an expectation is taken of what stands at a position."""

@@ -216,7 +216,7 @@ def test_every_call_without_an_encoding_is_recognized():
 #: Integers of 64 bits that are not indices: hashes, counts, words of counts, periods of angles.
 WIDE = {
     "invariance.groups.translations": 1,
-    "invariance.orbits.reductions": 3,
+    "invariance.orbits.reductions": 4,
     "invariance.spectral.base": 3,
     "invariance.spectral.torus": 1,
 }

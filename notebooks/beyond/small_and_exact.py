@@ -557,7 +557,7 @@ axes[0].plot([], [], "x", color=colour("bound"), label="one average")
 axes[0].plot([], [], ":", color=colour("bound"), label="ε to the power m")
 axes[0].set(yscale="log", xlim=(0, 1000), ylim=(1e-16, 2))
 axes[0].set(xlabel="elements applied", ylabel="relative error")
-axes[0].legend(fontsize=8, loc="lower left")
+axes[0].legend(fontsize=9, loc="lower left")
 axes[0].set_title(f"Repeated averages exceed the bound\nin {n_above_bound} of {n_bounds:,} cases")
 curves = {}
 for name, style in zip(needed, ("haar", "cdf"), strict=True):

@@ -270,9 +270,15 @@ def test_each_group_is_compared_with_its_largest_subgroups():
     # Half a turn of this circle negates only two of the four coordinates.
     screw = {"screw": G.CircleAction([1, 1, 2, 2]), "-": G.Negation()}
     assert largest_subgroups(screw, 4) == {"screw": "no group", "-": "no group"}
+    # Two circles that move different coordinates are aligned one by one.
     torus = G.CircleAction([1, 1, 0, 0]).times(G.CircleAction([0, 0, 1, 1]))
+    assert largest_subgroups({"torus": torus, "-": G.Negation()}, 4) == {
+        "-": "no group",
+        "torus": "-",
+    }
+    overlapping = G.CircleAction([1, 1, 1, 1]).times(G.CircleAction([1, 1, 0, 0]))
     with pytest.raises(ValueError, match="cannot be found, say it with parents"):
-        largest_subgroups({"torus": torus, "-": G.Negation()}, 4)
+        largest_subgroups({"torus": overlapping, "-": G.Negation()}, 4)
 
 
 def test_subgroups_of_subgroups_may_be_omitted_from_parents():

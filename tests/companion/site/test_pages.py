@@ -460,7 +460,7 @@ def test_every_page_has_the_same_header_an_icon_and_a_link_to_cite_it(small, pag
         assert len(leads & menu) >= len(labels)
     for name in ("index.html", "claims/index.html"):
         text = (small.site / name).read_text("utf-8")
-        assert re.search(r'<meta name="description" content="[^"<>]{40,}', text), name
+        assert re.search(r'<meta name="description" content="[^"<>]{30,}', text), name
 
 
 def test_the_claims_can_be_taken_along_as_a_table(small):

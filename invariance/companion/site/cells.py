@@ -27,7 +27,7 @@ _HELPER_CALL = re.compile(r"\(\s*run\s*,")
 _SAY_CALL = re.compile(r"\bsay_\w+\(")
 _GENERATED_TAGS = {"injected-parameters", "papermill-error-cell-tag"}
 #: Kinds of recorded results, and the attribute of an `Outcome` that holds them.
-#: A sentence ends before a capital, so that "et al. (2015)" ends none.
+#: A sentence ends before a capital; "et al. (2015)" does not end one.
 _SENTENCE = re.compile(r".+?[.?!](?=\s+[A-Z*`]|$)")
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 

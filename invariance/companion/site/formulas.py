@@ -59,7 +59,7 @@ _VALUES = {"power", "index", "number", "word", "prime", "star", "close"}
 #: Kinds that make a formula of a run.
 _MARKS = {"power", "raised", "index", "relation", "operator", "root", "prime", "star"}
 
-#: The letter x for multiplication by what is said in words.
+#: The letter x for multiplication by a quantity in words.
 _TIMES = re.compile(r" x (?=\(|the |average )")
 _SIGNS = {" <= ": " ≤ ", " >= ": " ≥ ", " -> ": " → ", " x ": " × "}
 
@@ -207,7 +207,7 @@ class _Run:
         return _SYMBOLS.get(name, " ".join(name)) + subscript
 
     def _is_expectation(self, name: str, end: int) -> bool:
-        """Whether the letter E stands for the expectation of what follows."""
+        """Whether the letter E stands for an expectation."""
         is_apart = self._text[end : end + 1] == " "
         return name == "E" and is_apart and self._starts_a_value(end + 1)
 
@@ -216,7 +216,7 @@ class _Run:
         return name == "a" or (name == "x" and self._is_times(token))
 
     def _starts_a_value(self, position: int) -> bool:
-        """Whether an expectation is taken of what stands at a position."""
+        """Whether an expectation is taken of the symbol at a position."""
         return bool(re.compile(r"<[A-Za-z]|(?:exp|max)\b").match(self._text, position))
 
     def _is_times(self, token: re.Match[str]) -> bool:

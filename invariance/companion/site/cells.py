@@ -26,9 +26,9 @@ _TITLE = re.compile(r"\s*# +(.+)\n?")
 _HELPER_CALL = re.compile(r"\(\s*run\s*,")
 _SAY_CALL = re.compile(r"\bsay_\w+\(")
 _GENERATED_TAGS = {"injected-parameters", "papermill-error-cell-tag"}
-#: Kinds of recorded results, and the attribute of an `Outcome` that holds them.
 #: A sentence ends before a capital; "et al. (2015)" does not end one.
 _SENTENCE = re.compile(r".+?[.?!](?=\s+[A-Z*`]|$)")
+#: Kinds of recorded results, and the attribute of an `Outcome` that holds them.
 RECORDED = {"figure": "figures", "table": "tables", "claim": "claims", "says": "says"}
 
 
@@ -80,8 +80,9 @@ class Page:
         >>> Page("t", [Cell("*In italics.*\\n\\nA ring turns. It has beads.")], []).opening
         'A ring turns.'
         """
-        for cell in self.cells:
-            for paragraph in [] if cell.code else re.split(r"\n\s*\n", cell.source):
+        texts = [cell.source for cell in self.cells if not cell.code]
+        for source in texts:
+            for paragraph in re.split(r"\n\s*\n", source):
                 text = " ".join(paragraph.split())
                 sentence = _SENTENCE.match(text)
                 if sentence and text[0].isalpha() and "\\" not in sentence[0]:

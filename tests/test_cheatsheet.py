@@ -48,6 +48,7 @@ def _names() -> dict:
         "series": np.array([[1, 2, np.nan], [3, 4, 5]]).repeat(20, axis=1),
         "images": rng.random((3, 8 * 8)),
         "sets": [rng.standard_normal((m, 2)) for m in (3, 5, 4, 6)],
+        "clouds": list(positions),
         "positions": positions,
         "charges": np.full((4, 5), 6),
         "coulomb": np.where(np.eye(5), 36.9, 36 / (distances + np.eye(5))).reshape(4, -1),

@@ -8,6 +8,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import pytest
+
 import invariance
 
 PACKAGE = Path(invariance.__file__).parent
@@ -43,6 +45,13 @@ def part_of(module: str) -> str:
 def parsed(path: Path) -> ast.Module:
     """The syntax tree of a file; several tests walk through the same trees."""
     return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _trees_are_forgotten():
+    """All trees together take 130 MB."""
+    yield
+    parsed.cache_clear()
 
 
 def _statements(node: ast.AST, *, deferred: bool) -> Iterator[ast.Import | ast.ImportFrom]:

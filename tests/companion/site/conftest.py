@@ -84,6 +84,7 @@ class Page(HTMLParser):
         self.bad: list[str] = []
         self.feed(path.read_text("utf-8"))
         self.text = " ".join("".join(self.words).split())
+        self.words.clear()  # a site has millions of them
 
     def handle_starttag(self, tag, attrs):
         found = dict(attrs)

@@ -150,4 +150,5 @@ for name, candidate in models.items():
 #
 # `symmetry_test` takes any estimator: a kernel object becomes its average over the group, a feature
 # map gets the group as its parameter, and any other model is fitted to transformed copies as well
-# (`Augmented`). A function defines any other construction: `build=lambda model, group: ...`.
+# (`Augmented`). A function defines any other construction: `build=lambda model, group: ...`. For a group
+# that is too large to list, `build=partial(built_in, n_transforms=50)` draws 50 elements.

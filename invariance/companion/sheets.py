@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from traitlets.config import Config
 
 from .errors import NotebookError
 from .files import write_bytes
@@ -22,6 +23,8 @@ from .source import read_notebook
 
 _SOLUTION = re.compile(r"^<details><summary>Solution</summary>\n.+?^</details>\n*", re.S | re.M)
 _SECONDS_PER_CELL = 300
+#: Messages to and from a kernel are encrypted if it can do that: it warns if they are not.
+_ENCRYPTED = Config({"KernelManager": {"transport_encryption": "auto"}})
 
 
 class Answer(NamedTuple):
@@ -89,6 +92,7 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
             timeout=_SECONDS_PER_CELL,
             allow_errors=True,
             kernel_name="python3",
+            config=_ENCRYPTED,
             resources={"metadata": {"path": folder}},
         )
         try:

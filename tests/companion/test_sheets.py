@@ -86,7 +86,7 @@ def test_all_six_lessons_have_sheets_without_solutions(tmp_path):
         assert "<summary>" not in text and text.count('"exercise"') == 3, path.name
 
 
-def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypatch):
+def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypatch, capfd):
     for name, answer in {"good": "seven = 7", "bad": "seven = 8", "torn": "seven = ("}.items():
         text = LESSON.replace("seven = ...", answer)
         text = text.replace("lambda n: n == 7", "lambda n: True")  # a changed check has no effect
@@ -96,6 +96,7 @@ def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypa
     assert outcomes[:2] == ["right", "wrong"] and outcomes[2] == "error"
     (sheet,) = write_sheets(paths, tmp_path / "sheets")
     assert grade(paths, "course/sums", sheet)[0].outcome == "none"
+    assert "Kernel" not in capfd.readouterr().err, "kernels have nothing to warn about"
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["grade", "course/sums", "good.py", "bad.py"])
     assert done.exit_code == 0, done.output

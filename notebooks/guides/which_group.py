@@ -9,8 +9,9 @@
 # %% [markdown]
 # # Which group? Candidates tested on held-out data
 #
-# *Does an invariant model have a smaller error on points that it has not seen?* `symmetry_test`
-# answers this question for several groups at once, and its answer may be that the data do not decide.
+# A symmetry is worth building in if the invariant model has a smaller error on points that it has not
+# seen. `symmetry_test` tests this for several groups at once, and its answer may be that the data do
+# not decide.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -55,7 +55,7 @@ _FULL_SIZE = 1600  # pixels; twice what a page shows, and more than any figure h
 _ROWS_OF_RUN = 12  # of a table of this machine, if it is published too
 _ROWS = 200  # of every other table
 #: Objects that are named on the card of a notebook.
-_N_OBJECTS = 3
+_N_OBJECTS = 4
 _CLAIM_COLUMNS = (
     "claim", "paper", "source", "kind", "statement", "printed", "unit", "margin", "ours",
     "verdict", "notebook",
@@ -268,11 +268,12 @@ class Book:
         table.writerows(self.claims_table())
         return lines.getvalue()
 
-    def objects(self, name: str) -> list[str]:
-        """Return the full names of the first classes of the library that a notebook uses."""
-        used = self.reference.uses(self.material.notebooks[name].source)
-        classes = [full for full in used if full.rpartition(".")[2][0].isupper()]
-        return classes[:_N_OBJECTS]
+    def objects(self, notebook: str) -> list[str]:
+        """Return the full names of objects that a notebook uses, those with a task alone."""
+        with_task = {name for names in self.about["tasks"].values() for name in names}
+        used = self.reference.uses(self.material.notebooks[notebook].source)
+        known = [full for full in used if full.rpartition(".")[2] in with_task]
+        return known[:_N_OBJECTS]
 
     def page_titles(self) -> dict[str, str]:
         """Return the titles of the pages that ``search`` in ``papers.yml`` may name."""

@@ -473,6 +473,12 @@ def test_the_claims_can_be_taken_along_as_a_table(small):
     assert list(csv.DictReader(lines)) == rows
 
 
+def test_a_card_names_the_objects_that_the_notebook_uses(small):
+    cards = (small.site / "guides/index.html").read_text("utf-8")
+    card = cards.partition('href="../guides/own_data.html"')[2].partition('class="tile"')[0]
+    assert "<code>GroupCDF</code>" in card and "<code>Run</code>" not in card
+
+
 def test_the_citation_has_the_software_and_the_four_papers(pages):
     text = pages["cite.html"].text
     assert text.count("@inproceedings{") == 4 and "@software{invariance," in text

@@ -269,11 +269,12 @@ class Book:
         return lines.getvalue()
 
     def objects(self, notebook: str) -> list[str]:
-        """Return the full names of objects that a notebook uses, those with a task alone."""
+        """Return the full names of classes that a notebook uses, those with a task alone."""
         with_task = {name for names in self.about["tasks"].values() for name in names}
         used = self.reference.uses(self.material.notebooks[notebook].source)
-        known = [full for full in used if full.rpartition(".")[2] in with_task]
-        return known[:_N_OBJECTS]
+        short_names = {full: full.rpartition(".")[2] for full in used}
+        classes = [full for full, name in short_names.items() if name[0].isupper()]
+        return [full for full in classes if short_names[full] in with_task][:_N_OBJECTS]
 
     def page_titles(self) -> dict[str, str]:
         """Return the titles of the pages that ``search`` in ``papers.yml`` may name."""

@@ -41,6 +41,7 @@ by the choice.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from itertools import permutations
@@ -60,7 +61,7 @@ from ..core.arrays import validate_data
 from ..core.dask_arrays import refuse_dask
 from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
-from ..groups.base import GROUP
+from ..groups.base import GROUP, ListingError
 from ..kernels import Average, BestFit, Linear
 from .equivariant import ACTION, moved_targets
 
@@ -214,12 +215,15 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-def built_in(model: Any, group: Transformations) -> Any:
+def built_in(model: Any, group: Transformations, *, n_transforms: int | None = None) -> Any:
     """Return a copy of a model with a group built in, as its parts allow.
 
     - A parameter ``group`` of a feature map, also within a pipeline, becomes this group.
     - Otherwise a parameter ``kernel`` that is a kernel object becomes its `Average` over the group.
     - Any other estimator is fitted to transformed copies as well (`Augmented`).
+
+    `n_transforms` is the number of elements that are drawn from the group, for one that is too
+    large to list. None leaves the model's own number, and an `Average` takes the whole group.
 
     >>> from invariance.groups import CyclicShifts
     >>> from invariance.kernels import Gaussian
@@ -228,18 +232,35 @@ def built_in(model: Any, group: Transformations) -> Any:
     Average(base=Gaussian(), group=CyclicShifts(n=3))
     """
     parameters = model.get_params()
-    groups = {}
+    groups: dict[str, Any] = {}
     kernels = {}
     for name, value in parameters.items():
-        last_name = name.rpartition("__")[2]
+        prefix, separator, last_name = name.rpartition("__")
         if last_name == "group":
             groups[name] = group
+            number = f"{prefix}{separator}n_transforms"
+            if n_transforms is not None and number in parameters:
+                groups[number] = n_transforms
         elif last_name == "kernel" and hasattr(value, "diag"):
-            kernels[name] = Average(clone(value), group)
+            kernels[name] = Average(clone(value), group, n_transforms=n_transforms)
     changes = groups or kernels
-    if not changes:
+    if changes:
+        return clone(model).set_params(**changes)
+    if n_transforms is None:
         return Augmented(clone(model), group)
-    return clone(model).set_params(**changes)
+    return Augmented(clone(model), group, n_copies=n_transforms)
+
+
+@contextmanager
+def _elements_can_be_drawn(owner: str) -> Iterator[None]:
+    """Add to the error about a group that is too large to list what its caller can do."""
+    try:
+        yield
+    except ListingError as error:
+        fault = str(error).partition(";")[0]
+        remedy = f"draw some in {owner}(..., build=partial(built_in, n_transforms=50))"
+        where = "with partial from functools and built_in from invariance.beyond"
+        raise ListingError(f"{fault}; {remedy}, {where}") from error
 
 
 def symmetry_test(
@@ -268,8 +289,7 @@ def symmetry_test(
     group : Transformations, or mapping from names to Transformations
     build : callable
         Function of (model, group) that returns the model with the group, see `built_in`. For a
-        group that is too large to list, it may average random elements:
-        ``Average(kernel, group, n_transforms=50)``.
+        group that is too large to list, ``partial(built_in, n_transforms=50)`` draws elements.
     cv : int or splitter
         An integer is a number of folds, drawn three times with fixed seeds, stratified for
         classifiers. The folds of a splitter are taken once.
@@ -297,8 +317,10 @@ def symmetry_test(
     errors = np.empty((len(models), len(splits)))
     for i, (train, test) in enumerate(splits):
         for j, candidate in enumerate(models):
-            fitted = clone(candidate).fit(points[train], targets[train])
-            errors[j, i] = _error(fitted.predict(points[test]), targets[test], classifies)
+            with _elements_can_be_drawn("symmetry_test"):
+                fitted = clone(candidate).fit(points[train], targets[train])
+                predictions = fitted.predict(points[test])
+            errors[j, i] = _error(predictions, targets[test], classifies)
     ratio = float(np.mean([len(test) / len(train) for train, test in splits]))
     gains = []
     for name, group_errors in zip(groups, errors[1:], strict=True):
@@ -479,7 +501,8 @@ def find_symmetry(
     splits = None
     if cv is not None:
         splits = _splits(cv, points, targets, is_classifier(model))
-    losses, n_train = _left_out(models, points, targets, splits)
+    with _elements_can_be_drawn("find_symmetry"):
+        losses, n_train = _left_out(models, points, targets, splits)
     n_outputs = 0 if is_classifier(model) else targets[0].size
     compare = partial(_one_sided, margin=margin, n_train=n_train, n_outputs=n_outputs)
     return _decided(inside, losses, compare)

@@ -14,9 +14,14 @@ from .ledger.verdicts import at_fault
 from .paths import Paths
 
 
-def published(paths: Paths, claim_id: str) -> Row:
-    """Return a claim with the result that counts, and the notebook that records it."""
-    ledger = Ledger({claim_id: load_ledger(paths.ledger)[claim_id]})
+def published(paths: Paths, name: str) -> Row:
+    """Return a claim with the result that counts, and the notebook that records it.
+
+    `name` is the id of the claim, or the end of its id alone.
+    """
+    claims = load_ledger(paths.ledger)
+    claim_id = claims.full_id(name)
+    ledger = Ledger({claim_id: claims[claim_id]})
     (row,) = rows_of(ledger, published_results(paths), paths)
     if row.notebook:
         return row

@@ -550,6 +550,8 @@ def _print_data_set(entry: Any) -> None:
 def claim(claim_id: str, rerun: bool, profile: str) -> None:
     """Show a paper's claim, its measured result and protocol, and the cost of a rerun.
 
+    The end of an ID is enough if no other ID ends with it: table3-rf is raj2017/table3-rf.
+
     With --run, the claim's notebook runs alone, as by 'invariance run' (a full run updates what is
     published under figures/), and the new result is printed as well.
     """

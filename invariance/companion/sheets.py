@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import nbformat
 from nbclient import NotebookClient
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat.v4 import new_markdown_cell
+from traitlets.config import Config
 
 from .errors import NotebookError
 from .files import write_bytes
@@ -21,7 +23,11 @@ from .paths import Paths
 from .source import read_notebook
 
 _SOLUTION = re.compile(r"^<details><summary>Solution</summary>\n.+?^</details>\n*", re.S | re.M)
+#: The beginning of a slide inside a text.
+_BEGINNING = re.compile(r"\n+(?=## |\*\*Exercise )")
 _SECONDS_PER_CELL = 300
+#: Messages to and from a kernel are encrypted if it can do that: it warns if they are not.
+_ENCRYPTED = Config({"KernelManager": {"transport_encryption": "auto"}})
 
 
 class Answer(NamedTuple):
@@ -47,14 +53,35 @@ def lessons_of(paths: Paths, names: Sequence[str] = ()) -> list[str]:
 
 
 def sheet_of(paths: Paths, lesson: str) -> Any:
-    """Return a lesson as a notebook without its solutions."""
+    """Return a lesson as a notebook without its solutions, whose cells know their place on slides.
+
+    Nbconvert's ``--to slides`` reads these places.
+    """
     notebook = deepcopy(read_notebook(paths.source(lesson)))
-    for index, cell in enumerate(notebook.cells):
+    cells = []
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cells.append(cell)
+            continue
+        text = _SOLUTION.sub("", f"{cell.source}\n").strip()
+        cells += [new_markdown_cell(part) for part in _BEGINNING.split(text) if part]
+    for index, cell in enumerate(cells):
         cell["id"] = f"cell-{index}"
-        if cell.cell_type == "markdown":
-            cell.source = _SOLUTION.sub("", f"{cell.source}\n").strip()
-    notebook.cells = [cell for cell in notebook.cells if cell.source]
+        cell.metadata["slideshow"] = {"slide_type": _place_on_slides(cell)}
+    notebook.cells = cells
     return notebook
+
+
+def _place_on_slides(cell: Any) -> str:
+    """Return "slide" for headings, "subslide" for exercises, "skip" for settings, or else "-"."""
+    if cell.cell_type == "code":
+        is_setting = {"parameters", "settings"} & set(cell.metadata.get("tags", []))
+        return "skip" if is_setting else "-"
+    if cell.source.startswith("#"):
+        return "slide"
+    if cell.source.startswith("**Exercise"):
+        return "subslide"
+    return "-"
 
 
 def write_sheets(paths: Paths, out: Path, names: Sequence[str] = ()) -> list[Path]:
@@ -89,6 +116,7 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
             timeout=_SECONDS_PER_CELL,
             allow_errors=True,
             kernel_name="python3",
+            config=_ENCRYPTED,
             resources={"metadata": {"path": folder}},
         )
         try:

@@ -41,6 +41,11 @@ _DRAWS: dict[str, kinds.Kind] = {
 #: `elements()` refuses to list more than this many elements.
 ENUMERATION_LIMIT = 1_000_000
 
+
+class ListingError(ParameterError):
+    """A group has too many elements to list, or infinitely many."""
+
+
 #: Methods that abilities rely on; a class that overrides one of them loses inherited abilities.
 _ACTION = "act _act _listed elements generators order quadrature weights".split()
 
@@ -243,7 +248,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
         listed = self._listed()
         if listed is None:
             problem = "infinitely many elements and cannot be listed"
-            raise ParameterError(f"{self!r} has {problem}; {self._remedy}")
+            raise ListingError(f"{self!r} has {problem}; {self._remedy}")
         return listed
 
     def weights(self) -> Array | None:
@@ -437,7 +442,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
         else:
             count = f"{order:,}"
         limit = f"more than the {ENUMERATION_LIMIT} that elements() lists"
-        raise ParameterError(f"{self!r} has {count} elements, {limit}; {self._remedy}")
+        raise ListingError(f"{self!r} has {count} elements, {limit}; {self._remedy}")
 
 
 def _shape_text(*sizes: object) -> str:

@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Model selection in a scikit-learn pipeline
 #
-# Which group? How much of it? Kernel or features? Which bandwidth, which penalty? Groups and kernels
-# are scikit-learn objects with parameters, so one `GridSearchCV` answers all of these questions.
+# One `GridSearchCV` chooses the group and how much of it, kernel or features, bandwidth and penalty:
+# groups and kernels are scikit-learn objects with parameters.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

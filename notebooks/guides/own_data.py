@@ -9,7 +9,7 @@
 # %% [markdown]
 # # Your own data: from a symmetry to a first model
 #
-# From a file on disk to an invariant model, in the order in which the questions come up:
+# This guide leads from a file on disk to an invariant model. The questions come up in this order:
 #
 # 1. What is a *row*, and which transformations do not change its meaning?
 # 2. Which group of the package has these transformations?

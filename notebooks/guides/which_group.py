@@ -9,8 +9,9 @@
 # %% [markdown]
 # # Which group? Candidates tested on held-out data
 #
-# *Does an invariant model have a smaller error on points that it has not seen?* `symmetry_test`
-# answers this question for several groups at once, and its answer may be that the data do not decide.
+# A symmetry is worth building in if the invariant model has a smaller error on points that it has not
+# seen. `symmetry_test` tests this for several groups at once, and its answer may be that the data do
+# not decide.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full
@@ -150,4 +151,5 @@ for name, candidate in models.items():
 #
 # `symmetry_test` takes any estimator: a kernel object becomes its average over the group, a feature
 # map gets the group as its parameter, and any other model is fitted to transformed copies as well
-# (`Augmented`). A function defines any other construction: `build=lambda model, group: ...`.
+# (`Augmented`). A function defines any other construction: `build=lambda model, group: ...`. For a group
+# that is too large to list, `build=partial(built_in, n_transforms=50)` draws 50 elements.

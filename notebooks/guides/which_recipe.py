@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Which recipe? Average the kernel, not the answer
 #
-# You know a symmetry of your data. There are four ways to give it to a regression, and all four make the
-# answers exactly invariant. They do not need equally many samples.
+# There are four ways to give a known symmetry to a regression. All four make the answers exactly
+# invariant, but they do not need equally many samples.
 #
 # **The decision.**
 #

@@ -1,5 +1,6 @@
 """`symmetry_test` and `find_symmetry`: formulas, false alarms, power, models that they build."""
 
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -21,6 +22,7 @@ from invariance.beyond import Augmented, built_in, find_symmetry, symmetry_test
 from invariance.beyond.symmetry import corrected_p_values
 from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, Negation, Permutations, SignFlips, Translations
+from invariance.groups.base import ListingError
 from invariance.kernels import Average, Gaussian
 from invariance.linear import RLSClassifier, RLSRegressor
 
@@ -147,6 +149,37 @@ def test_the_model_decides_how_a_group_is_built_in():
         assert invariant.fit(X, y).score(X, y) > 0.8
     test = symmetry_test(model, {"shifts": group}, X, y, cv=3)
     assert "95 % interval" in str(test) and "percentage points" in str(test)
+
+
+@pytest.mark.parametrize("test", [symmetry_test, find_symmetry])
+def test_a_group_that_is_too_large_to_list_needs_elements_that_are_drawn(test):
+    X = np.random.default_rng(0).standard_normal((40, 15))
+    y = np.tanh(X).sum(axis=1)
+    groups = {"orders": Permutations(15)}
+    model = RLSRegressor(kernel=Gaussian(0.05))
+    remedy = rf"n=15\).*; draw some in {test.__name__}\(.*partial\(built_in, n_transforms=50\)"
+    with pytest.raises(ListingError, match=remedy):
+        test(model, groups, X, y)
+    result = test(model, groups, X, y, build=partial(built_in, n_transforms=4), cv=2)
+    expected = test(
+        model,
+        groups,
+        X,
+        y,
+        build=lambda model, group: RLSRegressor(
+            kernel=Average(model.kernel, group, n_transforms=4)
+        ),
+        cv=2,
+    )
+    assert str(result) == str(expected)
+
+
+def test_elements_are_drawn_for_features_and_for_copies():
+    group = Permutations(15)
+    features = make_pipeline(OrbitFourier(CyclicShifts(15), 20), RLSClassifier())
+    assert built_in(features, group, n_transforms=7)[0].n_transforms == 7
+    assert built_in(features, group)[0].n_transforms is None
+    assert built_in(SVC(), group, n_transforms=7).n_copies == 7
 
 
 def test_augmentation_fits_transformed_copies():

@@ -245,6 +245,36 @@ def test_check_names_what_waits_for_a_run_and_succeeds(project, invoke):
     assert invoke("check", "--strict").exit_code == 0, "no verdict is counted for them"
 
 
+def test_the_end_of_an_id_is_enough_if_no_other_id_has_it(project, invoke):
+    project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
+    text = project.ledger.read_text("utf-8")
+    text += "  - {id: other/rate, kind: rate, source: th2, data: generated}\n"
+    text += "  - {id: other/growth-rate, kind: rate, source: th2, data: generated}\n"
+    project.ledger.write_text(text, "utf-8")
+    assert invoke("claim", "number").output == invoke("claim", "demo/number").output
+    assert invoke("claim", "mber").output == invoke("claim", "demo/number").output
+    assert "the claim other/growth-rate" in invoke("claim", "growth-rate").output
+    several = invoke("claim", "rate")
+    assert several.exit_code == 2
+    assert "2 claims end with 'rate': demo/rate, other/rate" in several.output
+    assert "The papers are demo" in invoke("claim", "").output
+
+
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("demo/numbr", "Did you mean 'demo/number'"),
+        ("numbr", "Did you mean 'demo/number'?"),
+        ("mo/o", "Ids with this text: demo/order"),
+        ("demo/zzz", "The ids of demo: demo/number, demo/pair, demo/near"),
+        ("zzz", "The papers are demo; 'invariance claim PAPER' lists ids"),
+    ],
+)
+def test_similar_ids_are_named_for_an_unknown_claim(project, invoke, name, answer):
+    done = invoke("claim", name)
+    assert done.exit_code == 2 and answer in done.output
+
+
 def test_a_claim_is_shown_with_what_it_rests_on_and_measured_again(project, invoke):
     project.write("demo/a", 'run.claim("demo/number", value=98.7, se=0.1)')
     output = invoke("claim", "demo/number").output
@@ -259,7 +289,6 @@ def test_a_claim_is_shown_with_what_it_rests_on_and_measured_again(project, invo
     output = invoke("claim", "demo/number").output
     assert "98.90 ± 0.10 against 98.90: [98.70, 99.10] within the margin of 0.5" in output
     assert "matched" in output and "2 min 30 s" in output
-    assert "Did you mean 'demo/number'" in invoke("claim", "demo/numbr").output
     assert "no notebook records" in invoke("claim", "demo/same").output
     result = invoke("claim", "demo/number", "--run", "--profile", "quick")
     assert result.exit_code == 0 and "98.70 ± 0.10 against 98.90" in result.output

@@ -1,15 +1,18 @@
 """Sheets for students, and the table of their answers."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from nbconvert import SlidesExporter
 
 from invariance.companion.cli import main
 from invariance.companion.errors import NotebookError
 from invariance.companion.paths import Paths
 from invariance.companion.sheets import grade, lessons_of, write_sheets
+from invariance.companion.source import read_notebook
 
 ROOT = Path(__file__).parents[2]
 LESSON = """\
@@ -86,7 +89,23 @@ def test_all_six_lessons_have_sheets_without_solutions(tmp_path):
         assert "<summary>" not in text and text.count('"exercise"') == 3, path.name
 
 
-def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypatch):
+def test_headings_and_exercises_of_a_sheet_begin_slides(tmp_path):
+    for path in write_sheets(Paths(ROOT), tmp_path, ["course"]):
+        html, _ = SlidesExporter().from_filename(path)
+        body = html.partition('class="slides"')[2]
+        slides = [re.sub("<[^>]*>", " ", part) for part in re.split("<section>\\s*<section>", body)]
+        starts = [" ".join(slide.split())[:40] for slide in slides[1:]]
+        lesson = read_notebook(Paths(ROOT).source(f"course/{path.stem}"))
+        text = "\n".join(cell.source for cell in lesson.cells if cell.cell_type == "markdown")
+        headings = re.findall("^##? (.{5})", text, re.M)
+        assert len(starts) == len(headings) > 4, path.name
+        for start, heading in zip(starts, headings, strict=True):
+            assert heading in start
+        assert len(re.findall("<section>(?:(?!section>).)*<strong>Exercise", body, re.S)) == 3
+        assert "profile: str" not in body, "settings are on no slide"
+
+
+def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypatch, capfd):
     for name, answer in {"good": "seven = 7", "bad": "seven = 8", "torn": "seven = ("}.items():
         text = LESSON.replace("seven = ...", answer)
         text = text.replace("lambda n: n == 7", "lambda n: True")  # a changed check has no effect
@@ -96,6 +115,7 @@ def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypa
     assert outcomes[:2] == ["right", "wrong"] and outcomes[2] == "error"
     (sheet,) = write_sheets(paths, tmp_path / "sheets")
     assert grade(paths, "course/sums", sheet)[0].outcome == "none"
+    assert "Kernel" not in capfd.readouterr().err, "kernels have nothing to warn about"
     monkeypatch.chdir(tmp_path)
     done = CliRunner().invoke(main, ["grade", "course/sums", "good.py", "bad.py"])
     assert done.exit_code == 0, done.output

@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -177,10 +178,41 @@ class Ledger(dict[str, Claim]):
     """Claims by id, in the order of the file."""
 
     def __missing__(self, claim_id: str) -> Claim:
-        paper = str(claim_id).split("/")[0]
-        similar = [name for name in self if str(claim_id) in name or name.startswith(f"{paper}/")]
+        name = str(claim_id)
         problem = f"claim {claim_id!r} is not in the ledger notebooks/claims.yml"
-        raise LedgerError(f"{problem}. {hint(str(claim_id), similar or self, 'ids')}")
+        raise LedgerError(f"{problem}. {self._similar(name)}")
+
+    def full_id(self, name: str) -> str:
+        """Return the id that is `name`, or the only one that ends with it.
+
+        A `LedgerError` lists the ids if several end with it, and similar ones if none does.
+        """
+        if name in self:
+            return name
+        same = [claim_id for claim_id in self if claim_id.endswith(f"/{name}")]
+        ending = same or [claim_id for claim_id in self if name and claim_id.endswith(name)]
+        if not ending:
+            return self[name].id
+        if len(ending) > 1:
+            raise LedgerError(f"{len(ending)} claims end with {name!r}: {', '.join(ending)}")
+        return ending[0]
+
+    def _similar(self, name: str) -> str:
+        """Return a sentence with similar ids, or with those of the paper, or with the papers."""
+        containing = [claim_id for claim_id in self if name and name in claim_id]
+        if containing:
+            return f"Ids with this text: {', '.join(containing)}"
+        ids_by_end = {claim_id.partition("/")[2]: claim_id for claim_id in self}
+        close = get_close_matches(name, [*ids_by_end, *self], n=3, cutoff=0.7)
+        if close:
+            close = list(dict.fromkeys(ids_by_end.get(match, match) for match in close))
+            return f"Did you mean {' or '.join(map(repr, close))}?"
+        paper = name.partition("/")[0]
+        of_paper = [claim_id for claim_id in self if claim_id.startswith(f"{paper}/")]
+        if of_paper:
+            return f"The ids of {paper}: {', '.join(of_paper)}"
+        papers = {claim_id.partition("/")[0] for claim_id in self}
+        return f"The papers are {', '.join(sorted(papers))}; 'invariance claim PAPER' lists ids"
 
 
 _NUMBER = r"[-+]?(\d+\.?\d*|\.\d+)"

@@ -295,7 +295,10 @@ def _scoreboard_problems(paths: Paths) -> Iterator[str]:
 
 # The keys of results.json that hold no results.
 _NO_RESULTS = ("volatile", "provenance")
-_SHOWN = re.compile(r"^Registered before .*shown for (\d+) of (\d+) results?\..*$", re.MULTILINE)
+_SHOWN = re.compile(
+    r"^Statement and protocol were registered .*shown for (\d+) of (\d+) results?\..*$",
+    re.MULTILINE,
+)
 
 
 def _differs_by_history_only(written: str, text: str, rows: Sequence[Row]) -> bool:

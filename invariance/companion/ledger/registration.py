@@ -437,7 +437,7 @@ def registration_sentence(registrations: Sequence[Registration]) -> str:
     """Return a sentence about the results with shown registration, and the other ones' reasons.
 
     >>> registration_sentence([Registration(), Registration(NO_COMMIT)])
-    'Registered before the run, statement and protocol: shown for 1 of 2 results. Not shown:
+    'Statement and protocol were registered before the run: shown for 1 of 2 results. Not shown:
     no commit named by the run (1).'
     """
     total = len(registrations)
@@ -445,7 +445,7 @@ def registration_sentence(registrations: Sequence[Registration]) -> str:
         return ""
     n_shown = sum(registration.shown for registration in registrations)
     unit = "result" if total == 1 else "results"
-    sentence = "Registered before the run, statement and protocol: "
+    sentence = "Statement and protocol were registered before the run: "
     sentence += f"shown for {n_shown} of {total} {unit}."
     if n_shown == total:
         return sentence

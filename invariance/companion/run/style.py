@@ -1,6 +1,7 @@
 """The style of figures: one style sheet, one colour and marker per method, light PNG files.
 
-A method without an entry in ``notebooks/papers.yml`` is an error. No colour is chosen silently.
+If ``notebooks/papers.yml`` sets looks, a method without an entry is an error: no colour is chosen
+silently. Where there is no such file, as outside a checkout, methods take colours in turn.
 A PNG has twice the pixels at which a page shows it, and says so in its resolution.
 """
 
@@ -46,6 +47,23 @@ class Look(NamedTuple):
     marker: str
 
 
+#: Looks of methods in a project that sets none.
+_IN_TURN = (
+    Look("#0072b2", "o"),
+    Look("#d55e00", "D"),
+    Look("#009e73", "^"),
+    Look("#7b3294", "s"),
+    Look("#c27f00", "v"),
+    Look("#767676", "X"),
+    Look("#882255", "p"),
+    Look("#332288", "<"),
+    Look("#8c510a", "P"),
+    Look("#2f9485", ">"),
+)
+#: The looks that methods have taken in turn, by name.
+_taken: dict[str, Look] = {}
+
+
 def use() -> None:
     """Set matplotlib's defaults, changed by ``style.mplstyle``."""
     mpl.rc_file(Path(__file__).with_suffix(".mplstyle"))
@@ -73,7 +91,8 @@ def _key(method: str) -> str:
 def look(method: str) -> Look:
     """Return colour and marker of a method: ``"My method"`` is ``"my-method"``.
 
-    An unknown method raises a `ValueError`, which names similar methods.
+    An unknown method raises a `ValueError`, which names the line to be added and similar methods.
+    In a project without any methods, each new name takes the next of ten looks.
 
     >>> look("raw")
     Look(color='#767676', marker='o')
@@ -81,10 +100,14 @@ def look(method: str) -> Look:
     True
     """
     key = _key(method)
-    if key not in methods():
-        remedy = f"{hint(key, methods(), 'methods')} Add a new one in notebooks/papers.yml"
-        raise ValueError(f"no colour is set for the method {method!r}. {remedy}")
-    return methods()[key]
+    known = methods()
+    if not known:
+        return _taken.setdefault(key, _IN_TURN[len(_taken) % len(_IN_TURN)])
+    if key not in known:
+        remedy = f'add it to \'methods\' in {Paths.find().papers}, such as {key}: ["#0072b2", "o"]'
+        similar = hint(key, known, "methods")
+        raise ValueError(f"no colour is set for the method {method!r}: {remedy}. {similar}")
+    return known[key]
 
 
 def colour(method: str) -> str:

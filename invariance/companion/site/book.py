@@ -54,6 +54,8 @@ _THUMBNAIL = 500  # pixels; narrower pictures get fewer colours
 _FULL_SIZE = 1600  # pixels; twice what a page shows, and more than any figure has
 _ROWS_OF_RUN = 12  # of a table of this machine, if it is published too
 _ROWS = 200  # of every other table
+#: Objects that are named on the card of a notebook.
+_N_OBJECTS = 4
 _CLAIM_COLUMNS = (
     "claim", "paper", "source", "kind", "statement", "printed", "unit", "margin", "ours",
     "verdict", "notebook",
@@ -139,6 +141,7 @@ class Book:
             "idea": self.idea,
             "in_words": time_in_words,
             "members": self.members,
+            "objects": self.objects,
             "opening": lambda notebook: plain(self.pages[notebook].opening),
             "paper_label": paper_label,
             "picture": self.picture,
@@ -246,17 +249,32 @@ class Book:
             entries.append([page, place, short, f"{summary} {words.get(short, '')}".strip()])
         return entries
 
-    def claims_csv(self) -> str:
-        """Return all claims as a table of comma-separated values."""
-        lines = io.StringIO()
-        table = csv.writer(lines, lineterminator="\n")
-        table.writerow(_CLAIM_COLUMNS)
+    def claims_table(self) -> list[dict[str, str]]:
+        """Return all claims, each with the values of its columns."""
+        table = []
         for row in self.material.rows:
             claim = row.claim
             place = [claim.id, claim.paper_key, claim.source, claim.kind]
             numbers = [plain(claim.says), claim.printed, claim.unit, claim.margin, row.ours]
-            table.writerow([*place, *numbers, row.verdict, row.notebook])
+            values = [*place, *numbers, row.verdict, row.notebook]
+            table.append(dict(zip(_CLAIM_COLUMNS, map(str, values), strict=True)))
+        return table
+
+    def claims_csv(self) -> str:
+        """Return all claims as a table of comma-separated values."""
+        lines = io.StringIO()
+        table = csv.DictWriter(lines, _CLAIM_COLUMNS, lineterminator="\n")
+        table.writeheader()
+        table.writerows(self.claims_table())
         return lines.getvalue()
+
+    def objects(self, notebook: str) -> list[str]:
+        """Return the full names of classes that a notebook uses, those with a task alone."""
+        with_task = {name for names in self.about["tasks"].values() for name in names}
+        used = self.reference.uses(self.material.notebooks[notebook].source)
+        short_names = {full: full.rpartition(".")[2] for full in used}
+        classes = [full for full, name in short_names.items() if name[0].isupper()]
+        return [full for full in classes if short_names[full] in with_task][:_N_OBJECTS]
 
     def page_titles(self) -> dict[str, str]:
         """Return the titles of the pages that ``search`` in ``papers.yml`` may name."""

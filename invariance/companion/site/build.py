@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from codecs import BOM_UTF16_BE
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.util import find_spec
@@ -86,6 +86,9 @@ def build_site(
             source = Path(folder) / "source"
             book = _write_source(material, paths, source)
             warnings = _run_sphinx(book, source, draft)
+            if book.about["address"]:
+                pages = sorted(path.relative_to(draft).as_posix() for path in draft.rglob("*.html"))
+                (draft / "sitemap.xml").write_text(sitemap(pages, book.about["address"]), "utf-8")
             if book.in_browser:
                 shutil.copytree(paths.lite, draft / "lite", copy_function=_link)
             marker = {"made by": "invariance", "files": sorted(_files(draft))}
@@ -176,6 +179,7 @@ def _write_source(material: Material, paths: Paths, source: Path) -> Book:
     entries = json.dumps(book.search_entries(), ensure_ascii=False, separators=(",", ":"))
     files["static/entries.js"] = f"const searchEntries = {entries};\n"
     files["extra/claims/claims.csv"] = book.claims_csv()
+    files["extra/claims/claims.json"] = json.dumps(book.claims_table(), indent=1)
     if book.has_feed:
         changes = (paths.root / "CHANGELOG.md").read_text("utf-8")
         files["extra/changelog.xml"] = feed(changes, book.about)
@@ -208,6 +212,23 @@ def feed(changelog: str, about: Mapping[str, Any]) -> str:
     head += "<description>What changed in each version</description>"
     content = "\n".join([head, *items])
     return f'<?xml version="1.0"?>\n<rss version="2.0"><channel>{content}</channel></rss>\n'
+
+
+def sitemap(pages: Sequence[str], address: str) -> str:
+    """Return the list of pages that search engines read; it needs the site's address.
+
+    >>> print(sitemap(["index.html"], "https://lab.example"))
+    <?xml version="1.0" encoding="UTF-8"?>
+    <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+    <url><loc>https://lab.example/index.html</loc></url>
+    </urlset>
+    """
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>']
+    lines.append('<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">')
+    for page in pages:
+        if page != "search.html":
+            lines.append(f"<url><loc>{escape(f'{address}/{page}')}</loc></url>")
+    return "\n".join([*lines, "</urlset>"])
 
 
 def _downloads(book: Book, notebook: Notebook, folder: Path) -> dict[str, str]:

@@ -92,7 +92,9 @@ def shown(project) -> str:
     """Return the sentence about registration on the page."""
     board = write_scoreboard(project)
     assert invoke("check").exit_code == 0, invoke("check").output
-    (line,) = [line for line in board.splitlines() if line.startswith("Registered before")]
+    (line,) = [
+        line for line in board.splitlines() if line.startswith("Statement and protocol were")
+    ]
     return line.partition("shown for ")[2]
 
 

@@ -123,7 +123,9 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
         "tested": 4, "reproduced": 3, "near": 0, "undecided": 0, "not reproduced": 0,
         "waiting for a run": 1,
     }  # fmt: skip
-    assert "Registered before the run, statement and protocol: shown for 0 of 4 results." in text
+    assert (
+        "Statement and protocol were registered before the run: shown for 0 of 4 results." in text
+    )
     assert "5 claims wait for a run: `invariance check` names them." in text
     failures = (project.figures / "FAILURES.md").read_text("utf-8")
     assert "**Demo, f1: violated**, [`demo/order`](../notebooks/demo/a.py)." in failures

@@ -65,6 +65,17 @@ def test_a_lesson_runs_and_records(lesson, root):
         assert (folder / figure["files"][0]).read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_guide_runs_outside_a_checkout_with_a_method_of_the_reader(tmp_path):
+    text = (ROOT / "notebooks/guides/own_data.py").read_text("utf-8")
+    text = text.replace('("raw", SVC(', '("my machine", SVC(')
+    guide = tmp_path / "own_data.py"
+    guide.write_text(text, "utf-8")
+    code = f"exec(compile(open({str(guide)!r}, 'rb').read(), 'guide', 'exec'), {{}})"
+    printed = run(code, tmp_path, absent=())
+    assert "SVC, Gaussian kernel from" in printed and "largest change" in printed
+    assert (tmp_path / "build/interactive/quick/guides/own_data/waveforms.png").is_file()
+
+
 def test_everything_that_a_notebook_calls_is_imported(root):
     code = """
 import invariance.companion as companion

@@ -12,9 +12,15 @@ from invariance.companion.run import style
 from invariance.companion.run.style import light_picture, to_png
 
 
-def test_a_project_without_methods_refuses_every_name(project):
-    with pytest.raises(ValueError, match="There are no methods"):
-        style.look("haar")
+def test_methods_take_different_looks_in_turn_in_a_project_that_sets_none(project):
+    names = ("haar", "raw", "my forest", "my SVC", "my network")
+    looks = [style.look(name) for name in names]
+    assert len({look.color for look in looks}) == len({look.marker for look in looks}) == 5
+    assert style.look("My forest") == looks[2]
+    for look in looks:
+        assert style.contrast(look.color) >= 3
+        dark = _on_a_dark_page(look.color)
+        assert style.contrast(dark, _on_a_dark_page("white")) >= 3
 
 
 def test_a_project_has_the_methods_of_its_papers_file(project):
@@ -22,7 +28,7 @@ def test_a_project_has_the_methods_of_its_papers_file(project):
         'methods: {mine: ["#ff0000", o]}\naliases: {ours: mine}\n', "utf-8"
     )
     assert style.look("Ours") == ("#ff0000", "o")
-    with pytest.raises(ValueError, match=r"'mind'.*Did you mean 'mine'"):
+    with pytest.raises(ValueError, match=r"'mind'.*papers.yml, such as mind:.*Did you mean 'mine'"):
         style.colour("mind")
 
 

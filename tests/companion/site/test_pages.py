@@ -1,5 +1,6 @@
 """The text of the pages, and their links from and to the claims."""
 
+import csv
 import html
 import json
 import os
@@ -63,7 +64,8 @@ def test_links_of_a_text_lead_to_pages_to_the_repository_or_nowhere(project, tmp
 def test_a_claim_s_page_has_its_protocol_and_its_verdict(pages):
     text = pages["claims/mroueh2015/theorem1-psd.html"].text
     assert "violated" in text and "largest difference 1.00e-03" in text and "too few" in text
-    assert "Protocol" in text and "registered before the run" in text and "K_s \\succeq 0" in text
+    assert "Protocol" in text and "registered before the run" in text and "..." not in text
+    assert "K_s \\succeq 0" in text
     assert "too few" in pages["claims/failures.html"].text
 
 
@@ -467,6 +469,14 @@ def test_the_claims_can_be_taken_along_as_a_table(small):
     lines = (small.site / "claims/claims.csv").read_text("utf-8").splitlines()
     assert lines[0].startswith("claim,paper,source,kind,statement,printed")
     assert any(line.startswith("mroueh2015/theorem1-psd,") and "violated" in line for line in lines)
+    rows = json.loads((small.site / "claims/claims.json").read_text("utf-8"))
+    assert list(csv.DictReader(lines)) == rows
+
+
+def test_a_card_names_the_objects_that_the_notebook_uses(small):
+    cards = (small.site / "guides/index.html").read_text("utf-8")
+    card = cards.partition('href="../guides/own_data.html"')[2].partition('class="tile"')[0]
+    assert "<code>GroupCDF</code>" in card and "<code>Run</code>" not in card
 
 
 def test_the_citation_has_the_software_and_the_four_papers(pages):
@@ -511,6 +521,9 @@ def test_a_download_runs_in_an_empty_folder_with_its_modules(project, tmp_path):
     assert '<link rel="canonical" href="https://lab.example/guides/own_data.html">' in page
     preview = re.search(r'og:image" content="https://lab.example/([^"]+)"', page)
     assert preview and (site / preview[1]).is_file()
+    named = {entry.text for entry in ElementTree.parse(site / "sitemap.xml").iter() if entry.text}
+    assert "https://lab.example/guides/own_data.html" in named
+    assert "https://lab.example/search.html" not in named
     feed = ElementTree.parse(site / "changelog.xml").getroot()
     assert feed.findtext(".//item/title") == "invariance 0.1.0"
     assert feed.findtext(".//item/description") == "A <first> one."

@@ -83,7 +83,10 @@ OF_ONE: dict[str, dict[str, Any]] = {
     "kernels.OnColumns": {"columns": [0, 2]},
     "kernels.BestFit": {"group": groups.Translations((6, 6), 1)},
     "kernels.Average": {"n_transforms": 3},
-    **{f"kernels.{name}": {"n_coordinates": 2} for name in ("SetKernel", "MatchingKernel")},
+    **{
+        f"kernels.{name}": {"n_coordinates": 2}
+        for name in ("SetKernel", "MatchingKernel", "REMatchKernel")
+    },
     "beyond.SetFeatures": {"n_coordinates": 2},
     "beyond.pad_sets": {"sets": [X[:3], X[3:6]]},
     "beyond.unpad_sets": {"X": X.reshape(4, 2, 4)},

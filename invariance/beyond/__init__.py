@@ -13,6 +13,7 @@ from .padded import pad_sets, unpad_sets
 from .particles import Product
 from .patches import PatchPooling, patch_sets
 from .plotting import plot_alignment, plot_along_orbit, plot_orbit
+from .rematch import REMatchKernel
 from .scattering import Scattering
 from .separation import SeparationReport, separation_report
 from .set_features import SetFeatures
@@ -51,6 +52,7 @@ __all__ = [
     "PitchSpeed",
     "PlaneRotations",
     "Product",
+    "REMatchKernel",
     "Rotations3D",
     "Scattering",
     "SeparationReport",

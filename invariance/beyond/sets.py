@@ -53,7 +53,7 @@ def _over_orbits(kernel: Any, X: Array, Y: Array) -> float:
 
 
 @stores_parameters
-class _OfSets(Kernel):
+class KernelOfSets(Kernel):
     """Base class of kernels between sets: values between points, computed in tiles and pooled."""
 
     #: The kernel takes padded sets (n, largest, d), which `on_rows` converts to rows.
@@ -225,7 +225,7 @@ class _OfSets(Kernel):
 
 
 @stores_parameters
-class SetKernel(_OfSets):
+class SetKernel(KernelOfSets):
     r"""The mean (or sum) of a kernel over all pairs of points of two sets.
 
     If weights sum to one (by default they are equal), it is the inner product of the sets' mean
@@ -316,7 +316,7 @@ class SetKernel(_OfSets):
         return np.asarray((z_sets.sums() @ sums_over_x.T).T)
 
 
-class MatchingKernel(_OfSets):
+class MatchingKernel(KernelOfSets):
     r"""The largest sum of kernel values over one-to-one matchings of the points of two sets.
 
     With m and m' points, and matchings of all points of the smaller set to different ones of the

@@ -14,6 +14,7 @@ from sklearn.svm import SVC
 from invariance.beyond import (
     MatchingKernel,
     PlaneRotations,
+    REMatchKernel,
     Rotations3D,
     SetKernel,
     pad_sets,
@@ -91,6 +92,8 @@ def test_order_and_padding_have_no_effect():
     longer = np.concatenate([np.full((9, 3, 2), np.nan), pad_sets(shuffled)], axis=1)
     for kernel in (SetKernel(BASE), MatchingKernel(BASE)):
         assert_allclose(kernel(longer, X), kernel(X), rtol=1e-12)
+    kernel = REMatchKernel(BASE, tol=1e-13)
+    assert_allclose(kernel(longer, X), kernel(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

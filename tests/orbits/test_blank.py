@@ -130,6 +130,7 @@ def test_features_of_blank_points(model):
         beyond.SetKernel(K.Gaussian(0.5), n_coordinates=2),
         beyond.SetKernel(K.Gaussian(0.5), n_coordinates=2, normalize=True),
         beyond.MatchingKernel(K.Gaussian(0.5), n_coordinates=2),
+        beyond.REMatchKernel(K.Gaussian(0.5), n_coordinates=2),
         K.Average(
             K.Hyperkernel(beyond.SetKernel(K.Gaussian(0.5), n_coordinates=2)),
             beyond.PlaneRotations(4),

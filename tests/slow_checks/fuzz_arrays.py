@@ -67,6 +67,7 @@ TARGETS: dict[str, Answer] = {
             kernels.Hyperkernel(GAUSSIAN, 0.5),
             beyond.SetKernel(GAUSSIAN, n_coordinates=2),
             beyond.MatchingKernel(GAUSSIAN, n_coordinates=2),
+            beyond.REMatchKernel(GAUSSIAN, n_coordinates=2),
             spectral.SobolevKernel(spectral.Torus(WIDTH, period=200.0, degree=1), 9.0),
             kernels.Average(kernels.Linear(), SHIFTS),
             kernels.Average(kernels.Polynomial(2, 1e-3), groups.Negation()),

@@ -632,20 +632,15 @@ def _mean_of_powers(
     powers of gamma itself could overflow although the terms do not.
     """
     root = float(np.sqrt(abs(gamma)))
-    degree = len(coefficients) - 1
     no_points = np.zeros((0, group.n_features or 1))
-    if group.mean_powers(no_points, no_points, degree) is None:
+    if group.mean_polynomial(no_points, no_points, coefficients) is None:
         return None
 
     def mean(X: Array, Y: Array) -> Array:
         if gamma != 1:
             X = X * X.dtype.type(root)
             Y = Y * Y.dtype.type(np.copysign(root, gamma))
-        moments: Any = group.mean_powers(X, Y, degree)
-        total = 0
-        for coefficient, moment in zip(coefficients, moments, strict=True):
-            total = total + coefficient * moment
-        return np.asarray(total)
+        return np.asarray(group.mean_polynomial(X, Y, coefficients))
 
     return mean
 

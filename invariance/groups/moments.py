@@ -119,26 +119,27 @@ def product_of_factors(A: Any, minus_2b: Any, xp: Any = np) -> Any:
 
 
 def sign_laplacian(A: Floats, B: Floats) -> Floats:
-    """log E exp -sum_i |a_i - s_i b_i| over independent signs.
+    r"""log E exp -sum_i |a_i - s_i b_i| over independent signs.
 
-    A coordinate gives -| |a| - |b| | + log(1 + exp(-2 min(|a|, |b|))) - log 2, and the second term
-    is the larger one of two that depend on a or on b alone.
+    With the increasing function :math:`h(u) = 2u + \ell(u)`, where
+    :math:`\ell(u) = \log(1 + e^{-2u})`, a coordinate contributes
+
+    .. math:: -|u - v| + \ell(\min(u, v)) - \log 2
+        = \tfrac12 \bigl(\ell(u) + \ell(v) - |h(u) - h(v)|\bigr) - \log 2,
+        \quad u = |a_i|, v = |b_i|,
+
+    so that all pairs need one matrix of sums of absolute differences.
     """
     dtype = np.result_type(A, B)
-    A = np.abs(A)
-    B = np.abs(B)
-    total = -cdist(A, B, "cityblock").astype(dtype, copy=False)
-    total = total - A.shape[1] * float(np.log(2))
+    A = np.abs(A, dtype=float)
+    B = np.abs(B, dtype=float)
     terms_of_a = np.log1p(np.exp(-2 * A))
     terms_of_b = np.log1p(np.exp(-2 * B))
-    columns_of_b = np.ascontiguousarray(terms_of_b.T)
-    for rows in row_slices(total.shape):
-        block = total[rows]
-        larger = np.empty_like(block)
-        for a, b in zip(terms_of_a[rows].T, columns_of_b, strict=True):
-            np.maximum(a[:, None], b, out=larger)
-            block += larger
-    return np.asarray(total)
+    log_means: Floats = cdist(2 * A + terms_of_a, 2 * B + terms_of_b, "cityblock")
+    log_means *= -0.5
+    log_means += terms_of_a.sum(axis=1)[:, None] / 2
+    log_means += terms_of_b.sum(axis=1) / 2 - A.shape[1] * float(np.log(2))
+    return log_means.astype(dtype, copy=False)
 
 
 def permutation_polynomial(

@@ -104,6 +104,7 @@ class WeightedMean(Reduction):
     functions : sequence of callables, or None
         Elementwise functions of an array, which they may overwrite if it is NumPy's. None is the
         identity alone.
+    raw : bool, whether the functions take the value v of the form instead of the kernel's value
     factor : float, a factor of the means
     over_turns : sequence of callables, or None
         ``f(fixed, radius)``, the mean of each function of fixed + radius cos t over a full turn of
@@ -114,14 +115,16 @@ class WeightedMean(Reduction):
         self,
         functions: Sequence[Function] | None = None,
         *,
+        raw: bool = False,
         factor: float = 1.0,
         over_turns: Sequence[Callable[[Any, Any], Any]] | None = None,
     ):
         self.functions = functions
+        self.raw = raw
         self.factor = factor
         self.over_turns = over_turns
         self.knows_turns = over_turns is not None
-        self.plain_mean = functions is None
+        self.plain_mean = functions is None and not raw
         self.n_outputs = 1 if functions is None else len(functions)
         self.key = ("mean", self.n_outputs, self.plain_mean, self.knows_turns)
 
@@ -130,7 +133,7 @@ class WeightedMean(Reduction):
         return [scale * mean(fixed, radius) for mean in self.over_turns or ()]
 
     def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
-        if outer is not None:
+        if outer is not None and not self.raw:
             values = outer(values, np)
         if self.factor != 1:
             weights = weights * self.factor
@@ -146,7 +149,7 @@ class WeightedMean(Reduction):
         return means
 
     def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
-        if outer is not None:
+        if outer is not None and not self.raw:
             values = outer(values, xp)
         weights = xp.reshape(weights * self.factor, (1, 1, -1))
         means = []

@@ -364,9 +364,18 @@ class MatchingKernel(KernelOfSets):
         self, x_sets: PointSets, z_sets: PointSets, values: Array, first_columns: Array
     ) -> Array:
         pooled = np.zeros((len(x_sets), len(z_sets)), values.dtype)
+        z_counts = z_sets.counts
+        starts = z_sets.ends - z_counts
         for i, rows_of_set in enumerate(np.split(values, x_sets.ends[:-1])):
-            blocks = np.split(rows_of_set, z_sets.ends[:-1], axis=1)
-            for j in range(max(0, first_columns[i]), len(z_sets)):
-                rows, columns = linear_sum_assignment(blocks[j], maximize=True)
-                pooled[i, j] = blocks[j][rows, columns].sum()
+            first = max(0, first_columns[i])
+            matched_rows = []
+            matched_columns = []
+            for start, end in zip(starts[first:], z_sets.ends[first:], strict=True):
+                rows, columns = linear_sum_assignment(rows_of_set[:, start:end], maximize=True)
+                matched_rows.append(rows)
+                matched_columns.append(start + columns)
+            matched = rows_of_set[np.concatenate(matched_rows), np.concatenate(matched_columns)]
+            n_matched = np.minimum(len(rows_of_set), z_counts[first:])
+            set_of_each = np.repeat(np.arange(first, len(z_sets)), n_matched)
+            pooled[i] = np.bincount(set_of_each, weights=matched, minlength=len(z_sets))
         return pooled

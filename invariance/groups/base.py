@@ -90,7 +90,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
     ``as_turn(A, B)``                     c, and complex z, of shape (n, m), with <a, g b> = c +
                                           Re(z exp(i t)) for an angle t that is uniform; c may be
                                           the number 0
-    ``mean_powers(A, B, degree)``         E_g <a, g b>^k for k = 0, ..., degree
+    ``mean_polynomial(A, B, c)``          E_g sum_k c_k <a, g b>^k, for a sequence of coefficients
     ``log_mean_exponential(A, B, xp)``    log E_g exp <a, g b>, for Gaussian kernels
     ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
     ``repeated(n_points)``                the same elements acting on so many points in a row
@@ -153,7 +153,7 @@ class Transformations(Remembering, BaseEstimator, ABC):
         return None
 
     as_shifts = as_circle = as_turns = aligned = as_assignment = largest_inner = _unknown
-    mean_powers = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
+    mean_polynomial = log_mean_exponential = log_mean_laplacian = as_turn = _unknown
     relative_rule = refined = moving = moves_points = reflects = _unknown
     aligning = representatives = repeated = _unknown
 

@@ -6,7 +6,7 @@ They are computed in closed form: the elements of the group are never listed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import comb, factorial, perm, prod
 from typing import Any, TypeAlias
 
@@ -34,55 +34,59 @@ def row_slices(shape: tuple[int, ...]) -> Iterator[slice]:
         yield slice(start, min(start + block_size, n_rows))
 
 
-def sign_powers(A: Floats, B: Floats, degree: int) -> list[Floats]:
-    r"""E (sum_i s_i a_i b_i)^k over independent signs, k = 0, ..., degree.
+def sign_polynomial(A: Floats, B: Floats, coefficients: Sequence[float]) -> Floats:
+    r"""E sum_k c_k (sum_i s_i a_i b_i)^k over independent signs; odd powers have the mean zero.
 
-    The generating function is :math:`\prod_i \cosh(t a_i b_i)`, whose logarithm holds the sums
-    :math:`p_{2j} = \sum_i (a_i b_i)^{2j}`: one matrix product each.
+    The generating function of the moments is :math:`\prod_i \cosh(t a_i b_i)`, whose logarithm
+    holds the sums :math:`p_{2j} = \sum_i (a_i b_i)^{2j}`: one matrix product each.
 
-    >>> [m.tolist() for m in sign_powers(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), 2)]
-    [[[1.0]], [[0.0]], [[13.0]]]
+    >>> sign_polynomial(np.array([[1.0, 2.0]]), np.array([[3.0, 1.0]]), [1.0, 5.0, 2.0])
+    array([[27.]])
     """
-    shape = (len(A), len(B))
-    dtype = np.result_type(A, B)
-    moments = [np.zeros(shape, dtype) for _ in range(degree + 1)]
-    moments[0] += 1
-    highest_even = degree - degree % 2  # Odd moments are zero.
-    if highest_even <= _BY_SUMS:
-        _add_moments_by_sums(moments, A, B)
-    else:
-        _add_moments_by_coordinates(moments, A, B)
-    return moments
-
-
-def _add_moments_by_coordinates(moments: list[Floats], A: Floats, B: Floats) -> None:
-    """Update the moments with one coordinate after the other, so that nothing cancels."""
-    degree = len(moments) - 1
+    mean = np.full((len(A), len(B)), coefficients[0], np.result_type(A, B))
+    degree = len(coefficients) - 1
     highest_even = degree - degree % 2
+    if highest_even <= _BY_SUMS:
+        _add_moments_by_sums(mean, A, B, coefficients)
+    else:
+        _add_moments_by_coordinates(mean, A, B, coefficients)
+    return mean
+
+
+def _add_moments_by_coordinates(
+    mean: Floats, A: Floats, B: Floats, coefficients: Sequence[float]
+) -> None:
+    """Update the moments with one coordinate after the other, so that nothing cancels."""
+    even_degrees = range(2, len(coefficients), 2)
+    moments = {k: np.zeros_like(mean) for k in even_degrees}
+    moments[0] = np.ones_like(mean)
     for a, b in zip(A.T, B.T, strict=True):
         squares = np.multiply.outer(a, b) ** 2
         # Moments are updated in place, from the highest degree down.
-        for k in range(highest_even, 0, -2):
+        for k in reversed(even_degrees):
             power = np.ones_like(squares)
             for j in range(2, k + 1, 2):
                 power *= squares
                 moments[k] += comb(k, j) * power * moments[k - j]
+    for k in even_degrees:
+        mean += coefficients[k] * moments[k]
 
 
-def _add_moments_by_sums(moments: list[Floats], A: Floats, B: Floats) -> None:
+def _add_moments_by_sums(mean: Floats, A: Floats, B: Floats, coefficients: Sequence[float]) -> None:
     """Compute the moments from the sums p_2j, in blocks of rows."""
-    degree = len(moments) - 1
-    even_degrees = range(2, degree + 1, 2)
+    even_degrees = range(2, len(coefficients), 2)
     powers_of_a = [A**size for size in even_degrees]
     powers_of_b = [(B**size).T for size in even_degrees]
-    for rows in row_slices(moments[0].shape):
+    for rows in row_slices(mean.shape):
         sums = []
         for a, b in zip(powers_of_a, powers_of_b, strict=True):
             sums.append(a[rows] @ b)
+        moments: dict[int, Floats] = {}
         for k in even_degrees:
-            for j in range(1, k // 2 + 1):
-                lower_moment = moments[k - 2 * j][rows]
-                moments[k][rows] += _factor_of_sum(k, j) * sums[j - 1] * lower_moment
+            moments[k] = _factor_of_sum(k, k // 2) * sums[k // 2 - 1]
+            for j in range(1, k // 2):
+                moments[k] += _factor_of_sum(k, j) * sums[j - 1] * moments[k - 2 * j]
+            mean[rows] += coefficients[k] * moments[k]
 
 
 def _factor_of_sum(k: int, j: int) -> float:
@@ -115,30 +119,33 @@ def product_of_factors(A: Any, minus_2b: Any, xp: Any = np) -> Any:
 
 
 def sign_laplacian(A: Floats, B: Floats) -> Floats:
-    """log E exp -sum_i |a_i - s_i b_i| over independent signs.
+    r"""log E exp -sum_i |a_i - s_i b_i| over independent signs.
 
-    A coordinate gives -| |a| - |b| | + log(1 + exp(-2 min(|a|, |b|))) - log 2, and the second term
-    is the larger one of two that depend on a or on b alone.
+    With the increasing function :math:`h(u) = 2u + \ell(u)`, where
+    :math:`\ell(u) = \log(1 + e^{-2u})`, a coordinate contributes
+
+    .. math:: -|u - v| + \ell(\min(u, v)) - \log 2
+        = \tfrac12 \bigl(\ell(u) + \ell(v) - |h(u) - h(v)|\bigr) - \log 2,
+        \quad u = |a_i|, v = |b_i|,
+
+    so that all pairs need one matrix of sums of absolute differences.
     """
     dtype = np.result_type(A, B)
-    A = np.abs(A)
-    B = np.abs(B)
-    total = -cdist(A, B, "cityblock").astype(dtype, copy=False)
-    total = total - A.shape[1] * float(np.log(2))
+    A = np.abs(A, dtype=float)
+    B = np.abs(B, dtype=float)
     terms_of_a = np.log1p(np.exp(-2 * A))
     terms_of_b = np.log1p(np.exp(-2 * B))
-    columns_of_b = np.ascontiguousarray(terms_of_b.T)
-    for rows in row_slices(total.shape):
-        block = total[rows]
-        larger = np.empty_like(block)
-        for a, b in zip(terms_of_a[rows].T, columns_of_b, strict=True):
-            np.maximum(a[:, None], b, out=larger)
-            block += larger
-    return np.asarray(total)
+    log_means: Floats = cdist(2 * A + terms_of_a, 2 * B + terms_of_b, "cityblock")
+    log_means *= -0.5
+    log_means += terms_of_a.sum(axis=1)[:, None] / 2
+    log_means += terms_of_b.sum(axis=1) / 2 - A.shape[1] * float(np.log(2))
+    return log_means.astype(dtype, copy=False)
 
 
-def permutation_powers(A: Floats, B: Floats, degree: int, even: bool = False) -> list[Floats]:
-    r"""E <a, g b>^k over all permutations g of n coordinates, k = 0, ..., degree.
+def permutation_polynomial(
+    A: Floats, B: Floats, coefficients: Sequence[float], *, even: bool = False
+) -> Floats:
+    r"""E sum_k c_k <a, g b>^k over all permutations g of n coordinates.
 
     :math:`\langle a, g b \rangle^k` is a sum over k-tuples of places. Tuples whose equal places
     form a set partition with parts :math:`\lambda_1, \dots, \lambda_l` contribute
@@ -147,28 +154,22 @@ def permutation_powers(A: Floats, B: Floats, degree: int, even: bool = False) ->
     .. math:: T_\lambda(a) = \sum_{i_1, \dots, i_l \text{ distinct}}
         a_{i_1}^{\lambda_1} \cdots a_{i_l}^{\lambda_l}.
 
+    So the mean is a single product of two matrices, with a column for each partition of each k.
     ``even`` averages over signs as well, which leaves parts of even size.
     """
     n_coordinates = A.shape[1]
+    degree = len(coefficients) - 1
     sums_of_a = _DistinctSums(A, degree)
     sums_of_b = _DistinctSums(B, degree)
-    moments = [np.ones((len(A), len(B)))]
+    columns_of_a = [np.full(len(A), coefficients[0])]
+    columns_of_b = [np.ones(len(B))]
     for k in range(1, degree + 1):
-        partitions = _contributing_partitions(k, n_coordinates, even)
-        if not partitions:
-            moments.append(np.zeros_like(moments[0]))
-            continue
-        coefficients = []
-        values_of_a = []
-        values_of_b = []
-        for parts in partitions:
+        for parts in _contributing_partitions(k, n_coordinates, even):
             n_placements = perm(n_coordinates, len(parts))
-            coefficients.append(_set_partitions(parts) / n_placements)
-            values_of_a.append(sums_of_a.at(parts))
-            values_of_b.append(sums_of_b.at(parts))
-        weighted_a = np.array(values_of_a).T * np.array(coefficients)
-        moments.append(weighted_a @ np.array(values_of_b))
-    return moments
+            factor = coefficients[k] * (_set_partitions(parts) / n_placements)
+            columns_of_a.append(factor * sums_of_a.at(parts))
+            columns_of_b.append(sums_of_b.at(parts))
+    return np.array(columns_of_a).T @ np.array(columns_of_b)
 
 
 class _DistinctSums:

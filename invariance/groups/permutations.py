@@ -6,6 +6,7 @@ class holds the algebra, and each group only defines which signed permutations i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 from math import factorial
 from typing import Annotated, Any, TypeAlias
@@ -26,11 +27,11 @@ from .alignment import (
 from .base import FiniteGroup, Grid
 from .canonical import sorted_blocks
 from .moments import (
-    permutation_powers,
+    permutation_polynomial,
     product_of_factors,
     row_slices,
     sign_laplacian,
-    sign_powers,
+    sign_polynomial,
 )
 
 Array: TypeAlias = NDArray[Any]
@@ -179,11 +180,11 @@ class Permutations(SymmetricGroup):
         """Swaps of two numbers are reflections, swaps of blocks are not."""
         return self.block == 1 or self.n == 1
 
-    def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
+    def mean_polynomial(self, A: Array, B: Array, coefficients: Sequence[float]) -> Any:
         """Moments from power sums; None for blocks of several coordinates."""
         if self.block != 1:
             return None
-        return permutation_powers(A, B, degree)
+        return permutation_polynomial(A, B, coefficients)
 
 
 @stores_parameters
@@ -312,8 +313,8 @@ class SignFlips(SignedPermutationGroup):
     def log_mean_laplacian(self, A: Array, B: Array) -> Array:
         return sign_laplacian(A, B)
 
-    def mean_powers(self, A: Array, B: Array, degree: int) -> list[Array]:
-        return sign_powers(A, B, degree)
+    def mean_polynomial(self, A: Array, B: Array, coefficients: Sequence[float]) -> Array:
+        return sign_polynomial(A, B, coefficients)
 
 
 @stores_parameters
@@ -357,9 +358,9 @@ class SignedPermutations(SignedPermutationGroup):
         """Swaps of two numbers and flips of one sign are reflections."""
         return True
 
-    def mean_powers(self, A: Array, B: Array, degree: int) -> Any:
+    def mean_polynomial(self, A: Array, B: Array, coefficients: Sequence[float]) -> Array:
         """The moments of permutations, with even powers of the coordinates only."""
-        return permutation_powers(A, B, degree, even=True)
+        return permutation_polynomial(A, B, coefficients, even=True)
 
 
 @stores_parameters

@@ -41,7 +41,7 @@ from ..orbits.nodes import (
 from ..orbits.plan import WeightedSet, composed
 from ..orbits.ways.tensor_action import Maps
 from .base import preserved, root_of_diagonal
-from .derivatives import of_products, whole_derivatives
+from .derivatives import gram_and_derivatives
 from .orbit import OrbitKernel
 
 Array = NDArray[Any]
@@ -335,17 +335,21 @@ class Average(OrbitKernel):
             return X
         return _unrolled(orbits.group, orbits.elements[:1], X)
 
-    def _gradient(self, X: Array) -> Array:
-        """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
-        orbits, first_side = self._sums(X, X)
-        derivatives = self._derivatives(X.shape[1])
-        if derivatives is None or first_side is not None or self.normalize:
-            return whole_derivatives(self, X)
-        orbits = orbits.at(X)
-        cheapest = orbits.ranked(X, _MEAN)[0]
+    def _gram_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Return the Gram matrix and its derivatives, in one pass over the group if it can be."""
+        points = X.astype(float)
+        orbits, first_side = self._sums(points, points)
+        functions = self._with_derivatives(X.shape[1])
+        if functions is None or first_side is not None or self.normalize:
+            return super()._gram_and_gradient(X)
+        orbits = orbits.at(points)
+        cheapest = orbits.ranked(points, _MEAN)[0]
         if cheapest.name == "closed form":
-            return whole_derivatives(self, X)
-        return of_products(orbits, derivatives, symmetric=self.side == "auto")
+            return super()._gram_and_gradient(X)
+        symmetric = self.side == "auto"
+        n_parameters = len(self.theta)
+        gram, gradient = gram_and_derivatives(orbits, functions, n_parameters, symmetric=symmetric)
+        return gram.astype(X.dtype, copy=False), gradient
 
 
 def _unrolled(group: Transformations, elements: Array, X: Array) -> Array:

@@ -53,7 +53,7 @@ from ..orbits.numerics import (
     repair_near,
     single_will_do,
 )
-from .derivatives import of_products, outer_derivatives, whole_derivatives
+from .derivatives import gram_and_derivatives, outer_with_derivatives, whole_derivatives
 from .image_shapes import images_as_rows
 
 Array = NDArray[Any]
@@ -256,11 +256,13 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
             raise ValueError(f"{name}: derivatives are those of the Gram matrix, for Y=None")
         # NumPy's warnings of overflow are off: `_check_finite` raises an error with a remedy.
         with np.errstate(over="ignore", invalid="ignore"):
-            gram = kernel._gram(X, Y)
-            self._check_finite(gram, X, Y)
             if not eval_gradient:
+                gram = kernel._gram(X, Y)
+                self._check_finite(gram, X, Y)
                 return gram
-            return gram, kernel._gradient(X.astype(float))
+            gram, gradient = kernel._gram_and_gradient(X)
+            self._check_finite(gram, X, None)
+            return gram, gradient
 
     def _call_on_blocks(self, X: Any, Y: Any) -> Any:
         """Return the kernel matrix of Dask arrays as a Dask array."""
@@ -349,13 +351,18 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
             hyperparameters.append(Hyperparameter(name, "numeric", bounds))
         return hyperparameters
 
+    def _gram_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Return the Gram matrix and its derivatives, for kernels that share their work."""
+        return self._gram(X, None), self._gradient(X.astype(float))
+
     def _gradient(self, X: Array) -> Array:
         """Derivatives of the Gram matrix with respect to theta, shape (n, n, p)."""
-        derivatives = outer_derivatives(self, (1, X.shape[1], 1))
-        if derivatives is None:
+        functions = outer_with_derivatives(self, (1, X.shape[1], 1))
+        if functions is None:
             return whole_derivatives(self, X)
         without_group = OrbitProducts(X, None, base=self)
-        return of_products(without_group, derivatives)
+        _, gradient = gram_and_derivatives(without_group, functions, len(self.theta))
+        return gradient
 
 
 def _withdraw_forms(cls: type[Kernel]) -> dict[str, type]:
@@ -632,20 +639,15 @@ def _mean_of_powers(
     powers of gamma itself could overflow although the terms do not.
     """
     root = float(np.sqrt(abs(gamma)))
-    degree = len(coefficients) - 1
     no_points = np.zeros((0, group.n_features or 1))
-    if group.mean_powers(no_points, no_points, degree) is None:
+    if group.mean_polynomial(no_points, no_points, coefficients) is None:
         return None
 
     def mean(X: Array, Y: Array) -> Array:
         if gamma != 1:
             X = X * X.dtype.type(root)
             Y = Y * Y.dtype.type(np.copysign(root, gamma))
-        moments: Any = group.mean_powers(X, Y, degree)
-        total = 0
-        for coefficient, moment in zip(coefficients, moments, strict=True):
-            total = total + coefficient * moment
-        return np.asarray(total)
+        return np.asarray(group.mean_polynomial(X, Y, coefficients))
 
     return mean
 

@@ -24,7 +24,7 @@ from ..orbits import Extremes, OrbitProducts, Reduction, best_elements, form_of
 from ..orbits.plan import image_shape
 from .base import preserved
 from .definite import best_fit_definite
-from .derivatives import whole_derivatives
+from .derivatives import stacked
 from .image_shapes import images_as_rows
 from .orbit import OrbitKernel
 
@@ -243,27 +243,23 @@ class BestFit(OrbitKernel):
         if is_gram and one_call.differentiates and not self.positive_definite:
             _warn_if_indefinite(values)
 
-    def _gradient(self, X: Array) -> Array:
-        """Derivatives of the Gram matrix with respect to theta, shape (n, n, p).
+    def _gram_and_gradient(self, X: Array) -> tuple[Array, Array]:
+        """Return the Gram matrix and its derivatives of shape (n, n, p).
 
         A small change of the base kernel's parameters does not change the best transformation. So
         the derivatives are those of the base kernel, taken at the largest inner product.
         """
         n_features = X.shape[1]
-        derivatives = self._derivatives(n_features)
-        if derivatives is None:
-            return whole_derivatives(self, X)
+        functions = self._with_derivatives(n_features)
         form: Any = form_of(self.base, image_shape(self.group, self.base, n_features))
-        if not form.monotone or form.turning_point is not None:
-            # The best fit need not be at the largest inner product.
-            return whole_derivatives(self, X)
-        if not derivatives:  # All hyperparameters are fixed.
-            return np.empty((len(X), len(X), 0))
+        # Otherwise the best fit need not be at the largest inner product.
+        if functions is None or not form.monotone or form.turning_point is not None:
+            return super()._gram_and_gradient(X)
+        points = X.astype(float)
         orbits, symmetric = self._engine(n_features)
-        (largest,) = orbits.at(X).reduce(X, _LARGEST_PRODUCT, symmetric=symmetric)
-        # A derivative may overwrite its argument, so each one receives a copy.
-        gradients = [derivative(largest.copy()) for derivative in derivatives]
-        return np.stack(gradients, axis=-1)
+        (largest,) = orbits.at(points).reduce(points, _LARGEST_PRODUCT, symmetric=symmetric)
+        gram, *derivatives = functions(largest)
+        return gram.astype(X.dtype, copy=False), stacked(derivatives, len(X))
 
 
 def _warn_if_indefinite(gram: Array) -> None:

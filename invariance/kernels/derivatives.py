@@ -6,17 +6,17 @@ differences of four values, with a relative error of about 1e-11, so no kernel h
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..orbits import OrbitProducts, WeightedMean, form_of
+from ..orbits import Form, JointMeans, OrbitProducts, form_of
 
 Array = NDArray[Any]
-Derivative = Callable[[Array], Array]
+Function = Callable[[Array], list[Array]]
 
 #: Step of finite differences in log theta: truncation and rounding errors are both about 1e-12.
 _STEP = 1e-3
@@ -48,49 +48,64 @@ def whole_derivatives(kernel: Any, X: Array) -> Array:
     return derivatives
 
 
-def outer_derivatives(kernel: Any, shape: tuple[int, int, int]) -> list[Derivative] | None:
-    """Return the derivatives of phi for a kernel phi(<a(x), b(z)>), or None for another kernel.
+def outer_with_derivatives(kernel: Any, shape: tuple[int, int, int]) -> Function | None:
+    """Return a function of v for phi and its p derivatives, or None for a kernel without phi.
 
-    The lifts a and b of such kernels have no hyperparameters.
+    It returns 1 + p arrays and may overwrite its argument. The lifts a and b of a kernel
+    phi(<a(x), b(z)>) have no hyperparameters.
     """
     form = form_of(kernel, shape)
     if form is None:
         return None
-    derivatives: list[Derivative] = []
+    stencils: list[list[tuple[Any, float]]] = []
     for j in range(len(kernel.theta)):
-        forms = []
-        for shifted, weight in _stencil(kernel, j):
-            forms.append((form_of(shifted, shape), weight))
-        derivatives.append(partial(_derivative, forms=forms, rate=form.rate))
-    return derivatives
+        stencil = [(form_of(shifted, shape), weight) for shifted, weight in _stencil(kernel, j)]
+        stencils.append(stencil)
+    if form.rate is None or len(stencils) != 1:
+        return partial(_values_and_differences, form=form, stencils=stencils)
+    slope = sum(float(shifted.rate) * weight for shifted, weight in stencils[0])
+    return partial(_exponential_and_derivative, form=form, slope=slope)
 
 
-def _derivative(values: Array, forms: list[tuple[Any, float]], rate: float | None) -> Array:
-    """Return the derivative of phi; may overwrite ``values``."""
-    if rate is None:
-        total = np.zeros_like(values)
-        for form, weight in forms:
-            total += weight * form.value(values.copy())
-        return total
-    # The derivative of exp(rate v) takes one exponential instead of four.
-    slope = 0.0
-    for form, weight in forms:
-        slope += form.rate * weight
-    values *= values.dtype.type(rate)
-    derivative = np.exp(values)
-    derivative *= values
-    if abs(slope / rate - 1) > 1e-9:  # The slope is the rate itself if the rate is linear in gamma.
-        derivative *= values.dtype.type(slope / rate)
-    return derivative
+def _values_and_differences(
+    values: Array, form: Form, stencils: list[list[tuple[Any, float]]]
+) -> list[Array]:
+    """Return phi, and the weighted sum of its values for each stencil."""
+    results = [form.value(values.copy())]
+    for stencil in stencils:
+        derivative = np.zeros_like(values)
+        for shifted, weight in stencil:
+            derivative += weight * shifted.value(values.copy())
+        results.append(derivative)
+    return results
 
 
-def of_products(
-    orbits: OrbitProducts, functions: Sequence[Derivative], *, symmetric: bool = True
-) -> Array:
-    """Return means of functions of the templates' inner products over the group, (n, n, p)."""
-    n_templates = len(orbits.Z)
-    if not functions:
-        return np.empty((n_templates, n_templates, 0))
-    reduction = WeightedMean(functions, raw=True)
-    means = orbits.reduce(orbits.Z, reduction, symmetric=symmetric)
-    return np.stack(means, axis=-1)
+def _exponential_and_derivative(values: Array, form: Any, slope: float) -> list[Array]:
+    """Return exp(rate v) and its derivative, from one exponential; ``slope`` is the rate's."""
+    if form.distance:
+        np.minimum(values, 0, out=values)  # Rounding may leave squares below zero.
+    values *= values.dtype.type(form.rate)
+    exponentials = np.exp(values)
+    values *= exponentials
+    if abs(slope / form.rate - 1) > 1e-9:  # The slope is the rate itself for a rate like 2 gamma.
+        values *= values.dtype.type(slope / form.rate)
+    return [exponentials, values]
+
+
+def gram_and_derivatives(
+    orbits: OrbitProducts, functions: Function, n_parameters: int, *, symmetric: bool = True
+) -> tuple[Array, Array]:
+    """Return means over the group, for the templates: the Gram matrix and (n, n, p) derivatives.
+
+    ``functions`` are those of `outer_with_derivatives`; they share one pass over the group.
+    """
+    reduction = JointMeans(functions, 1 + n_parameters)
+    gram, *derivatives = orbits.reduce(orbits.Z, reduction, symmetric=symmetric)
+    return gram, stacked(derivatives, len(gram))
+
+
+def stacked(derivatives: list[Array], n: int) -> Array:
+    """Return p derivatives of shape (n, n) as one array (n, n, p); p may be zero."""
+    if not derivatives:
+        return np.empty((n, n, 0))
+    return np.stack(derivatives, axis=-1)

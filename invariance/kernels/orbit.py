@@ -19,7 +19,7 @@ from ..groups.base import GROUP
 from ..orbits import Explanation, OrbitProducts, Reduction, form_of
 from ..orbits.plan import image_shape
 from .base import BASE, Kernel, TunesItsBase, on_rows
-from .derivatives import Derivative, outer_derivatives
+from .derivatives import Function, outer_with_derivatives
 from .image_shapes import images_as_rows
 
 Array = NDArray[Any]
@@ -148,6 +148,6 @@ class OrbitKernel(TunesItsBase, Kernel):
             return float(epsilon**0.5)
         return epsilon
 
-    def _derivatives(self, n_features: int) -> list[Derivative] | None:
-        """Derivatives of the base kernel as a function of inner products, or None."""
-        return outer_derivatives(self.base, image_shape(self.group, self.base, n_features))
+    def _with_derivatives(self, n_features: int) -> Function | None:
+        """The base kernel and its derivatives as functions of inner products, or None."""
+        return outer_with_derivatives(self.base, image_shape(self.group, self.base, n_features))

@@ -394,14 +394,18 @@ class _RegularisedLeastSquares(BaseEstimator):
         # Divide and conquer: three quarters of the time, for memory that is small compared with
         # the features. (SciPy 1.13 asks for too little workspace for a single feature.)
         driver = "evd" if p > 1 else None
+        # The transpose is the same matrix in LAPACK's order of storage, and is not copied.
         values, vectors = linalg.eigh(
-            covariance, check_finite=False, driver=driver, overwrite_a=True
+            covariance.T, check_finite=False, driver=driver, overwrite_a=True
         )
+        del covariance
         lost = features.rounding * (mean_squares @ np.square(vectors))
         solver_rounding = values[-1] * n * np.finfo(float).eps
         is_real = _exceed_rounding(values, lost) & (values > solver_rounding)
         values = values[is_real]
-        turn = vectors[:, is_real] / np.sqrt(values)
+        turn = vectors[:, is_real]
+        turn /= np.sqrt(values)
+        del vectors
         bare = None
         if len(values) < n - self.fit_intercept:
             bare = 1 - self.fit_intercept * features.shares

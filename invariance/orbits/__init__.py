@@ -10,12 +10,12 @@ from .blocks import row_blocks
 from .cost import Explanation
 from .form import INNER, Form, form_of
 from .orbit_products import OrbitProducts
-from .reductions import Extremes, Histogram, Reduction, Sorted, WeightedMean
+from .reductions import Extremes, Histogram, JointMeans, Reduction, Sorted, WeightedMean
 from .ways.best_elements import best_elements
 from .ways.circle import CircleProducts
 
 __all__ = [
-    "INNER", "CircleProducts", "Explanation", "Extremes", "Form", "Histogram", "OrbitProducts",
-    "Reduction", "Sorted", "WeightedMean", "best_elements",
+    "INNER", "CircleProducts", "Explanation", "Extremes", "Form", "Histogram", "JointMeans",
+    "OrbitProducts", "Reduction", "Sorted", "WeightedMean", "best_elements",
     "form_of", "row_blocks",
 ]  # fmt: skip

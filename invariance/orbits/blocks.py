@@ -20,7 +20,7 @@ Array = NDArray[Any]
 #: The libraries of this process that use threads. Finding them takes longer than a block.
 _libraries = cache(ThreadpoolController)
 #: Side of the square blocks in which a triangle is mirrored.
-_MIRROR_SIDE = 512
+_MIRROR_SIDE = 256
 
 
 class Workers(NamedTuple):

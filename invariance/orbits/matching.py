@@ -38,11 +38,16 @@ def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Arr
     sums = np.empty((len(X), len(Y)), np.result_type(X, Y))
     blocks_of_Y = Y.reshape(-1, block)
     k = X.shape[1] // block
+    places = np.arange(k)
+    points = np.arange(len(Y))[:, None]
+    matched = np.empty((len(Y), k), int)
     for i, blocks_of_x in enumerate(X.reshape(len(X), k, block)):
         if metric == "inner":
             costs = blocks_of_x @ blocks_of_Y.T
         else:
             costs = cdist(blocks_of_x, blocks_of_Y, metric)
-        for j, cost in enumerate(costs.reshape(k, len(Y), k).swapaxes(0, 1)):
-            sums[i, j] = cost[linear_sum_assignment(cost)].sum()
+        costs = costs.reshape(k, len(Y), k)
+        for j in range(len(Y)):
+            _, matched[j] = linear_sum_assignment(costs[:, j])
+        sums[i] = costs[places, points, matched].sum(axis=1)
     return sums

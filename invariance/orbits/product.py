@@ -126,7 +126,7 @@ class Product(Algorithm):
         m = len(templates)
         n_at_once = min(len(elements), self._elements_that_fit(m))
         for block in row_blocks(len(elements), 1, n_at_once):
-            tile_width = max(1, self.columns // len(elements[block]))
+            tile_width = max(1, self._tile_columns(m) // len(elements[block]))
             # Each thread takes whole tiles of templates.
             share = tile_width * -(-m // (tile_width * workers.n_threads))
             transform = partial(
@@ -238,8 +238,18 @@ class Product(Algorithm):
         templates_per_piece = max(fewest, n_that_fit // self.n_elements)
         return -(-m // templates_per_piece)
 
+    def _tile_columns(self, width: int) -> int:
+        """Number of transformed templates in a tile; the values of a single tile are not copied."""
+        if self.n_elements == 1:
+            return width
+        return self.columns
+
+    def row_step(self, width: int) -> int:
+        rows_of_a_tile = self.rows * self.columns // self._tile_columns(width)
+        return min(super().row_step(width), max(1, 2 * rows_of_a_tile))
+
     def row_bytes(self, width: int) -> float:
         n_transformed = width * min(self.n_elements, self._elements_that_fit(width))
-        n_values = 4 * min(self.columns, n_transformed)
+        n_values = 4 * min(self._tile_columns(width), n_transformed)
         n_results = 2 * width * max(1, sum(self.problem.reduction.tail))
         return self.problem.dtype.itemsize * (3 * self.width + n_values + n_results)

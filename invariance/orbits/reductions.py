@@ -158,6 +158,29 @@ class WeightedMean(Reduction):
         return means
 
 
+class JointMeans(Reduction):
+    """Means of several functions of the value v of the form, which share work.
+
+    Parameters
+    ----------
+    functions : callable
+        Returns ``n_outputs`` arrays of the shape of its argument, which it may overwrite.
+    n_outputs : int
+    """
+
+    def __init__(self, functions: Callable[[Any], list[Any]], n_outputs: int):
+        self.functions = functions
+        self.n_outputs = n_outputs
+        self.key = ("joint means", n_outputs)
+
+    def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
+        return [_contract(part, weights) for part in self.functions(values)]
+
+    def of_arrays(self, values: Any, weights: Any, outer: Outer, xp: Any) -> list[Any]:
+        weights = xp.reshape(weights, (1, 1, -1))
+        return [xp.matmul(weights, part)[:, 0, :] for part in self.functions(values)]
+
+
 def _identity(values: Any) -> Any:
     return values
 

@@ -104,7 +104,7 @@ class Counted(Permutations):
     # Only transformed vectors are counted, so no closed form may take their place.
     aligned = Permutations.largest_inner
     as_assignment = Permutations.largest_inner
-    mean_powers = Permutations.largest_inner
+    mean_polynomial = Permutations.largest_inner
 
     def _act(self, elements, X):
         Counted.n_transformed += len(elements) * len(X)

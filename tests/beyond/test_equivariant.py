@@ -149,7 +149,7 @@ class Inverses(G.Permutations):
     as_assignment = G.Transformations.as_assignment
     aligning = G.Transformations.aligning
     representatives = G.Transformations.representatives
-    mean_powers = G.Transformations.mean_powers
+    mean_polynomial = G.Transformations.mean_polynomial
     log_mean_laplacian = G.Transformations.log_mean_laplacian
     reflects = G.Transformations.reflects
 

@@ -22,7 +22,7 @@ from invariance.kernels import (
     Locality,
     Polynomial,
 )
-from invariance.orbits import Extremes, Histogram, OrbitProducts, WeightedMean
+from invariance.orbits import Extremes, Histogram, JointMeans, OrbitProducts, WeightedMean
 from invariance.orbits.cost import rate
 
 SHAPE = (6, 6)
@@ -298,6 +298,7 @@ REDUCTIONS = [
     WeightedMean(),
     WeightedMean([np.cos]),
     WeightedMean([np.tanh], raw=True),
+    JointMeans(lambda values: [np.tanh(values), np.cos(values)], 2),
     Extremes(),
     Histogram(3, 2.0),
     Histogram(5, 1.0),
@@ -326,7 +327,7 @@ def test_tensors_meet_what_was_prepared_before(name, monkeypatch):
     torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     Z, X = rng.standard_normal((4, 9)), rng.standard_normal((5, 9))
-    orbits, some = OrbitProducts(Z, KEPT[name], keep=True), [REDUCTIONS[0], *REDUCTIONS[3:]]
+    orbits, some = OrbitProducts(Z, KEPT[name], keep=True), [REDUCTIONS[0], *REDUCTIONS[4:]]
     for reduction in some:
         fresh = OrbitProducts(Z, KEPT[name]).reduce(X, reduction)[0]
         assert_allclose(orbits.reduce(torch.from_numpy(X), reduction)[0], fresh, atol=1e-12)

@@ -92,6 +92,7 @@ def _names() -> dict:
         "series": np.array([[1, 2, np.nan], [3, 4, 5]]).repeat(20, axis=1),
         "images": rng.random((4, 28 * 28)),
         "sets": [rng.standard_normal((m, 2)) for m in (3, 5, 4, 6)],
+        "clouds": [rng.standard_normal((m, 3)) for m in (3, 5, 4, 6)],
         "positions": R,
         "charges": np.full((4, 5), 6),
         "coulomb": np.where(np.eye(5), 36.9, 36 / apart).reshape(4, -1),

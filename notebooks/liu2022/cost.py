@@ -384,7 +384,8 @@ for name, count in multiplications.items():
     times_plain.append(f"{name} {count / multiplications['SVM']:,.0f}")
 
 # %% [markdown]
-# The note contains the processor seconds of a fit with the fast kernels.
+# The note contains the processor seconds of a fit with the fast kernels. Methods take turns in every round,
+# so that a slow moment of the machine does not fall on one of them.
 
 # %%
 few_local_rotations = BestFit(

@@ -618,7 +618,8 @@ if table is not None:
 #
 # In many cases the machines with invariance should be above the network; the gain of locality with
 # invariance should fall as images are added; and accuracies should vary less over repetitions than
-# the network's. At first the network should be twice as good as chance.
+# the network's. At first the network should be twice as good as chance. The error of a difference of two
+# standard deviations is a jackknife's, which leaves out the same repetition of both.
 
 
 # %%

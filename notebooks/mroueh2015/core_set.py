@@ -162,6 +162,11 @@ def fitted_learners(X, y, rng):
     }
 
 
+# %% [markdown]
+# Test points come twice, sorted and with their coordinates permuted, under the same labels. Within a
+# repetition all learners have the same training points too, so that the claim compares them in pairs.
+
+
 # %%
 @run.cache
 def core_set_experiment(sizes, n_repetitions, n_test, seed):
@@ -281,6 +286,10 @@ def relative_differences(features, orbits, positive):
             differences.append(abs(np.mean(risks) - risks[0]) / risks[0])
     return differences
 
+
+# %% [markdown]
+# The identity comes first among the elements, so that the first risk is that on the core set. The control
+# shows that the comparison can fail: a part of the group does not make the features invariant.
 
 # %%
 differences = []

@@ -40,6 +40,10 @@ from invariance.groups import Rotations, Translations
 
 run = Run("mroueh2015/cost", profile=profile, seed=seed, n_bins=n_bins, angles=angles)
 
+# %% [markdown]
+# Each sweep varies one quantity around a base size, at which the definition, too, can be timed. The size of
+# Figure 2 comes at the end, without the definition.
+
 # %% tags=["settings"]
 if run.quick:
     base = {"bins": n_bins, "images": 80, "templates": 10, "transformations": 40}
@@ -68,6 +72,9 @@ else:
         {"templates": 500, "images": 2000},
     ]
     full_size = {"templates": 500, "images": 10_000}
+
+# %% [markdown]
+# Images have unit norm and single precision, in which all inner products below are taken.
 
 # %%
 digits = load_digits_images() if run.quick else load_mnist()
@@ -140,7 +147,9 @@ def bare_product(X, orbit):
 # %% [markdown]
 # ## Over images, bins, templates and transformations
 #
-# One quantity varies, the others are fixed. The smallest of three measurements, on one core.
+# One quantity varies, the others are fixed. The smallest of three measurements, on one core. The smallest
+# is taken and not the mean, because other programs on the machine can only add time. The definition is
+# slow, and measured once or twice.
 
 
 # %%
@@ -169,6 +178,9 @@ for quantity, values in sweeps.items():
             "definition": seconds(definition, features, points, orbit, repeats=repeats),
         }
 
+# %% [markdown]
+# In every panel the distance between our curve and that of the bare product is the price of counting. The
+# definition passes over all inner products once for each threshold: the panel of bins shows it best.
 
 # %%
 LOOKS = {"definition": "definition", "ours": "fast", "bare product": "gemm"}
@@ -210,7 +222,8 @@ run.table(pd.DataFrame(table_rows), "ratios", caption="Measured in this run.")
 #
 # Temporary arrays are a tile of projections with the arrays that count it, and the transformed
 # templates, stored if they fit into `block_bytes` (here 1 GiB) and otherwise made block by block.
-# Neither grows with the number of images. We measure the peak above input and output.
+# Neither grows with the number of images. We measure the peak above input and output. Rows of the table
+# that differ in the number of images alone should therefore have nearly the same peak.
 
 
 # %%

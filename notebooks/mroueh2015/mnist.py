@@ -49,6 +49,11 @@ run = Run(
     "mroueh2015/mnist", profile=profile, seed=seed, tilt=tilt, max_shift=max_shift, chooses=True
 )
 
+# %% [markdown]
+# Small training samples are drawn most often, because accuracy depends most on the choice of images if
+# there are few of them. On the left of Figure 2 every draw has templates of its own. On the right all
+# training samples share one draw of 500, so that features are computed once for each image.
+
 # %% tags=["settings"]
 if run.quick:
     stand_in = "bundled digits, 1,200 to train and 597 to test"
@@ -203,6 +208,10 @@ curve_of_shifted_one = distribution(one, (2, -1))
 change_by_shift = np.abs(curve_of_shifted_zero - curve_of_zero).mean()
 change_by_digit = np.abs(curve_of_one - curve_of_zero).mean()
 
+# %% [markdown]
+# On the right the dotted curve of a shifted digit should lie close to the solid one. The distance between
+# the two digits is left for the learner to use.
+
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=[1.15, 1])
 tiles = mosaic(copies)
@@ -355,6 +364,10 @@ def grid_scores(width, template_counts, per_class, n_test, draws, seed):
     return np.array(in_threads(scores_of, draws))
 
 
+# %% [markdown]
+# Within a draw all numbers of bins and templates share the images, and a small set of templates is a part
+# of each larger one. So the claims compare them draw by draw.
+
 # %%
 grid_parts = []
 for first in range(0, n_left_draws, part_size):
@@ -400,6 +413,10 @@ def learning_curve(name, per_class, draws, seed):
         return fit_and_score(table, y, training_sample(per_class, draw), test)
 
     return np.array(in_threads(score_of, draws))
+
+
+# %% [markdown]
+# Pooled features and raw pixels learn from the same training samples, and are compared sample by sample.
 
 
 # %%

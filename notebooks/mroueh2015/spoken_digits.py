@@ -220,6 +220,11 @@ def feature_map(representation, n_templates, n_bins, draw, s):
     )
 
 
+# %% [markdown]
+# One pass over the recordings gives the accuracies of a draw for all bins, templates and splits. Draws are
+# independent and run side by side. Finished parts are stored, and an interrupted run goes on from them.
+
+
 # %%
 def in_threads(function, items):
     """The results of a function for all items, in their order, on the cores of this notebook."""
@@ -238,6 +243,11 @@ def pooled_accuracies(name, representation, s, bins, counts, draws, seed):
         return nested_accuracies(Z, target, splits(name, draw), bins, counts, {}, seed)
 
     return np.array(in_threads(scores_of, draws))
+
+
+# %% [markdown]
+# For reference the same learner has the representation itself, without pooling. It has no templates, and
+# varies with the draw only as far as recordings are split anew.
 
 
 # %%
@@ -323,6 +333,10 @@ def draw_splits(panels, figure, caption, kind="log-mel"):
         draw_split(axis, name, split, kind)
     run.figure(fig, figure, caption=caption + data_caption)
 
+
+# %% [markdown]
+# The flat line is the representation without pooling. If a curve still rises at its right end, more
+# templates may raise the accuracy further.
 
 # %%
 draw_splits(

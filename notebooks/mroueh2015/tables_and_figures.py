@@ -31,7 +31,9 @@ from invariance.companion import Run, family, panel, recorded, ticks
 run = Run("mroueh2015/tables_and_figures", profile=profile, seed=seed)
 
 # %% [markdown]
-# The scores of a claim are named by their settings, such as "25 bins x 100 templates".
+# The scores of a claim are named by their settings, such as "25 bins x 100 templates". Curves are put
+# together from these names: one for each number of bins, over the numbers of templates. Nothing is computed
+# again, so that the figures show the very numbers on which the verdicts rest.
 
 # %%
 MNIST = "mroueh2015/mnist"
@@ -73,6 +75,8 @@ def points_of(scores):
 # Left: templates and bins, with 1,000 training images per class. Right: 50 bins and 500 templates against
 # the number of training images, beside raw pixels. With plain Gaussian templates, as printed, our
 # features stay below both printed numbers; under a Gaussian window, an addition of ours, they reach them.
+# On the right the error bars differ in kind: all training samples of the pooled curve share one draw of
+# templates, while the two numbers under a window come from joint draws of templates and training images.
 
 # %%
 template_curves = by_bins(
@@ -98,6 +102,9 @@ windowed_means = [numbers["value"][0] for numbers in windowed]
 windowed_errors = [numbers["se"][0] for numbers in windowed]
 sizes, plain_means, plain_errors = against_size("CDF")
 raw_sizes, raw_means, raw_errors = against_size("raw")
+
+# %% [markdown]
+# The window was measured at the two printed sizes only, so it has two points and no curve.
 
 # %% tags=["hide-input"]
 curves_against_size = {
@@ -159,7 +166,8 @@ run.paper_table("mroueh2015/numbers")
 # ## Figure 4: sequences in any order
 #
 # The appendix calls the curve over sampled group elements "rather flat", with "a very graceful
-# degradation". On a linear axis this can be seen; on a logarithmic one it cannot.
+# degradation". On a linear axis this can be seen; on a logarithmic one it cannot. The title gives the loss
+# with a half and with a quarter of the 120 elements, so that "graceful" has a number.
 
 # %%
 element_scores = scores_of(XPERM, "mroueh2015/fig4-group-elements")

@@ -135,7 +135,9 @@ for name in GROUPS:
 bin_rates = {name: fit_rate(bins, errors.T) for name, errors in binning_errors.items()}
 
 # %% [markdown]
-# Every figure of rates has one curve per group, with the fitted slope in its label.
+# Every figure of rates has one curve per group, with the fitted slope in its label. In this one no error
+# may be above $s/n$. The dotted line is half of that, the mean overshoot of such a Riemann sum if no
+# template were rejected. Rejected ones count zero, and lower it.
 
 
 # %%
@@ -364,6 +366,11 @@ joint_errors = {name: joint_error(name, scales, n_joint_draws, run.seed) for nam
 joint_rates = {name: fit_rate(scales, values.T) for name, values in joint_errors.items()}
 joint_bound = np.array([sum(promised(k, k * k, k * k)) for k in scales.tolist()])
 
+# %% [markdown]
+# All parts of the bound are of order $1/k$, apart from logarithms, so that it nearly halves when k doubles.
+# The title has the factor for the measured errors. The dotted line is the difference between the largest
+# and the smallest value of the kernel: an error bound above it is met even by a constant.
+
 # %%
 variation = max(np.ptp(K) for K in kernels.values())
 factor = joint_bound[-1] / max(np.mean(values[-1]) for values in joint_errors.values())
@@ -438,6 +445,11 @@ def theorem_trials(name, budget, n_trials, seed):
 def quantile(values):
     """Value that a share delta of the draws exceeds."""
     return np.quantile(values, 1 - delta)
+
+
+# %% [markdown]
+# The tightness in the table is the budget over the 95 % quantile of the errors. A bound that cannot be
+# improved would have a tightness of one.
 
 
 # %%
@@ -602,6 +614,10 @@ for title, case in COST_CASES.items():
         for N in POINT_COUNTS
     ]
     operations[title] = pd.DataFrame(by_points, index=POINT_COUNTS)
+
+# %% [markdown]
+# The kernel of equation (1) visits every pair of points, so that its count grows with their square and that
+# of signatures in proportion: signatures save more, the more points there are.
 
 # %%
 fig, axes = plt.subplots(1, 2, figsize=(9, 4.6))

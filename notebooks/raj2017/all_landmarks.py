@@ -59,6 +59,10 @@ fold_of = np.repeat(np.arange(5), FOLD)
 energies = molecules.target[FOLDS[:, :FOLD]].astype(float)
 published = saved("raj2017/quantum_machine", "table1", profile)
 
+# %% [markdown]
+# The choices are read from the table that `quantum_machine` has published. A quick run has made-up
+# molecules and takes fixed values instead.
+
 
 # %%
 def chosen(row):
@@ -74,7 +78,9 @@ def chosen(row):
 # ## The rows
 #
 # For each test fold the landmarks are the other four folds. Folds and draws do not depend on each other,
-# so as many are computed at a time as there are cores for this notebook.
+# so as many are computed at a time as there are cores for this notebook. With one layer nothing is drawn:
+# features on all training molecules span the functions of the kernel, and ridge regression on them is
+# kernel ridge regression. With two layers the templates of the second are drawn.
 
 
 # %%
@@ -130,7 +136,8 @@ for kind in ("original", "sorted"):
     by_layer[kind, 2] = two_layers(kind, chosen(f"{kind}, RF, 2 layers"), tuple(SEEDS))
 
 # %% [markdown]
-# Root mean square errors are means over the five folds.
+# Root mean square errors are means over the five folds. One molecule with a large error can dominate that
+# of its fold. So the last column leaves out methane, the first molecule of the file.
 
 
 # %%

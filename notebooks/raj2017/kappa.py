@@ -37,7 +37,9 @@ run = Run("raj2017/kappa", profile=profile, seed=seed, kappa=kappa)
 
 # %% [markdown]
 # Bandwidths are multiples of the median heuristic; they and the regularisation are chosen by the same
-# folds, for each kappa and set. The scale of the images is that of `rotated_mnist`.
+# folds, for each kappa and set. The scale of the images is that of `rotated_mnist`. The values of kappa go
+# from the uniform density (0), under which 6 and 9 become one digit, to angles with a standard deviation of
+# about 12 degrees (25).
 
 # %% tags=["settings"]
 KAPPAS = (0.0, kappa, 1.0, 5.0, 25.0)
@@ -76,7 +78,8 @@ choosing_rows = rebuilt(0).rows
 
 # %% [markdown]
 # A rotation multiplies polar Fourier coefficients by phases, so the kernel's average over 64 nodes is
-# computed from one small product for each angular frequency.
+# computed from one small product for each angular frequency. Each kappa is judged at its own best bandwidth
+# and penalty, so that no density suffers from a bandwidth that suits another one.
 
 
 # %%
@@ -102,6 +105,10 @@ def best_accuracies(set_seed):
 
 
 by_set = np.array([best_accuracies(set_seed) for set_seed in SETS])  # shape (sets, kappas)
+
+# %% [markdown]
+# All values of kappa see the same sets, and the claim compares them set by set. Bars of the figure that
+# overlap do not mean that a difference is within its error.
 
 # %%
 names = [f"kappa = {concentration:g}" for concentration in KAPPAS]

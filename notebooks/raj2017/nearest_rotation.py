@@ -67,6 +67,10 @@ rotations = basis.rotations(VonMises(0.2), n_nodes=32)
 
 # %% [markdown]
 # ## The same images and angles, without interpolation
+#
+# Each set is first rebuilt as in `rotated_mnist`, for its images and angles. Then every original is turned
+# again by a spline of order 0, which copies the nearest pixel. As there, no image on which settings were
+# chosen is tested on.
 
 
 # %%
@@ -98,7 +102,8 @@ def nearest(seed):
 # ## The rows
 #
 # Random Fourier and Nystrom features with one layer and with two, ridge regression with the Gaussian
-# kernel itself, and GICDF.
+# kernel itself, and GICDF. Only GICDF averages over rotations; the other rows have no group, and see each
+# digit at one angle.
 
 
 # %%
@@ -151,6 +156,10 @@ def kernel_accuracy(X, labels, seed):
         [values @ duals.astype(gram.dtype) + targets.mean(axis=0)], labels[N_TRAIN:]
     )
 
+
+# %% [markdown]
+# A set's seed also draws the templates. The spread over the sets therefore contains other images, other
+# angles and other templates.
 
 # %%
 ROWS = {

@@ -200,7 +200,8 @@ def gram_error(kind, s, draw, exact, orbits):
 
 # %% [markdown]
 # The same points, group and exact kernel serve both kinds of templates, with as many templates as
-# dimensions and twice as many.
+# dimensions and twice as many. All four group elements are averaged over, so that the error is that of the
+# templates alone.
 
 # %%
 KINDS = ("structured", "independent")

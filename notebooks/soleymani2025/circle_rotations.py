@@ -210,6 +210,9 @@ for order in gain_orders:
         draws.append([squared_error(order, n, noise, draw) for n in sizes])
     errors[f"k = {order}"] = np.array(draws)
 
+# %% [markdown]
+# Up to frequency 16 there are 33 functions, and 17, 9, 5 and 3 of them are invariant under the groups of
+# order 2, 4, 8 and 16. The curves should be about parallel, with errors near these proportions.
 
 # %%
 without_group = errors["k = 1"][:, -1].mean()

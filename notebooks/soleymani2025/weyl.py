@@ -110,6 +110,10 @@ for name, (eigenvalues, counts) in counted.items():
     expected[f"{name}, remainder"] = -0.5
 slowest = max(rates[f"{name}, remainder"].slope for name in MANIFOLDS)
 
+# %% [markdown]
+# On the left the crosses should lie on the curves, although nothing is fitted. On the right the curves
+# should fall at least as steeply as the dotted line.
+
 # %%
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 4))
 loglog(left, counted)
@@ -159,6 +163,10 @@ def weight_ratio(name, s):
     d = MANIFOLDS[name]["basis"].manifold_dimension
     return counts ** theory.alpha(s, d) / (1 + eigenvalues) ** s
 
+
+# %% [markdown]
+# For each manifold two smoothnesses are tried, one by a half and one by two above $d/2$, the least that the
+# theorem allows. Both ratios should have the slope zero.
 
 # %%
 flat_rates = {}

@@ -27,7 +27,8 @@
 #
 # Let $M(x)$ be a maximal invariant, such as the length of a vector under rotations, and
 # $x = \tau(x) \rho(x)$ with a representative $\rho(x)$ of the orbit. Chiu et al. prove that $Y$ given
-# $X$ is equivariant if and only if the targets that are turned back do not depend on where on its orbit the point is:
+# $X$ is equivariant if and only if the targets that are turned back do not depend on where on its orbit the
+# point is:
 #
 # $$H_0: \quad \tau(X)^{-1} Y \ \perp\ \tau(X) \mid M(X) .$$
 #
@@ -416,7 +417,8 @@ def draw_settings(axes, names, n):
         axis.set(xlabel=AXES[name], ylim=(-4, 104))
     axes[0].set_ylabel("samples (%)")
     handles, labels = axes[0].get_legend_handles_labels()
-    axes[0].legend(handles, labels, loc="upper left", fontsize=9)
+    figure = axes[0].figure
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
 
 
 def last_shares(name, n):
@@ -427,16 +429,13 @@ def last_shares(name, n):
 
 def title(name, n):
     law, mean = last_shares(name, n)
-    return (
-        f"{name.capitalize()}: randomisation rejects {law:.0f} %,\n"
-        f"find_symmetry refutes {mean:.0f} %"
-    )
+    return f"{name.capitalize()}:\n{law:.0f} % rejected, {mean:.0f} % refuted"
 
 
 # %%
 n = SIZES[-1]
 NAMES = ("covariance", "mean", "permutations")
-fig, axes = plt.subplots(1, 3, figsize=(12, 4), sharey=True)
+fig, axes = plt.subplots(1, 3, figsize=(9, 4.4), sharey=True)
 draw_settings(axes, NAMES, n)
 for axis, name in zip(axes, NAMES, strict=True):
     axis.set_title(title(name, n))
@@ -480,7 +479,7 @@ run.table(rows, "power", caption="Settings of the paper, 95 % intervals.")
 # %%
 n = SIZES[-1]
 NAMES = ("mean on a ring", "variance on a ring")
-fig, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True)
+fig, axes = plt.subplots(1, 2, figsize=(9, 4.2), sharey=True)
 draw_settings(axes, NAMES, n)
 for axis, name in zip(axes, NAMES, strict=True):
     axis.set_title(title(name, n))

@@ -147,6 +147,9 @@ for name, candidate in models.items():
 # `find_symmetry(model, groups, X, y)` compares each group with its subgroups and names the largest
 # group that the data support: `beyond/which_symmetry` measures how often it is right.
 #
+# Both tests ask whether a group helps to *predict*. Whether the whole law of the targets is symmetric, its
+# variance too, is another question: `beyond/symmetry_tests` measures them beside randomisation tests for it.
+#
 # ## Other models
 #
 # `symmetry_test` takes any estimator: a kernel object becomes its average over the group, a feature

@@ -141,9 +141,8 @@ LOOKS = {"average": "haar", "REMatch": "ti"}
 curves = {}
 for (name, package), values in seconds.items():
     sizes = [*SIZES, *LARGER[name]] if package == "here" else SIZES
-    look = LOOKS[name] if package == "here" else "raw"
     style = {"x": sizes, "ls": "-" if package == "here" else ":"}
-    curves[f"{name}, {package}"] = (look, values, style)
+    curves[f"{name}, {package}"] = (LOOKS[name], values, style)
 gains = {}
 for name in THEIRS:
     gains[name] = seconds[name, "DScribe"][-1] / seconds[name, "here"][len(SIZES) - 1]
@@ -154,7 +153,17 @@ if THEIRS:
         f"and the match 1/{gains['REMatch']:.0f}"
     )
 fig, axis = plt.subplots(figsize=(7.2, 4.2))
-panel(axis, SIZES, curves, log="xy", xlabel="structures", ylabel="processor seconds", title=title)
+panel(
+    axis,
+    sorted({*SIZES, *LARGER["average"]}),
+    curves,
+    log="xy",
+    ends=None,
+    xlabel="structures",
+    ylabel="processor seconds",
+    title=title,
+)
+axis.legend()
 run.figure(fig, "seconds", caption="Gram matrices of structures of 8 to 19 atoms, 60 numbers each.")
 
 # %%

@@ -136,7 +136,7 @@ run.table(
 # ## From what size it pays
 #
 # Workers have to start, and every value has to be sent. Here are both times. The first function below
-# computes nothing, so that its time is that of sending; the two kernels differ in the length of a point,
+# computes nothing, so that its time is that of sending; the kernels differ in the length of a point,
 # and thus in the work for each value. If a MiB takes c seconds to compute in one process and s seconds to
 # send, w workers take about the larger of c / w and s. So a cluster pays only if c is larger than s, and if
 # it saves more time than it takes to start.
@@ -148,9 +148,8 @@ def nothing(rows):
     return np.zeros((len(rows), n), np.float32)
 
 
-long_points = np.random.default_rng(seed).standard_normal((n, 32)).astype(np.float32)
-long_kernel = BestFit(Gaussian(gamma=0.01), CyclicShifts(32))
-few_blocks = 2 * n_workers * each  # rows
+longer = (32,) if run.quick else (32, 128)  # numbers of a point
+n_timed = (2 if run.quick else 8) * n_workers * each  # rows
 
 
 def seconds_per_mib(compute_rows, function, rows):
@@ -174,11 +173,12 @@ def there(function, rows):
 
 
 # %%
-sending = seconds_per_mib(there, nothing, X[:few_blocks])
-kernels = {
-    "points of 4 numbers": (partial(kernel, Y=X), X[:few_blocks]),
-    "points of 32 numbers": (partial(long_kernel, Y=long_points), long_points[:few_blocks]),
-}
+sending = seconds_per_mib(there, nothing, X[:n_timed])
+kernels = {"points of 4 numbers": (partial(kernel, Y=X), X[:n_timed])}
+for length in longer:
+    points = np.random.default_rng(seed).standard_normal((n, length)).astype(np.float32)
+    long_kernel = BestFit(Gaussian(gamma=0.3 / length), CyclicShifts(length))
+    kernels[f"points of {length} numbers"] = (partial(long_kernel, Y=points), points[:n_timed])
 pays = []
 for name, (function, rows) in kernels.items():
     computing = seconds_per_mib(here, function, rows)
@@ -192,6 +192,8 @@ for name, (function, rows) in kernels.items():
         "pays from (s of one process)": round(start_seconds / saved, 1) if saved > 0 else "never",
     }
     pays.append(row)
+
+# %%
 run.table(
     pays,
     "pays",
@@ -199,14 +201,21 @@ run.table(
     f"{start_seconds:.1f} s. Between machines, sending takes longer.",
 )
 run.say(
-    "Here {n} workers start in {start:.1f} s and send a MiB in {sending:.4f} s. So {n} workers pay from about "
-    "{two:.0f} s of work on, and many workers from about {start:.0f} s on, if a MiB takes clearly longer to "
-    "compute than {sending:.4f} s.",
+    "Here {n} workers start in {start:.1f} s and send a MiB in {sending:.4f} s.",
     n=n_workers,
     start=start_seconds,
     sending=sending,
-    two=start_seconds * n_workers / max(1, n_workers - 1),
 )
+worthwhile = [row for row in pays if row["pays from (s of one process)"] != "never"]
+if worthwhile:
+    run.say(
+        "The cheapest kernel here that pays takes {cost:.3f} s for a MiB, and pays from {work:.0f} s of "
+        "work on.",
+        cost=worthwhile[0]["one process (s per MiB)"],
+        work=worthwhile[0]["pays from (s of one process)"],
+    )
+else:
+    run.say("None of these kernels takes long enough for a cluster of {n} to pay.", n=n_workers)
 
 # %% [markdown]
 # ## A worker dies

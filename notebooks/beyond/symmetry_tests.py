@@ -9,8 +9,8 @@
 # %% [markdown]
 # # Is the law symmetric, or does the symmetry help? Two tests, two questions
 #
-# *Chiu, Sharp and Bloem-Reddy, Randomization tests for conditional group symmetry (2024),
-# arXiv 2412.14391.*
+# *Chiu, Sharp and Bloem-Reddy, Randomization tests for conditional group symmetry
+# (2024).*
 #
 # Two kinds of tests are offered to someone who suspects a symmetry. Do they agree, and if not, which one
 # answers the question that you have?

@@ -34,6 +34,9 @@ PACKAGES = ("cvxpy", "joblib", "matplotlib", "numpy", "pandas", "scikit-learn", 
 #: File in a copy of a project on another machine, with the version of the code that it was made of.
 REVISION = ".revision"
 
+#: Paths of libraries that come with NumPy and SciPy.
+_OWN_BLAS = re.compile(r"[/\\](numpy|scipy)(\.libs)?[/\\]")
+
 
 @cache
 def package_versions() -> dict[str, str]:
@@ -73,16 +76,19 @@ def _git(root: Path, *arguments: str) -> str:
 
 @cache
 def architecture() -> str:
-    """Return the processor architecture that NumPy's BLAS uses, such as ``"SkylakeX"``.
+    """Return the processor architecture that NumPy's and SciPy's BLAS use, such as ``"SkylakeX"``.
 
     The last digits of a matrix product depend on it. OpenBLAS detects it, unless
-    ``OPENBLAS_CORETYPE`` sets it.
+    ``OPENBLAS_CORETYPE`` sets it. Other packages bring a BLAS of their own, as CVXPY's solvers do:
+    those do not count if NumPy and SciPy have theirs in their own folders.
     """
     import numpy  # noqa: F401  (loads the library)
     from threadpoolctl import threadpool_info
 
-    names = {str(library.get("architecture", "")) for library in threadpool_info()}
-    return ", ".join(sorted(name for name in names if name)) or "unknown"
+    libraries = [library for library in threadpool_info() if library.get("architecture")]
+    own = [library for library in libraries if _OWN_BLAS.search(library["filepath"])]
+    names = {str(library["architecture"]) for library in own or libraries}
+    return ", ".join(sorted(names)) or "unknown"
 
 
 @cache

@@ -530,3 +530,14 @@ def test_a_table_of_the_paper_shows_what_is_published(project, capsys):
 def test_without_tables_the_remedy_names_their_file(project):
     with pytest.raises(LedgerError, match=r"tables\.yml"):
         Run("demo/b").paper_table("demo/table1")
+
+
+def test_the_architecture_is_that_of_numpy_whatever_else_is_loaded():
+    """CVXPY loads a solver with a BLAS of its own, which has another name for this machine."""
+    shown = "from invariance.companion.provenance import architecture; print(architecture())"
+    names = set()
+    for first in ("import scipy.linalg", "import scipy.linalg, cvxpy"):
+        line = [sys.executable, "-c", f"{first}\n{shown}"]
+        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        names.add(done.stdout.strip())
+    assert len(names) == 1 and names != {"unknown"}

@@ -45,7 +45,7 @@ def pages(site) -> dict[Path, Page]:
 
 def test_it_is_small_and_no_link_is_dead(site, pages):
     assert dead_links(pages, site) == []
-    assert sum(p.stat().st_size for p in site.rglob("*") if p.is_file()) < 17.5e6
+    assert sum(p.stat().st_size for p in site.rglob("*") if p.is_file()) < 18e6
     nested_link = re.compile(r"<a [^>]*>(?:(?!</a>).)*<a ", re.DOTALL)
     for path in pages:
         text = path.read_text("utf-8")

@@ -538,6 +538,6 @@ def test_the_architecture_is_that_of_numpy_whatever_else_is_loaded():
     names = set()
     for first in ("import scipy.linalg", "import scipy.linalg, cvxpy"):
         line = [sys.executable, "-c", f"{first}\n{shown}"]
-        done = subprocess.run(line, capture_output=True, text=True, check=True)
+        done = subprocess.run(line, capture_output=True, encoding="utf-8", check=True)
         names.add(done.stdout.strip())
     assert len(names) == 1 and names != {"unknown"}

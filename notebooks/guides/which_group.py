@@ -148,7 +148,7 @@ for name, candidate in models.items():
 # group that the data support: `beyond/which_symmetry` measures how often it is right.
 #
 # Both tests ask whether a group helps to *predict*. Whether the whole law of the targets is symmetric, its
-# variance too, is another question: `beyond/symmetry_tests` measures them beside randomisation tests for it.
+# variance too, is another question, which randomisation tests answer: `beyond/symmetry_tests` compares them.
 #
 # ## Other models
 #

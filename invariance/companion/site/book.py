@@ -269,7 +269,7 @@ class Book:
         return lines.getvalue()
 
     def objects(self, notebook: str) -> list[str]:
-        """Return the full names of classes that a notebook uses, those with a task alone."""
+        """Return full names of classes that a notebook uses and that belong to a task."""
         with_task = {name for names in self.about["tasks"].values() for name in names}
         used = self.reference.uses(self.material.notebooks[notebook].source)
         short_names = {full: full.rpartition(".")[2] for full in used}

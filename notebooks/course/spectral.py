@@ -63,8 +63,10 @@ def projection(order=4, samples=60, frequencies=12):
     angles = rng.uniform(0, 2 * np.pi, size=(samples, 1))
     observed = target(angles) + noise * rng.standard_normal(samples)
     basis = Circle(frequencies)
-    plain = basis.evaluate(angles).T @ observed / samples
-    projected = project(plain, basis, TorusTranslations([order], period=2 * np.pi))
+    values = basis.evaluate(angles)
+    plain = values.T @ observed / samples
+    rotations = TorusTranslations([order], period=2 * np.pi)
+    projected = project(plain, basis, rotations)
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.4))
     left, right = panels
     left.plot(angles, observed, "o", ms=3, color=colour("raw"), label=f"{samples} noisy points")
@@ -187,6 +189,7 @@ def make_models(d):
     }
 
 
+# %%
 for i, d in enumerate(sizes):
     for draw in range(n_draws):
         rng = np.random.default_rng([seed, draw])
@@ -197,9 +200,12 @@ for i, d in enumerate(sizes):
         X_test = X[n_train:]
         renumbered = X_test[:, rng.permutation(d)]
         for name, model in make_models(d).items():
-            predicted = model.fit(X[:n_train], y).predict(X_test)
-            error[name][draw, i] = np.sqrt(np.mean((predicted - target[n_train:]) ** 2))
-            change[name][draw, i] = np.abs(model.predict(renumbered) - predicted).max()
+            model.fit(X[:n_train], y)
+            predicted = model.predict(X_test)
+            residuals = predicted - target[n_train:]
+            changes = model.predict(renumbered) - predicted
+            error[name][draw, i] = np.sqrt(np.mean(residuals**2))
+            change[name][draw, i] = np.abs(changes).max()
 
 # %%
 means = {name: values[:, -1].mean() for name, values in error.items()}
@@ -209,13 +215,13 @@ change_curves = {name: (style, change[name]) for name, style in METHODS.items()}
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8))
 panel(left, sizes, error_curves, xlabel="coordinates, d")
 panel(right, sizes, change_curves, log="y", xlabel="coordinates, d")
-left.set_title(
-    f"30! orders lower the error from {means['kernel ridge']:.2f} to {means['spectral']:.2f}"
-)
+ridge = means["kernel ridge"]
+spectral = means["spectral"]
+left.set_title(f"30! orders lower the error from {ridge:.2f} to {spectral:.2f}")
 left.set_ylabel("test error (the target has size 1)")
-right.set_title(
-    f"A new order changes Spec-Avg by {largest['spectral']:.0e}, ridge by {largest['kernel ridge']:.1f}"
-)
+ridge = largest["kernel ridge"]
+spectral = largest["spectral"]
+right.set_title(f"A new order changes Spec-Avg by {spectral:.0e}, ridge by {ridge:.1f}")
 right.set_ylabel("largest change of an answer")
 caption = f"{n_train} points; bars: two standard errors over {n_draws} draws."
 run.figure(fig, "sphere", caption=caption)

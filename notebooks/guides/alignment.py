@@ -37,28 +37,42 @@ rng = np.random.default_rng(seed)
 
 # %%
 digits = load_digits()
-shifts = CyclicTranslations((8, 8))
-kernel = BestFit(Gaussian(0.05), shifts)
 X = digits.data[:10] / 16
 Z = digits.data[10:20] / 16
-steps = shifts.sample(10, seed)
-shifted = np.stack([shifts.act(steps[[i]], Z[[i]])[0, 0] for i in range(10)])
+shifts = CyclicTranslations((8, 8))
+plain = Gaussian(0.05)
+kernel = BestFit(plain, shifts)
 
+
+def act_one_by_one(elements, images):
+    """Apply the first element to the first image, the second to the second, and so on."""
+    transformed = []
+    for element, image in zip(elements, images, strict=True):
+        transformed.append(shifts.act(element[None], image[None])[0, 0])
+    return np.array(transformed)
+
+
+# %%
+shifted = act_one_by_one(shifts.sample(10, seed), Z)
 elements = kernel.best_element(X, shifted)  # shape (10, 10, 2): steps down and to the right
-aligned = np.stack([shifts.act(elements[i, [i]], shifted[[i]])[0, 0] for i in range(10)])
-before = np.diag(Gaussian(0.05)(X, shifted)).mean()
-after = np.diag(Gaussian(0.05)(X, aligned)).mean()
-assert np.allclose(np.diag(kernel(X, shifted)), np.diag(Gaussian(0.05)(X, aligned)))
+pairs = np.arange(10)
+aligned = act_one_by_one(elements[pairs, pairs], shifted)
+
+before = plain(X, shifted)[pairs, pairs]
+after = plain(X, aligned)[pairs, pairs]
+best = kernel(X, shifted)[pairs, pairs]
+assert np.allclose(best, after)
 
 # %%
 fig, axes = plt.subplots(3, 10, figsize=(8, 2.8), layout="constrained")
-for row, images in zip(axes, (X, shifted, aligned), strict=True):
+rows = {"x": X, "z": shifted, "g z": aligned}
+for row, (name, images) in zip(axes, rows.items(), strict=True):
+    row[0].set_ylabel(name)
     for axis, image in zip(row, images, strict=True):
         axis.imshow(image.reshape(8, 8), cmap="gray_r")
         axis.set(xticks=[], yticks=[])
-for row, name in zip(axes, ("x", "z", "g z"), strict=True):
-    row[0].set_ylabel(name)
-fig.suptitle(f"The best shift raises the mean similarity from {before:.2f} to {after:.2f}")
+means = f"from {before.mean():.2f} to {after.mean():.2f}"
+fig.suptitle(f"The best shift raises the mean similarity {means}")
 run.figure(
     fig, "aligned_pairs", alt="Ten digits, ten shifted digits, and these after the best shift"
 )
@@ -71,18 +85,25 @@ run.figure(
 
 # %%
 molecule = rng.standard_normal((1, 12))  # four points of space
-rotation = Rotations3D().sample(1, seed)
-turned = Rotations3D().act(rotation, molecule)[0]
-found = BestFit(Gaussian(1.0), Rotations3D()).best_element(molecule, turned)[0]
-assert np.allclose(found[0], rotation[0].T)
-
-order = BestFit(Gaussian(1.0), Permutations(4)).best_element([[1.0, 4.0, 2.0, 3.0]], [[1, 2, 3, 4]])
-print("the order that fits best:", order[0, 0])
+rotations = Rotations3D()
+rotation = rotations.sample(1, seed)
+turned = rotations.act(rotation, molecule)[0]
+best_rotations = BestFit(Gaussian(1.0), rotations).best_element(molecule, turned)
+assert np.allclose(best_rotations[0, 0], rotation[0].T)
 
 # %%
-outline = np.stack([np.cos(np.arange(5)), 2 * np.sin(np.arange(5))], axis=1).ravel()
-turned_outline = PlaneRotations().act([1.0], outline[None])[0, 0]
-axes = plot_alignment(BestFit(Gaussian(1.0), PlaneRotations()), outline, turned_outline)
+x = [1.0, 4.0, 2.0, 3.0]
+z = [1.0, 2.0, 3.0, 4.0]
+orders = BestFit(Gaussian(1.0), Permutations(4)).best_element([x], [z])
+print("the order of z that fits x best:", orders[0, 0])
+
+# %%
+angles = np.arange(5)
+corners = np.stack([np.cos(angles), 2 * np.sin(angles)], axis=1)
+outline = corners.ravel()
+turns = PlaneRotations()
+turned_outline = turns.act([1.0], outline[None])[0, 0]
+axes = plot_alignment(BestFit(Gaussian(1.0), turns), outline, turned_outline)
 figure = axes[0].figure
 figure.suptitle("A turn of one radian is undone; the first point is black")
 run.figure(figure, "aligned_outline", alt="An outline, the turned outline, and the aligned outline")
@@ -95,10 +116,10 @@ run.figure(figure, "aligned_outline", alt="An outline, the turned outline, and t
 # %%
 signals = rng.standard_normal((2, 16))
 cycle = CyclicShifts(16)
-plain = Gaussian(0.05)
+kernels = [plain, Average(plain, cycle), BestFit(plain, cycle)]
 fig, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
-for values in (plain, Average(plain, cycle), BestFit(plain, cycle)):
-    plot_along_orbit(values, cycle, signals[0], signals[1], axes=axes)
+for kernel in kernels:
+    plot_along_orbit(kernel, cycle, signals[0], signals[1], axes=axes)
 orbit = cycle.act(cycle.elements(), signals[1:])[:, 0]
 changes = np.ptp(plain(signals[:1], orbit))
 axes.set_title(f"The plain kernel changes by {changes:.2f} along the orbit")
@@ -113,8 +134,7 @@ run.figure(fig, "along_an_orbit", alt="Three kernels along the orbit of a signal
 
 # %%
 signal = signals[0]
-assert np.array_equal(
-    cycle.canonical([signal, np.roll(signal, 5)])[1], cycle.canonical([signal])[0]
-)
-assert np.allclose(Rotations3D().canonical(molecule), Rotations3D().canonical(turned))
+of_signal, of_shifted = cycle.canonical([signal, np.roll(signal, 5)])
+assert np.array_equal(of_signal, of_shifted)
+assert np.allclose(rotations.canonical(molecule), rotations.canonical(turned))
 print(Permutations(4).canonical([[3.0, 1.0, 2.0, 0.0]]))

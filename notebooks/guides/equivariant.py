@@ -54,14 +54,17 @@ def forces_on_first(X):
     bodies = X.reshape(-1, 3, 2)
     differences = bodies[:, 1:] - bodies[:, :1]
     squares = np.square(differences).sum(axis=2, keepdims=True)
-    return (differences * np.exp(-squares)).sum(axis=1)
+    attractions = differences * np.exp(-squares)
+    return attractions.sum(axis=1)
 
 
+# %%
 turns = PlaneRotations()
-positions = rng.uniform(-1, 1, (max(SIZES) + N_TEST, 6))
+n_train = max(SIZES)
+positions = rng.uniform(-1, 1, (n_train + N_TEST, 6))
 forces = forces_on_first(positions)
-test_positions = positions[max(SIZES) :]
-test_forces = forces[max(SIZES) :]
+test_positions = positions[n_train:]
+test_forces = forces[n_train:]
 
 # %% [markdown]
 # ## 2. Three regressors
@@ -78,35 +81,38 @@ base = Gaussian(0.5)
 alpha = 1e-6
 
 
+COPIES = 9  # of each point: itself and eight turned ones
+
+
 def models(n):
     """Return the three regressors for n points; scikit-learn's penalty is n times ours."""
+    plain = KernelRidge(kernel=base, alpha=n * alpha)
+    ridge_for_copies = KernelRidge(kernel=base, alpha=COPIES * n * alpha)
     return {
-        "plain": ("raw", KernelRidge(kernel=base, alpha=n * alpha)),
-        "turned copies": (
-            "augmentation",
-            Augmented(KernelRidge(kernel=base, alpha=9 * n * alpha), turns, act_on_targets=True),
-        ),
-        "equivariant": ("haar", EquivariantRidge(base, turns, alpha=alpha)),
+        "plain": plain,
+        "turned copies": Augmented(ridge_for_copies, turns, act_on_targets=True),
+        "equivariant": EquivariantRidge(base, turns, alpha=alpha),
     }
 
 
-curves = {name: (colour, []) for name, (colour, _) in models(1).items()}
+# %%
+explained = {"plain": [], "turned copies": [], "equivariant": []}
 for n in SIZES:
-    for name, (_, model) in models(n).items():
+    for name, model in models(n).items():
         model.fit(positions[:n], forces[:n])
-        curves[name][1].append(r2_score(test_forces, model.predict(test_positions)))
+        predicted = model.predict(test_positions)
+        explained[name].append(r2_score(test_forces, predicted))
 
 # %%
+STYLES = {"plain": "raw", "turned copies": "augmentation", "equivariant": "haar"}
+curves = {name: (STYLES[name], values) for name, values in explained.items()}
+plain = explained["plain"][0]
+equivariant = explained["equivariant"][0]
 fig, ax = plt.subplots(figsize=(5.5, 3.6))
-panel(
-    ax,
-    SIZES,
-    curves,
-    log="x",
-    xlabel="number of points",
-    ylabel="share of variance explained",
-    title=f"With {SIZES[0]} points the equivariant model explains {curves['equivariant'][1][0]:.2f}, "
-    f"a plain one {curves['plain'][1][0]:.2f}",
+panel(ax, SIZES, curves, log="x", xlabel="number of points", ylabel="share of variance explained")
+ax.set_title(
+    f"With {SIZES[0]} points the equivariant model explains {equivariant:.2f}, "
+    f"a plain one {plain:.2f}"
 )
 run.figure(fig, "forces", alt="Variance explained against the number of points, three regressors")
 
@@ -115,13 +121,17 @@ run.figure(fig, "forces", alt="Variance explained against the number of points, 
 # group it is exact up to rounding.
 
 # %%
-equivariant = EquivariantRidge(base, turns, alpha=alpha).fit(positions[:20], forces[:20])
+model = EquivariantRidge(base, turns, alpha=alpha)
+model.fit(positions[:20], forces[:20])
 angle = [0.7]
-turned_answer = turns.act(angle, equivariant.predict(test_positions))[0]
-answer_to_turned = equivariant.predict(turns.act(angle, test_positions)[0])
-deviation = np.abs(answer_to_turned - turned_answer).max() / np.abs(turned_answer).max()
+turned_positions = turns.act(angle, test_positions)[0]
+answer_to_turned = model.predict(turned_positions)
+answer = model.predict(test_positions)
+turned_answer = turns.act(angle, answer)[0]
+difference = np.abs(answer_to_turned - turned_answer).max()
+deviation = difference / np.abs(turned_answer).max()
 assert deviation < 1e-3
-print(f"{equivariant.group_.order} nodes, largest relative deviation {deviation:.0e}")
+print(f"{model.group_.order} nodes, largest relative deviation {deviation:.0e}")
 
 # %% [markdown]
 # ## 3. A flow: Burgers' equation
@@ -136,19 +146,23 @@ def burgers(start, viscosity=0.05, time=1.0, n_steps=200):
     """Solve Burgers' equation for periodic starts (n, d) by Fourier series and Runge-Kutta."""
     d = start.shape[1]
     frequencies = np.fft.rfftfreq(d, 1 / d)
-    kept = frequencies < d / 3  # squares of these do not alias
+    is_resolved = frequencies < d / 3  # squares of these waves do not alias
     step = time / n_steps
 
     def slope(waves):
-        flux = np.fft.rfft(np.fft.irfft(waves, d, axis=1) ** 2 / 2, axis=1)
-        return -(1j * frequencies * flux * kept + viscosity * frequencies**2 * waves)
+        values = np.fft.irfft(waves, d, axis=1)
+        flux = np.fft.rfft(values**2 / 2, axis=1)
+        transport = 1j * frequencies * flux * is_resolved
+        diffusion = viscosity * frequencies**2 * waves
+        return -(transport + diffusion)
 
-    waves = np.fft.rfft(start, axis=1) * kept
+    waves = np.fft.rfft(start, axis=1) * is_resolved
     for _ in range(n_steps):
         a = slope(waves)
         b = slope(waves + step / 2 * a)
         c = slope(waves + step / 2 * b)
-        waves = waves + step / 6 * (a + 2 * b + 2 * c + slope(waves + step * c))
+        e = slope(waves + step * c)
+        waves = waves + step / 6 * (a + 2 * b + 2 * c + e)
     return np.fft.irfft(waves, d, axis=1)
 
 
@@ -162,26 +176,35 @@ def random_starts(n, d=192, n_waves=4):
     return total
 
 
-starts = random_starts(30 + N_TEST)
+# %%
+N_STARTS = 30  # to learn from
+starts = random_starts(N_STARTS + N_TEST)
 solutions = burgers(starts)
 every = starts.shape[1] // N_GRID
-U, V = (fields[:, ::every] for fields in (starts, solutions))
-U_train, U_test, V_train, V_test = U[:30], U[30:], V[:30], V[30:]
+U = starts[:, ::every]
+V = solutions[:, ::every]
+U_train = U[:N_STARTS]
+U_test = U[N_STARTS:]
+V_train = V[:N_STARTS]
+V_test = V[N_STARTS:]
 
 # %% [markdown]
 # Bandwidths are chosen by cross-validation among the 30 starts.
 
 # %%
 shifts = CyclicShifts(U.shape[1])
-gammas = [0.003, 0.01, 0.03]
+penalty = 1e-5
+MODELS = {
+    "plain ridge": KernelRidge(kernel=base, alpha=N_STARTS * penalty),
+    "equivariant ridge": EquivariantRidge(base, shifts, alpha=penalty),
+}
+grid = {"kernel__gamma": [0.003, 0.01, 0.03]}
 scores = {}
-for name, model in (
-    ("plain ridge", KernelRidge(kernel=base, alpha=30 * 1e-5)),
-    ("equivariant ridge", EquivariantRidge(base, shifts, alpha=1e-5)),
-):
-    search = GridSearchCV(model, {"kernel__gamma": gammas}, cv=3)
+for name, model in MODELS.items():
+    search = GridSearchCV(model, grid, cv=3)
     search.fit(U_train, V_train)
-    scores[name] = r2_score(V_test, search.predict(U_test))
+    predicted = search.predict(U_test)
+    scores[name] = r2_score(V_test, predicted)
 
 # %% [markdown]
 # ## 4. What happens here depends on what was near
@@ -196,24 +219,27 @@ for name, model in (
 def seen_from_each_place(U, width):
     """Starts as seen from every place, weighted by nearness, shape (n d, d)."""
     d = U.shape[1]
-    distances = np.minimum(np.arange(d), d - np.arange(d)) * 2 * np.pi / d
+    places = np.arange(d)
+    distances = np.minimum(places, d - places) * 2 * np.pi / d
     weights = np.exp(-np.square(distances / width) / 2)
-    views = np.stack([np.roll(U, -place, axis=1) for place in range(d)], axis=1)
+    views = np.stack([np.roll(U, -place, axis=1) for place in places], axis=1)
     return views.reshape(-1, d) * weights
 
 
 def search_local(width):
     """Return a search for gamma and penalty; places of one start stay in one fold."""
     views = seen_from_each_place(U_train, width)
-    folds = list(GroupKFold(3).split(views, groups=np.repeat(np.arange(30), U.shape[1])))
+    start_of_view = np.repeat(np.arange(N_STARTS), U.shape[1])
     local_grid = {"kernel__gamma": [0.03, 0.1], "alpha": [1e-3, 1e-2]}
-    search = GridSearchCV(KernelRidge(kernel=Gaussian()), local_grid, cv=folds)
-    return search.fit(views, V_train.ravel())
+    search = GridSearchCV(KernelRidge(kernel=Gaussian()), local_grid, cv=GroupKFold(3))
+    return search.fit(views, V_train.ravel(), groups=start_of_view)
 
 
+# %%
 searches = {width: search_local(width) for width in (0.4, 0.8)}
 best_width = max(searches, key=lambda width: searches[width].best_score_)
-local_answers = searches[best_width].predict(seen_from_each_place(U_test, best_width))
+test_views = seen_from_each_place(U_test, best_width)
+local_answers = searches[best_width].predict(test_views)
 scores["equivariant and local"] = r2_score(V_test, local_answers.reshape(V_test.shape))
 
 # %% [markdown]
@@ -225,32 +251,45 @@ if find_spec("torch") is not None:
     import torch
 
     torch.manual_seed(seed)
-    layers = []
-    for n_in, n_out in ((1, 32), (32, 32), (32, 32), (32, 1)):
-        layers += [torch.nn.Conv1d(n_in, n_out, 7, padding=3, padding_mode="circular")]
-        layers += [torch.nn.GELU()] if n_out > 1 else []
-    network = torch.nn.Sequential(*layers).double()
+
+    def convolution(n_in, n_out):
+        return torch.nn.Conv1d(n_in, n_out, 7, padding=3, padding_mode="circular")
+
+    def channel(fields):
+        """Fields (n, d) as a tensor of one channel, (n, 1, d)."""
+        return torch.tensor(fields.copy())[:, None]
+
+    network = torch.nn.Sequential(
+        convolution(1, 32),
+        torch.nn.GELU(),
+        convolution(32, 32),
+        torch.nn.GELU(),
+        convolution(32, 32),
+        torch.nn.GELU(),
+        convolution(32, 1),
+    )
+    network.double()
     optimizer = torch.optim.Adam(network.parameters(), lr=2e-3)
-    inputs, targets = (torch.tensor(A.copy())[:, None] for A in (U_train, V_train))
+    inputs = channel(U_train)
+    targets = channel(V_train)
     for _ in range(N_STEPS):
         optimizer.zero_grad()
-        torch.square(network(inputs) - targets).mean().backward()
+        loss = torch.square(network(inputs) - targets).mean()
+        loss.backward()
         optimizer.step()
     with torch.no_grad():
-        answers = network(torch.tensor(U_test.copy())[:, None])[:, 0].numpy()
-    scores["circular network"] = r2_score(V_test, answers)
+        answers = network(channel(U_test))
+    scores["circular network"] = r2_score(V_test, answers[:, 0].numpy())
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
-names = list(scores)[::-1]
-ax.barh(names, [scores[name] for name in names], color="#5b6b8c")
-for place, name in enumerate(names):
-    ax.text(max(scores[name], 0), place, f" {scores[name]:.3f}", va="center")
+bars = ax.barh(list(scores), list(scores.values()), color="#5b6b8c")
+ax.bar_label(bars, fmt=" {:.3f}")
+ax.invert_yaxis()
 ax.set(xlim=(0, 1.15), xlabel="share of variance explained on new starts")
-ax.set_title(
-    f"Equivariance explains {scores['equivariant ridge']:.2f}, with locality "
-    f"{scores['equivariant and local']:.2f}"
-)
+equivariant = scores["equivariant ridge"]
+local = scores["equivariant and local"]
+ax.set_title(f"Equivariance explains {equivariant:.2f}, with locality {local:.2f}")
 run.figure(fig, "burgers", alt="Variance explained on Burgers' equation, one bar for each model")
 for name, score in scores.items():
     print(f"{name}: {score:.3f}")

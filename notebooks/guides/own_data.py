@@ -68,9 +68,11 @@ def record(n_waveforms, rng, n_samples=48):
     shapes = np.sin(angle) + 0.5 * overtones
     condition = rng.integers(3, size=n_waveforms)
     starts = rng.integers(n_samples, size=n_waveforms)
-    clean = [np.roll(shapes[c], start) for c, start in zip(condition, starts, strict=True)]
+    waveforms = shapes[condition]
+    for waveform, start in zip(waveforms, starts, strict=True):
+        waveform[:] = np.roll(waveform, start)
     noise = rng.standard_normal((n_waveforms, n_samples))
-    return np.stack(clean) + 0.5 * noise, condition
+    return waveforms + 0.5 * noise, condition
 
 
 # %%
@@ -91,10 +93,13 @@ label = "condition"
 table = pd.read_csv(path)
 y = table.pop(label).to_numpy()
 X = table.to_numpy(dtype=float)
-classes, counts = np.unique(y, return_counts=True)
-rows = dict(zip(classes.tolist(), counts.tolist(), strict=True))
-print(f"X: {X.shape}, {X.dtype};  rows per class: {rows}")
 assert np.isfinite(X).all(), "fill or drop missing values first"
+
+# %%
+print(f"X: {X.shape}, {X.dtype}")
+classes, counts = np.unique(y, return_counts=True)
+for name, count in zip(classes, counts, strict=True):
+    print(f"{label} {name}: {count} rows")
 
 # %% [markdown]
 # **Every method takes an array of shape (n, d), one point per row.** Images may come as
@@ -137,14 +142,16 @@ print(f"{group!r}: {group.order} elements, unitary: {group.unitary}")
 # %%
 gamma = median_gamma(X, random_state=seed)
 base = Gaussian(gamma)
-pooled = GroupCDF(group, n_components=100, n_bins=10, s="data", random_state=seed)
+average = Average(base, group)
+best_fit = BestFit(base, group)
+distributions = GroupCDF(group, n_components=100, n_bins=10, s="data", random_state=seed)
 waves = OrbitFourier(group, n_components=200, gamma=gamma, random_state=seed)
 MODELS = {
-    "SVC, Gaussian kernel": ("raw", SVC(C=1e3, kernel=base)),
-    "SVC, Average": ("average-fit", SVC(C=1e3, kernel=Average(base, group))),
-    "SVC, BestFit": ("best-fit", SVC(C=1e3, kernel=BestFit(base, group))),
-    "GroupCDF + least squares": ("cdf", make_pipeline(pooled, RLSClassifier())),
-    "OrbitFourier + least squares": ("lgika-rff", make_pipeline(waves, RLSClassifier())),
+    "SVC, Gaussian kernel": SVC(C=1e3, kernel=base),
+    "SVC, Average": SVC(C=1e3, kernel=average),
+    "SVC, BestFit": SVC(C=1e3, kernel=best_fit),
+    "GroupCDF + least squares": make_pipeline(distributions, RLSClassifier()),
+    "OrbitFourier + least squares": make_pipeline(waves, RLSClassifier()),
 }
 
 # %% [markdown]
@@ -158,27 +165,41 @@ n_test = min(250, len(y) - n_train)
 splits = StratifiedShuffleSplit(N_SPLITS, train_size=n_train, test_size=n_test, random_state=seed)
 scores = {name: np.empty((N_SPLITS, len(sizes))) for name in MODELS}
 for split, (train, test) in enumerate(splits.split(X, y)):
-    for name, (_, model) in MODELS.items():
+    for name, model in MODELS.items():
         for i, n in enumerate(sizes):
-            model.fit(X[train[:n]], y[train[:n]])
-            scores[name][split, i] = 100 * model.score(X[test], y[test])
+            first_rows = train[:n]
+            model.fit(X[first_rows], y[first_rows])
+            accuracy = model.score(X[test], y[test])
+            scores[name][split, i] = 100 * accuracy
 
 
 # %%
 def draw_rows(axis):
     """Draw two rows of each class."""
-    levels = np.ptp(X[:50]) * np.arange(len(classes))[::-1]
-    for name, level, shade in zip(classes, levels, shades("raw", len(classes)), strict=True):
-        axis.plot(X[y == name][:2].T + level, color=shade, lw=1)
+    distance = np.ptp(X[:50])
+    levels = distance * np.arange(len(classes))[::-1]
+    colours = shades("raw", len(classes))
+    for name, level, colour in zip(classes, levels, colours, strict=True):
+        two_rows = X[y == name][:2]
+        axis.plot(two_rows.T + level, color=colour, lw=1)
     axis.set_yticks(levels, classes)
     axis.set(title=f"Rows of one {label} differ by a shift", xlabel="column", ylabel=label)
     axis.grid(False)
 
 
 # %%
+STYLES = {
+    "SVC, Gaussian kernel": "raw",
+    "SVC, Average": "average-fit",
+    "SVC, BestFit": "best-fit",
+    "GroupCDF + least squares": "cdf",
+    "OrbitFourier + least squares": "lgika-rff",
+}
+
+
 def draw_accuracies(axis):
     """Draw the accuracy of all models against the number of labelled rows."""
-    curves = {name: (MODELS[name][0], values) for name, values in scores.items()}
+    curves = {name: (STYLES[name], values) for name, values in scores.items()}
     largest_class = [100 * counts.max() / len(y)] * len(sizes)
     curves["always the largest class"] = ("bound", largest_class, {"ls": ":"})
     panel(axis, sizes, curves, ends=0.6, xlabel="labelled rows", ylabel="test accuracy (%)")
@@ -207,21 +228,25 @@ def change(model):
     """Return the share of classes that change, and the largest change of a decision value."""
     labels = model.predict(X[test])
     values = model.decision_function(X[test])
-    shares = [np.mean(model.predict(rows) != labels) for rows in transformed]
-    changes = [np.abs(model.decision_function(rows) - values).max() for rows in transformed]
+    shares = []
+    changes = []
+    for rows in transformed:
+        shares.append(np.mean(model.predict(rows) != labels))
+        differences = model.decision_function(rows) - values
+        changes.append(np.abs(differences).max())
     return np.mean(shares), max(changes)
 
 
 # %%
 results = []
-for name, (_, model) in MODELS.items():
-    share, largest = change(model.fit(X[train], y[train]))
-    row = {
-        "model": name,
-        "accuracy (%)": f"{mean_se(scores[name][:, -1]):.1f}",
-        "classes changed (%)": f"{100 * share:.1f}",
-        "largest change of a decision value": f"{largest:.1e}",
-    }
+for name, model in MODELS.items():
+    model.fit(X[train], y[train])
+    share, largest = change(model)
+    accuracy = mean_se(scores[name][:, -1])
+    row = {"model": name}
+    row["accuracy (%)"] = f"{accuracy:.1f}"
+    row["classes changed (%)"] = f"{100 * share:.1f}"
+    row["largest change of a decision value"] = f"{largest:.1e}"
     results.append(row)
 run.table(
     results,
@@ -236,7 +261,7 @@ run.table(
 # `BestFit` need not be one; `gram_report` prints the result of a check, and a remedy.
 
 # %%
-print(gram_report(BestFit(base, group)(X[train])))
+print(gram_report(best_fit(X[train])))
 
 # %% [markdown]
 # **Do not scale coordinates separately.** `StandardScaler` gives each *coordinate* its own scale, and a
@@ -244,9 +269,9 @@ print(gram_report(BestFit(base, group)(X[train])))
 # same scale, and the effect is visible even so.
 
 # %%
-average = MODELS["SVC, Average"][1]
-scaled = make_pipeline(StandardScaler(), average).fit(X[train], y[train])
-for description, model in {"behind a StandardScaler": scaled, "without": average}.items():
+invariant = MODELS["SVC, Average"]
+scaled = make_pipeline(StandardScaler(), invariant)
+for description, model in {"behind a StandardScaler": scaled, "without": invariant}.items():
     model.fit(X[train], y[train])
     score = 100 * model.score(X[test], y[test])
     _, largest = change(model)

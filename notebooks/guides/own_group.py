@@ -90,8 +90,14 @@ class Dihedral(FiniteGroup):
 # %%
 ring = Dihedral(n_sensors)
 print(f"{ring!r}: {ring.order} elements, {len(ring.generators())} generators")
-print("a quarter turn of 0..3 :", Dihedral(4).act([[0, 1]], [[0.0, 1.0, 2.0, 3.0]])[0, 0])
-print("its mirror image       :", Dihedral(4).act([[1, 0]], [[0.0, 1.0, 2.0, 3.0]])[0, 0])
+
+# %%
+small_ring = Dihedral(4)
+reading = np.arange(4.0)
+quarter_turn = [0, 1]
+mirror_image = [1, 0]
+images = small_ring.act([quarter_turn, mirror_image], [reading])[:, 0]
+print(f"{reading} after a quarter turn: {images[0]}; mirrored: {images[1]}")
 
 # %% [markdown]
 # The constructor only stores its arguments, so that scikit-learn can clone a group and search over
@@ -146,11 +152,10 @@ for broken in (ForgetsTheSign, LosesEnergy, Miscounts):
     try:
         check_group(broken(n_sensors))
     except AssertionError as error:
-        row = {
-            "class": broken.__name__,
-            "its mistake": broken.__doc__,
-            "what check_group says": str(error),
-        }
+        row = {}
+        row["class"] = broken.__name__
+        row["its mistake"] = broken.__doc__
+        row["message of check_group"] = str(error)
         rows.append(row)
 assert len(rows) == 3, "a broken class went unnoticed"
 run.table(rows, "broken", caption="Three broken classes, and the errors that name their mistakes.")
@@ -166,8 +171,10 @@ run.table(rows, "broken", caption="Three broken classes, and the errors that nam
 # large group has small values, so $C$ has to be large.
 
 # %%
-signatures = np.random.default_rng([seed, 0]).standard_normal((10, n_sensors))
-signatures *= 2 / np.linalg.norm(signatures, axis=1, keepdims=True)
+rng = np.random.default_rng([seed, 0])
+signatures = rng.standard_normal((10, n_sensors))
+lengths = np.linalg.norm(signatures, axis=1, keepdims=True)
+signatures *= 2 / lengths
 
 
 def readings(n_samples, rng):
@@ -175,8 +182,11 @@ def readings(n_samples, rng):
     signature = rng.integers(10, size=n_samples)
     signature[:2] = 0, 1  # both kinds, however few the readings
     elements = ring.sample(n_samples, int(rng.integers(2**31 - 1)))
-    clean = ring.act(elements, signatures)[np.arange(n_samples), signature]
-    return clean + 0.2 * rng.standard_normal(clean.shape), signature % 2
+    transformed = ring.act(elements, signatures)  # shape (n_samples, 10, n_sensors)
+    clean = transformed[np.arange(n_samples), signature]
+    noise = 0.2 * rng.standard_normal(clean.shape)
+    kinds = signature % 2
+    return clean + noise, kinds
 
 
 # %%
@@ -196,8 +206,10 @@ for repetition in range(N_REPETITIONS):
         K = kernel(X)
         K_test = kernel(X_test, X)
         for i, n in enumerate(sizes):
-            model = SVC(C=1e4, kernel="precomputed").fit(K[:n, :n], y[:n])
-            scores[name][repetition, i] = 100 * model.score(K_test[:, :n], y_test)
+            model = SVC(C=1e4, kernel="precomputed")
+            model.fit(K[:n, :n], y[:n])
+            accuracy = model.score(K_test[:, :n], y_test)
+            scores[name][repetition, i] = 100 * accuracy
 
 
 # %%
@@ -233,9 +245,11 @@ run.figure(fig, "dihedral", caption=caption)
 # Features are invariant to rounding as well. The group acts on templates, because it is unitary.
 
 # %%
-features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed).fit(X)
+features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed)
+before = features.fit_transform(X)
 reflected = ring.act([[1, 3]], X)[0]
-change = np.abs(features.transform(reflected) - features.transform(X)).max()
+after = features.transform(reflected)
+change = np.abs(after - before).max()
 print(f"transformed: {features.side_}; largest change under reflection and rotation: {change:.1e}")
 
 # %% [markdown]
@@ -259,10 +273,14 @@ class DihedralInParts(Dihedral):
 X_large = np.random.default_rng(seed).standard_normal((50, 256))
 listed = BestFit(Gaussian(0.01), Dihedral(256))
 in_parts = BestFit(Gaussian(0.01), DihedralInParts(256))
+plan = in_parts.explain(X_large)
 print("as a list :", listed.explain(X_large))
-print("in parts  :", in_parts.explain(X_large))
-assert in_parts.explain(X_large).way == "correlation"
-print(f"largest difference: {np.abs(listed(X_large) - in_parts(X_large)).max():.1e}")
+print("in parts  :", plan)
+assert plan.way == "correlation"
+
+# %%
+difference = listed(X_large) - in_parts(X_large)
+print(f"largest difference: {np.abs(difference).max():.1e}")
 
 # %% [markdown]
 # Other groups have other short cuts: the table in `Transformations` lists them. A comparison of two

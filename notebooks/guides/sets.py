@@ -48,9 +48,12 @@ from invariance.linear import RLSRegressor
 
 # %%
 rng = np.random.default_rng(seed)
-list_of_arrays = [rng.standard_normal((n_points, 2)) for n_points in rng.integers(5, 11, 80)]
+list_of_arrays = []
+for n_points in rng.integers(5, 11, 80):
+    list_of_arrays.append(rng.standard_normal((n_points, 2)))
 X = pad_sets(list_of_arrays)
-print(X.shape, [len(points) for points in unpad_sets(X)[:5]])
+sizes = [len(points) for points in unpad_sets(X)]
+print(X.shape, sizes[:5])
 
 # %% [markdown]
 # The targets do not change with a rotation of a set: its largest distance, and whether that is above
@@ -82,8 +85,10 @@ def mean_score(model, targets):
 # %%
 kernel = SetKernel(Gaussian(gamma=1.0))
 print(kernel(X[:3]).round(3))
-print("SVC:", mean_score(SVC(kernel=kernel, C=100), label))
+classifier = SVC(kernel=kernel, C=100)
+print("SVC:", mean_score(classifier, label))
 
+# %%
 grid = {"kernel__base__gamma": [0.1, 0.5, 2.0]}
 search = GridSearchCV(RLSRegressor(kernel=kernel), grid, cv=4)
 search.fit(X, y)
@@ -120,18 +125,23 @@ print(kernel.explain(X))
 # A Gaussian kernel between embeddings, `Hyperkernel`, preserves the shape of the set.
 
 # %%
-inside = SetKernel(Average(Gaussian(1.0), PlaneRotations(n_nodes=32)))
-outside = Average(SetKernel(Gaussian(1.0)), PlaneRotations(n_nodes=32))
+turns = PlaneRotations(n_nodes=32)
+inside = SetKernel(Average(Gaussian(1.0), turns))
+outside = Average(SetKernel(Gaussian(1.0)), turns)
 print("the same:", np.allclose(inside(X[:5]), outside(X[:5])))
 
-base = Hyperkernel(SetKernel(Gaussian(1.0), "sum"), gamma=0.05)
+# %%
+sums = SetKernel(Gaussian(1.0), "sum")
+base = Hyperkernel(sums, gamma=0.05)
 shape_kernel = Average(base, PlaneRotations(16))
 kernels = {"not turned": base, "inside": inside, "whole sets": shape_kernel}
 for name, kernel_of_name in kernels.items():
-    print(f"{name:10}", mean_score(RLSRegressor(kernel=kernel_of_name), y).round(3))
+    regressor = RLSRegressor(kernel=kernel_of_name)
+    print(f"{name:10}", mean_score(regressor, y).round(3))
 
 rotated = PlaneRotations().act([0.7], X)[0]
-print("change by turning:", np.abs(shape_kernel(rotated, X) - shape_kernel(X)).max())
+change = shape_kernel(rotated, X) - shape_kernel(X)
+print("change by turning:", np.abs(change).max())
 
 # %% [markdown]
 # An average over `PlaneRotations()` or `Rotations3D()`, without a number of nodes, chooses a rule
@@ -139,13 +149,18 @@ print("change by turning:", np.abs(shape_kernel(rotated, X) - shape_kernel(X)).m
 # alike, or on some of their coordinates only: the first coordinate may be a label that stays fixed.
 
 # %%
-best = BestFit(MatchingKernel(Gaussian(1.0)), PlaneRotations(n_nodes=12))
+matching = MatchingKernel(Gaussian(1.0))
+best = BestFit(matching, PlaneRotations(n_nodes=12))
 print(best(X[:2], rotated[:2]).round(3))
 
-in_space = pad_sets([rng.standard_normal((3, 3)) for _ in range(3)])
+# %%
+in_space = rng.standard_normal((3, 3, 3))  # three sets of three points in space
 base_in_space = Hyperkernel(SetKernel(Gaussian(0.3)), 1.0)
-for group in (Rotations3D(degree=4), OnPoints(SignFlips(3), 3)):
-    print(Average(base_in_space, group)(in_space).round(3))
+rotations = Rotations3D(degree=4)
+flips = OnPoints(SignFlips(3), 3)
+for group in (rotations, flips):
+    averaged = Average(base_in_space, group)
+    print(averaged(in_space).round(3))
 
 # %% [markdown]
 # ## Points that correspond
@@ -161,10 +176,12 @@ for group in (Rotations3D(degree=4), OnPoints(SignFlips(3), 3)):
 
 # %%
 body = rng.standard_normal((1, 5 * 3))
-rotation = Rotations3D().sample(1, seed)
-rotated_body = Rotations3D().act(rotation, body)[0]
-pose = BestFit(Gaussian(0.2), Rotations3D())
-print("turned:", pose(body, rotated_body).round(6), "mirrored:", pose(body, -body).round(3))
+rotations = Rotations3D()
+rotation = rotations.sample(1, seed)
+rotated_body = rotations.act(rotation, body)[0]
+pose = BestFit(Gaussian(0.2), rotations)
+print("turned:", pose(body, rotated_body).round(6))
+print("mirrored:", pose(body, -body).round(3))
 print(pose.explain(body))
 
 # %% [markdown]
@@ -188,7 +205,8 @@ positions = np.array(
 )
 atoms = atom_environments(positions, charges)  # in angstroms; unit=1.88972612 for Bohr
 print(atoms.shape)
-print(SetKernel(Gaussian(0.1), "sum", labelled=True)(atoms).round(3))
+same_elements = SetKernel(Gaussian(0.1), "sum", labelled=True)
+print(same_elements(atoms).round(3))
 
 # %% [markdown]
 # For thousands of molecules: landmarks among the atoms of each element, features summed over
@@ -209,10 +227,12 @@ print(of_molecules.fit_transform(atoms[:2]).shape)
 images = rng.random((6, 8 * 8))
 patches = patch_sets(images, (8, 8), size=3, stride=2, place=0.1)
 print(patches.shape)
+of_patches = SetKernel(Gaussian(0.5))
+print(of_patches(patches)[0].round(3))
+
 signs = OnPoints(SignFlips(9), 11, coordinates=range(9))
-print(SetKernel(Gaussian(0.5))(patches)[0].round(3))
-sampled = SetKernel(Average(Gaussian(0.5), signs, n_transforms=8))
-print(sampled(patches[:2]).round(3))
+up_to_sign = Average(Gaussian(0.5), signs, n_transforms=8)
+print(SetKernel(up_to_sign)(patches[:2]).round(3))
 
 # %% [markdown]
 # A point may also carry a weight, its last coordinate (`weighted=True`). `compare/sets` compares these

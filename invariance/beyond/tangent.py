@@ -58,6 +58,17 @@ class _Axis:
     coordinates: Array  #: of the pixels, zero in the middle
 
 
+@lru_cache(16)
+def _axis(side: int, smoothing: float, dtype: Any) -> _Axis:
+    """Return the operations along an axis of so many pixels."""
+    smooth = np.eye(side)
+    if smoothing:
+        smooth = ndimage.gaussian_filter1d(smooth, smoothing, axis=0, mode="constant")
+    differentiate = np.asarray(np.gradient(smooth, axis=0))
+    coordinates = np.arange(side) - (side - 1) / 2
+    return _Axis(smooth.astype(dtype), differentiate.astype(dtype), coordinates.astype(dtype))
+
+
 @dataclass(frozen=True)
 class _Planes:
     """Points with orthonormal bases of their tangent planes."""
@@ -128,23 +139,16 @@ class TangentDistance(BaseEstimator):
 
     def _axes(self, dtype: Any) -> tuple[_Axis, _Axis]:
         """Return the operations along columns and along rows of images."""
-        axes = []
-        for side in self.shape:
-            smooth = np.eye(side)
-            if self.smoothing:
-                smooth = ndimage.gaussian_filter1d(smooth, self.smoothing, axis=0, mode="constant")
-            differentiate = np.asarray(np.gradient(smooth, axis=0))
-            coordinates = np.arange(side) - (side - 1) / 2
-            axes.append(
-                _Axis(smooth.astype(dtype), differentiate.astype(dtype), coordinates.astype(dtype))
-            )
-        return axes[0], axes[1]
+        height, width = self.shape
+        smoothing = float(self.smoothing)
+        return _axis(int(height), smoothing, dtype), _axis(int(width), smoothing, dtype)
 
     def _tangents(self, X: Array, down: _Axis, right: _Axis) -> Array:
         images = X.reshape(-1, *self.shape)
         gx = down.smooth @ (images @ right.differentiate.T)
         gy = down.differentiate @ (images @ right.smooth.T)
-        y, x = np.meshgrid(down.coordinates, right.coordinates, indexing="ij")
+        y = down.coordinates[:, None]
+        x = right.coordinates
         vectors = [TANGENTS[name](gx, gy, x, y) for name in self.vectors]
         return np.stack(vectors, axis=1).reshape(len(X), len(vectors), -1)
 
@@ -268,10 +272,11 @@ def _in_units(X: Array) -> tuple[Array, Array]:
     else:
         exponent_step = 16
         max_steps = 7
-    _, exponents = np.frexp(np.abs(X).max(axis=1))
+    largest = np.maximum(X.max(axis=1), -X.min(axis=1))
+    _, exponents = np.frexp(largest)
     n_steps = np.clip(np.rint(exponents / exponent_step), -max_steps, max_steps)
     exponents = exponent_step * n_steps.astype(np.intc)
-    is_blank = ~X.any(axis=1)
+    is_blank = largest == 0
     if not exponents.any() and not is_blank.any():
         return X, np.ones(len(X))
     # Blank points get the smallest unit, relative to which no other unit vanishes.

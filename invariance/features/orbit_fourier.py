@@ -133,6 +133,8 @@ class OrbitFourier(OrbitFeatures):
             random_state=template_rng,
         )
         self.templates_ = frequencies.astype(X.dtype)
+        squared_norms = np.square(self.templates_, dtype=float).sum(axis=1)
+        self._template_norm = float(np.median(np.sqrt(squared_norms)))
         phases = template_rng.uniform(0, 2 * np.pi, self.n_components)
         self.phases_ = phases.astype(X.dtype)
         self.centre_ = None
@@ -179,9 +181,7 @@ class OrbitFourier(OrbitFeatures):
         points = detached(X)
         largest_entry = max(float(xp.max(points)), -float(xp.min(points)))
         norm_bound = largest_entry * X.shape[1] ** 0.5
-        squared_norms = np.square(self.templates_, dtype=float).sum(axis=1)
-        template_norm = float(np.median(np.sqrt(squared_norms)))
-        error = norm_bound * template_norm * np.finfo(np.float32).eps
+        error = norm_bound * self._template_norm * np.finfo(np.float32).eps
         return not error <= _PHASE_ERROR
 
     def _transformed_sample(self, elements: NDArray, X: NDArray, rng) -> NDArray:

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import KW_ONLY
-from math import comb
+from math import comb, isfinite
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -325,7 +325,7 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
     def _check_finite(self, values: Array, X: Array, Y: Array | None) -> None:
         """Raise an error if values overflowed; the points are known to be finite."""
         # One infinite value or NaN makes an extreme so, and extremes need no temporary array.
-        if np.isfinite(values.min()) and np.isfinite(values.max()):
+        if isfinite(values.min()) and isfinite(values.max()):
             return
         largest = float(np.nanmax(np.abs(X)))
         if Y is not None:

@@ -3,6 +3,7 @@
 import functools
 import http.server
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -79,6 +80,18 @@ def test_a_lesson_runs_to_its_end_without_a_request_to_anywhere_else(lesson):
     assert outputs["text"].count("Not answered yet.") == 3
     assert lesson.page.locator("#state").inner_text().startswith("Finished")
     assert lesson.blocked == []
+
+
+@pytest.mark.timeout(600)
+def test_a_slider_changes_the_picture(lesson):
+    notebook = lesson.page.frame_locator("iframe")
+    picture = notebook.locator(".jupyter-widgets-output-area img").first
+    before = picture.get_attribute("src")
+    notebook.locator(".widget-slider [role=slider]").first.press("ArrowRight")
+    deadline = time.monotonic() + _LONGEST / 1000
+    while picture.get_attribute("src", timeout=_LONGEST) == before:
+        assert time.monotonic() < deadline
+        lesson.page.wait_for_timeout(200)
 
 
 @pytest.mark.timeout(600)

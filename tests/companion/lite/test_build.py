@@ -132,9 +132,7 @@ def test_the_wheel_judges_claims_without_the_modules_that_a_browser_lacks(tmp_pa
     verdict, found, claims = json.loads(done.stderr)
     ledger = load_ledger(HERE.ledger)
     assert (verdict, found) == ("matched", None)
-    assert claims == {
-        name: [list(claim.paper), claim.protocol] for name, claim in ledger.items()
-    }
+    assert claims == {name: [list(claim.paper), claim.protocol] for name, claim in ledger.items()}
 
 
 def test_an_installed_package_becomes_a_wheel_with_its_entry_in_the_lock(tmp_path):

@@ -18,6 +18,8 @@ try:
     import fcntl
 except ImportError:  # Windows, or Python in a browser
     fcntl = None  # type: ignore[assignment]
+if not hasattr(fcntl, "flock"):  # JupyterLite puts an empty module in its place.
+    fcntl = None  # type: ignore[assignment]
 try:
     import yaml
 except ImportError:
@@ -187,7 +189,7 @@ def locked(stream: IO[str] | int, *, shared: bool = False, wait: bool = True) ->
     The answer is False if another process holds the lock and `wait` is False, and on a system or a
     file system without locks.
     """
-    if not hasattr(fcntl, "flock"):  # JupyterLite puts an empty module in its place.
+    if fcntl is None:
         return False
     operation = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     if not wait:

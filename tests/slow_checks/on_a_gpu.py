@@ -16,7 +16,7 @@ import pytest
 from invariance import beyond, features, groups, kernels
 
 # pytest collects the examples of all modules here, also where PyTorch is not installed.
-torch = pytest.importorskip("torch", reason="needs PyTorch: pip install 'invariance[torch]'")
+torch = pytest.importorskip("torch", reason="needs PyTorch: pip install '.[torch]'")
 Timer = pytest.importorskip("torch.utils.benchmark").Timer
 
 #: Points of this length are shifted cyclically in the Gram matrices.

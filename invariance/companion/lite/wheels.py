@@ -11,6 +11,7 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
 from ...core.extras import how_to_install
 from ..files import AS_PRINTED, AS_VALUES, read_yaml
+from ..ledger.claims import ledger_files
 from ..paths import Paths
 from .pyodide import LiteError
 
@@ -38,8 +39,9 @@ def package_wheel(paths: Paths, folder: Path) -> Path:
             files[path.relative_to(_PACKAGE.parent).as_posix()] = path.read_bytes()
     for path in sorted(paths.notebooks.glob("*/_*.py")):
         files[path.relative_to(paths.root).as_posix()] = path.read_bytes()
-    if paths.ledger.is_file():
-        files["notebooks/claims.yml"] = _as_json(paths.ledger, AS_PRINTED)
+    for path in ledger_files(paths.ledger):
+        if path.is_file():
+            files[f"notebooks/{path.name}"] = _as_json(path, AS_PRINTED)
     if paths.papers.is_file():
         files["notebooks/papers.yml"] = _as_json(paths.papers, AS_VALUES)
     settings = paths.notebooks / "settings"

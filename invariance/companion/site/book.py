@@ -23,7 +23,7 @@ from ..files import read_text, read_yaml
 from ..ledger.claims import DATA, paper_label
 from ..ledger.rows import Row
 from ..ledger.scoreboard import as_word, clipped, counterfactual, registration
-from ..ledger.tally import sentence
+from ..ledger.tally import sentence, tallies, used_outcomes
 from ..ledger.verdicts import FAILED, KEPT, UNREADABLE, VERDICTS, at_fault
 from ..lite.notebooks import names_in
 from ..numbers import without_rounding
@@ -151,7 +151,9 @@ class Book:
             "registration": registration,
             "sentence": sentence,
             "statement": statement,
+            "tallies": tallies,
             "title": self.title,
+            "used_outcomes": used_outcomes,
             "without_rounding": without_rounding,
         }
         jinja.globals |= {

@@ -3,6 +3,7 @@
 import functools
 import http.server
 import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -79,6 +80,28 @@ def test_a_lesson_runs_to_its_end_without_a_request_to_anywhere_else(lesson):
     assert outputs["text"].count("Not answered yet.") == 3
     assert lesson.page.locator("#state").inner_text().startswith("Finished")
     assert lesson.blocked == []
+
+
+@pytest.mark.timeout(600)
+def test_a_slider_changes_the_picture(lesson):
+    notebook = lesson.page.frame_locator("iframe")
+    picture = notebook.locator(".widget-output img").first
+    number = notebook.locator(".widget-readout").first
+    before = picture.get_attribute("src"), number.inner_text()
+    handle = notebook.locator(".widget-slider .noUi-handle").first
+    handle.scroll_into_view_if_needed()
+    box = handle.bounding_box()
+    x = box["x"] + box["width"] / 2
+    y = box["y"] + box["height"] / 2
+    lesson.page.mouse.move(x, y)
+    lesson.page.mouse.down()
+    lesson.page.mouse.move(x + 30, y, steps=4)
+    lesson.page.mouse.up()
+    deadline = time.monotonic() + _LONGEST / 1000
+    while picture.get_attribute("src") == before[0]:
+        assert time.monotonic() < deadline
+        lesson.page.wait_for_timeout(200)
+    assert int(number.inner_text()) > int(before[1])
 
 
 @pytest.mark.timeout(600)

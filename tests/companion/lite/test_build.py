@@ -4,6 +4,9 @@ import functools
 import hashlib
 import http.server
 import json
+import os
+import subprocess
+import sys
 import threading
 from importlib.metadata import version
 from zipfile import ZipFile
@@ -15,6 +18,7 @@ from click.testing import CliRunner
 
 from invariance.companion.cli import main
 from invariance.companion.files import AS_PRINTED, read_yaml
+from invariance.companion.ledger.claims import ledger_files, load_ledger
 from invariance.companion.lite import pyodide as pyodide_module
 from invariance.companion.lite.notebooks import (
     names_for_browsers,
@@ -87,8 +91,8 @@ def test_the_wheel_holds_the_package_and_the_ledger_as_json(tmp_path):
     wheel = package_wheel(HERE, tmp_path)
     with ZipFile(wheel) as archive:
         names = archive.namelist()
-        ledger = json.loads(archive.read("notebooks/claims.yml"))
-    assert ledger == read_yaml(HERE.ledger, AS_PRINTED)
+        for file in ledger_files(HERE.ledger):
+            assert json.loads(archive.read(f"notebooks/{file.name}")) == read_yaml(file, AS_PRINTED)
     assert {"invariance/py.typed", "invariance/groups/base.py"} <= set(names)
     assert f"invariance-{version('invariance')}.dist-info/METADATA" in names
     assert "notebooks/compare/_comparison.py" in names
@@ -96,6 +100,39 @@ def test_the_wheel_holds_the_package_and_the_ledger_as_json(tmp_path):
     assert "notebooks/course/orbit.py" not in names
     first = wheel.read_bytes()
     assert package_wheel(HERE, tmp_path).read_bytes() == first
+
+
+#: Code that a notebook runs where modules are missing or empty as they are in a browser.
+AS_IN_A_BROWSER = """
+import json, sys, types
+sys.modules |= {"fcntl": types.ModuleType("fcntl"), "resource": None, "psutil": None, "yaml": None}
+from invariance.companion import Run, recorded
+from invariance.companion.ledger.claims import load_ledger
+from invariance.companion.paths import Paths
+run = Run("mroueh2015/theorem1", profile="quick")
+verdict = run.claim("mroueh2015/theorem1-psd", difference=0.0, tolerance=1e-9)
+found = recorded("mroueh2015/theorem2", "mroueh2015/theorem2-bound", "quick")
+ledger = load_ledger(Paths.find().ledger)
+claims = {name: [claim.paper, claim.protocol] for name, claim in ledger.items()}
+sys.stderr.write(json.dumps([verdict.verdict, found, claims]))
+"""
+
+
+def test_the_wheel_judges_claims_without_the_modules_that_a_browser_lacks(tmp_path):
+    with ZipFile(package_wheel(HERE, tmp_path)) as archive:
+        archive.extractall(tmp_path / "site")
+    done = subprocess.run(
+        [sys.executable, "-c", AS_IN_A_BROWSER],
+        cwd=tmp_path / "site",
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    verdict, found, claims = json.loads(done.stderr)
+    ledger = load_ledger(HERE.ledger)
+    assert (verdict, found) == ("matched", None)
+    assert claims == {name: [list(claim.paper), claim.protocol] for name, claim in ledger.items()}
 
 
 def test_an_installed_package_becomes_a_wheel_with_its_entry_in_the_lock(tmp_path):

@@ -99,7 +99,9 @@ def add(subject, notebook, table, aim, better, read, tolerance=0.0):
 
 # %%
 def as_reached(text):
-    """Return the number in a cell of a table, with its interval."""
+    """Return the number in a cell of a table, with its interval; None for "more than" a number."""
+    if str(text).startswith("more than"):
+        return None
     numbers = [float(number) for number in re.findall(r"-?[0-9.]+", str(text))]
     if len(numbers) == 3:
         return Reached(*numbers)

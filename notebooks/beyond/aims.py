@@ -171,7 +171,7 @@ for space, points in (
     ("a matrix for each vector", "1000"),
     ("a matrix for each vector", "4000"),
 ):
-    where = {"two bodies": space, "noise": "0", "points": points}
+    where = {"two bodies": space, "noise": "0.0", "points": points}
     read = columns("cosine, median", "smallest", "largest", where)
     subject = f"two bodies: cosine, {space}, {points} points"
     add(subject, GENERATORS, "spaces", LIEGAN, "more", read)

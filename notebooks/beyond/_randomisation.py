@@ -20,7 +20,7 @@ N_WIDTHS = 5  # of each kernel; the authors take ten
 N_RANDOMISATIONS = 100
 
 
-def kernel_scales(sample: Array) -> dict[str, Array]:
+def kernel_scales(sample: Array, n_widths: int = N_WIDTHS) -> dict[str, Array]:
     """Return width^power of the kernels by metric.
 
     Widths are equally spaced from half the 5 % quantile of all distances to twice the 95 % one.
@@ -28,7 +28,7 @@ def kernel_scales(sample: Array) -> dict[str, Array]:
     scales = {}
     for metric, power in POWERS.items():
         low, high = np.quantile(pdist(sample, metric), [0.05, 0.95]) ** (1 / power)
-        scales[metric] = np.linspace(low / 2, 2 * high, N_WIDTHS) ** power
+        scales[metric] = np.linspace(low / 2, 2 * high, n_widths) ** power
     return scales
 
 

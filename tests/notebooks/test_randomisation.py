@@ -6,10 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.spatial.distance import pdist
 from scipy.stats import binomtest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "notebooks/beyond"))
-from _randomisation import Turned, mean_kernels, orders, random_rotations, randomisation_p_value
+from _randomisation import (
+    Turned,
+    kernel_scales,
+    mean_kernels,
+    orders,
+    random_rotations,
+    randomisation_p_value,
+)
 
 
 def points(n, seed):
@@ -79,3 +87,16 @@ def test_randomised_targets_are_turned_by_elements_of_points_with_near_invariant
     rows = [tuple(row) for row in drawn.round().astype(int).tolist()]
     assert set(rows[:200]) == {(1, 0, 0), (0, 1, 0)}
     assert set(rows[200:]) == {(0, 0, 9), (0, -9, 0)}
+
+
+@pytest.mark.parametrize("n_widths", [5, 10])
+def test_widths_are_equally_spaced_between_the_same_ends(n_widths):
+    sample = points(20, 7)
+    scales = kernel_scales(sample, n_widths)
+    for metric, power in (("sqeuclidean", 2), ("cityblock", 1)):
+        widths = scales[metric] ** (1 / power)
+        distances = pdist(sample, metric) ** (1 / power)
+        assert len(widths) == n_widths
+        assert_allclose(np.diff(widths), np.diff(widths)[0])
+        assert_allclose(widths[0], np.quantile(distances, 0.05) / 2, rtol=0.05)
+        assert_allclose(widths[-1], np.quantile(distances, 0.95) * 2, rtol=0.05)

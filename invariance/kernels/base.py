@@ -94,7 +94,7 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
     rows: Any
     if not takes_sets(kernel):
         return kernel, [as_points(X, type(kernel).__name__) for X in arrays]
-    if getattr(kernel, "takes_sets", False):
+    if hasattr(kernel, "on_rows"):
         bound, rows = kernel.on_rows(*arrays)
         return bound, rows
     bound = copy(kernel)

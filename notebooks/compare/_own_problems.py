@@ -145,6 +145,7 @@ def title_of(method: Method) -> str:
 
 def lines_of(method: Method) -> int:
     """Return the lines of a method, one per statement, with those of its module's helpers."""
+    method = inspect.unwrap(method)  # A cached function is a wrapper.
     source = dedent(inspect.getsource(method))
     body = ast.parse(source).body[0].body  # type: ignore[attr-defined]
     lines = ast.unparse(body).split("\n")

@@ -427,3 +427,24 @@ def test_a_missing_package_is_named_with_its_extra(monkeypatch):
     with pytest.raises(ImportError, match=message) as caught:
         K.Gaussian(0.1)(strict.asarray(POINTS))
     assert caught.value.name == "array_api_compat"
+
+
+def test_sets_of_another_library_have_values_in_that_library(library):
+    sets = RNG.standard_normal((5, 6, 3))
+    sets[0, 4:] = np.nan  # This set has four points.
+    foreign = library.asarray(sets)
+    set_kernel = beyond.SetKernel(K.Gaussian(0.3))
+    for kernel in (set_kernel, K.Hyperkernel(set_kernel, 0.5)):
+        assert_same(kernel(foreign), kernel(sets), foreign)
+        assert_same(kernel(foreign, foreign[:2, ...]), kernel(sets, sets[:2]), foreign)
+        assert_same(kernel(sets, foreign), kernel(sets, sets), foreign)
+    features = beyond.SetFeatures(OrbitFourier(None, 10, gamma=0.1, random_state=0)).fit(sets)
+    assert_same(features.transform(foreign), features.transform(sets), foreign)
+
+
+def test_gradients_of_sets_are_refused_instead_of_lost(torch):
+    sets = torch.ones((2, 3, 2), dtype=torch.float64, requires_grad=True)
+    features = beyond.SetFeatures(OrbitFourier(None, 4, random_state=0)).fit(np.ones((2, 3, 2)))
+    for values in (beyond.SetKernel(K.Gaussian()), features.transform):
+        with pytest.raises(ValueError, match="has no gradient"):
+            values(sets)

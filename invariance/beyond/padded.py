@@ -79,7 +79,7 @@ def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:
     """
     for X in arrays:
         refuse_dask("X", X)
-    sets = [np.asanyarray(array) for array in arrays]
+    sets = [_as_array(array) for array in arrays]
     for array in sets:
         refuse_masked("X", array)
     if all(array.ndim < 4 for array in sets):
@@ -89,6 +89,16 @@ def nested_as_sets(*arrays: ArrayLike) -> list[Floats]:
         raise ParameterError(f"sets of sets of shapes {shapes} do not compare")
     padded = _padded_to_one_shape(sets, first_axis=2)
     return [array.reshape(*array.shape[:2], -1) for array in padded]
+
+
+def _as_array(X: ArrayLike) -> Floats:
+    """Return sets as an array; a list of sets of different sizes is refused with the remedy."""
+    try:
+        return np.asanyarray(X)
+    except ValueError as error:
+        raise ParameterError(
+            "X is a list of sets of different sizes, which is no array: take pad_sets(X)"
+        ) from error
 
 
 def unpad_sets(X: ArrayLike) -> list[Floats]:

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core.extras import need
-from ..core.parameters import ParameterError
+from ..core.parameters import ParameterError, Whole, check_values
 from ..groups import Transformations
 
 Array = NDArray[Any]
 
+_IMAGES = {"n_images": Whole(1)}
 #: Width and height of the picture of a point, in inches.
 _SIZE = 1.6
 
@@ -45,6 +46,7 @@ def plot_orbit(
     >>> len(axes), axes[0].get_title()
     (5, 'x')
     """
+    check_values("plot_orbit", _IMAGES, {"n_images": n_images})
     point = _as_point(x, "x")
     if group.order <= n_images:
         elements = group.elements()
@@ -82,6 +84,8 @@ def plot_alignment(kernel: Any, x: ArrayLike, z: ArrayLike) -> Any:
     >>> [axis.get_title() for axis in axes]
     ['x', 'z', 'aligned z: 1.00']
     """
+    if not hasattr(kernel, "best_element"):
+        raise ParameterError(f"kernel must be a BestFit, which aligns points, got {kernel!r}")
     points = {"x": _as_point(x, "x"), "z": _as_point(z, "z")}
     moving, fixed = ("x", "z") if kernel.side == "first" else ("z", "x")
     element = kernel.best_element(points["x"][None], points["z"][None])[0]

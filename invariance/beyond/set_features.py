@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
-from ..core.arrays import check_array, validate_data
+from ..core.arrays import check_array, is_foreign, like, on_host, validate_data
 from ..core.config import block_bytes_of
 from ..core.dask_arrays import over_blocks
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
@@ -137,6 +137,8 @@ class SetFeatures(FeatureMap):
     def transform(self, X: ArrayLike) -> Array:
         """Return features of shape (n, k), or (n, labels * k), one row per set."""
         check_is_fitted(self)
+        if is_foreign(X):
+            return like(self.transform(on_host(X, "SetFeatures.transform")), X)
         sets, point_shape = self._sets(X)
         parts = sets.by_label()
         dtype = sets.values.dtype

@@ -63,6 +63,13 @@ or leave out rows with NaN or infinity
         )
     except OverflowError:
         raise ParameterError(f"{input_name} needs numbers below 1e308, got {short(X)}") from None
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ParameterError(
+            f"{input_name} is a list of arrays of different shapes: pad sets of points by "
+            "pad_sets, and series by NaN at the end if the method takes them"
+        ) from error
     if finite:
         check_finite(input_name, array, allow_nan=finite == "allow-nan")
     return array

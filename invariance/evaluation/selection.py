@@ -24,8 +24,8 @@ def best_by_leave_one_out(
 
     Parameters
     ----------
-    candidates : sequence of Kernel or transformer
-        The same method with other parameters.
+    candidates : sequence of kernels or transformers
+        The same method with other parameters; kernels may be sums and products of kernels.
     learner : RLSClassifier or RLSRegressor
         Chooses its alpha by leave-one-out as well.
     X, y : ndarray of shape (n, d) and (n,)
@@ -47,7 +47,7 @@ def best_by_leave_one_out(
     def fit(candidate: Any) -> tuple[Any, Any]:
         model = clone(learner)
         features = clone(candidate)
-        if isinstance(candidate, Kernel):
+        if not hasattr(candidate, "transform"):
             model.set_params(kernel="precomputed")
             features = GramTransformer(candidate, repair="clip")
         model.fit(features.fit_transform(X), y)

@@ -94,7 +94,7 @@ def on_rows(kernel: Any, *arrays: ArrayLike) -> tuple[Any, list[Array]]:
     rows: Any
     if not takes_sets(kernel):
         return kernel, [as_points(X, type(kernel).__name__) for X in arrays]
-    if getattr(kernel, "takes_sets", False):
+    if hasattr(kernel, "on_rows"):
         bound, rows = kernel.on_rows(*arrays)
         return bound, rows
     bound = copy(kernel)
@@ -271,11 +271,19 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
 
     def _call_on_arrays(self, X: Any, Y: Any) -> Any:
         """Return the kernel matrix of another library's arrays, in their common type."""
+        if self._takes_sets():
+            return self._call_on_sets(X, Y)
         xp = check_arrays(type(self).__name__, X, Y)
         if Y is None:
             return self._gram_arrays(xp, X, None)
         dtype = xp.result_type(X, Y)
         return self._gram_arrays(xp, xp.astype(X, dtype), xp.astype(Y, dtype))
+
+    def _call_on_sets(self, X: Any, Y: Any) -> Any:
+        """Return the kernel matrix of another library's sets, which NumPy computes."""
+        owner = type(self).__name__
+        on_hosts = [on_host(A, owner) if is_foreign(A) else A for A in (X, Y)]
+        return like(self(*on_hosts), X if is_foreign(X) else Y)
 
     def _as_rows(self, X: Any, Y: Any) -> tuple[Any, Array, Array | None]:
         """Return a kernel for points as rows, and X and Y (or None) as rows."""

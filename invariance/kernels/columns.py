@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import parameters as kinds
-from ..core.arrays import namespace, numpy_only
+from ..core.arrays import check_array, namespace, numpy_only
 from ..core.parameters import ParameterError, stores_parameters
 from .base import BASE, Kernel, TunesItsBase
 
@@ -47,6 +47,11 @@ class OnColumns(TunesItsBase, Kernel):
 
     base: Annotated[Kernel, BASE]
     columns: Annotated[Sequence[int], kinds.Array(1, whole=True, least=0)]
+
+    def on_rows(self, *arrays: ArrayLike) -> tuple[OnColumns, list[Array]]:
+        """Return this kernel and its points; sets in some columns may have missing points."""
+        name = type(self).__name__
+        return self, [check_array(X, estimator=name, ensure_all_finite="allow-nan") for X in arrays]
 
     def _selected(self, X: Any) -> Any:
         """Return the columns of points of shape (n, d)."""

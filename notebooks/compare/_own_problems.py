@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from textwrap import dedent
@@ -33,6 +34,8 @@ class Task:
     methods : sequence of callable
     earlier_score, earlier_rival : float
         Scores of the earlier trial: this package's, and the best of the rest.
+    also_ours : sequence of callable
+        Further methods of this package, which are no rivals.
     """
 
     name: str
@@ -41,27 +44,35 @@ class Task:
     methods: Sequence[Method]
     earlier_score: float
     earlier_rival: float
+    also_ours: Sequence[Method] = ()
+
+    @property
+    def all_methods(self) -> list[Method]:
+        """The method of this package, the rivals, and further methods of this package."""
+        return [*self.methods, *self.also_ours]
 
 
 @dataclass
 class Outcome:
     """Scores of a task's methods, split by split, and the coverage of intervals if there are any.
 
-    A score is a share of right answers if the targets are labels, else R2.
+    A score is a share of right answers if the targets are labels, else R2. Seconds are those of the
+    processor, for fit and prediction.
     """
 
     task: Task
     has_labels: bool = False
     scores: list[list[float]] = field(default_factory=list)
     coverage: list[list[float]] = field(default_factory=list)
+    seconds: list[list[float]] = field(default_factory=list)
 
     def of_method(self, number: int) -> NDArray[np.float64]:
         """Return one method's scores, one per split."""
         return np.array(self.scores)[:, number]
 
     def best_rival(self) -> int:
-        """Return the number of the best method other than the first one."""
-        means = np.mean(self.scores, axis=0)
+        """Return the number of the best of the others' methods."""
+        means = np.mean(self.scores, axis=0)[: len(self.task.methods)]
         return 1 + int(means[1:].argmax())
 
 
@@ -83,10 +94,16 @@ def compare(
         y_train = y[: task.n_train]
         score = accuracy_score
         if y.dtype.kind not in "iU":
-            y_train = y_train + noise * y.std() * rng.standard_normal(task.n_train)
+            y_train = y_train + noise * y.std() * rng.standard_normal(y_train.shape)
             score = r2_score
         outcome.has_labels = score is accuracy_score
-        answers = [method(X_train, y_train, X_test) for method in task.methods]
+        answers = []
+        seconds = []
+        for method in task.all_methods:
+            begin = time.process_time()
+            answers.append(method(X_train, y_train, X_test))
+            seconds.append(time.process_time() - begin)
+        outcome.seconds.append(seconds)
         if isinstance(answers[0], tuple):
             outcome.coverage.append([_coverage(*answer, y_test) for answer in answers])
             answers = [mean for mean, _ in answers]
@@ -128,6 +145,7 @@ def title_of(method: Method) -> str:
 
 def lines_of(method: Method) -> int:
     """Return the lines of a method, one per statement, with those of its module's helpers."""
+    method = inspect.unwrap(method)  # A cached function is a wrapper.
     source = dedent(inspect.getsource(method))
     body = ast.parse(source).body[0].body  # type: ignore[attr-defined]
     lines = ast.unparse(body).split("\n")

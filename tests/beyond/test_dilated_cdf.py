@@ -186,6 +186,8 @@ def test_invalid_channels_and_missing_entries_are_refused():
             DilatedCDF(n_features=84, channels=2).fit(missing)
     with pytest.raises(ParameterError, match=r"channels=X\.shape\[1\]"):
         DilatedCDF(n_features=84).fit(X[:, None])
+    with pytest.raises(ParameterError, match="different shapes.*series by NaN at the end"):
+        DilatedCDF(n_features=84).fit([X[0], X[1, :15]])
 
 
 def test_thresholds_are_evenly_spaced_quantiles():

@@ -61,6 +61,30 @@ def test_an_invariant_kernel_is_level_along_an_orbit():
     assert axes.get_xlabel() == "angle"
 
 
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plot_orbit(CyclicShifts(4), np.ones(4), n_images=0), "plot_orbit needs n_images"),
+        (lambda: plot_orbit(CyclicShifts(4), []), "x must be one point"),
+        (
+            lambda: plot_orbit(CyclicShifts(4), np.ones((2, 4))),
+            r"shape \(n, 4\), got X of \(1, 8\)",
+        ),
+        (
+            lambda: plot_alignment(Average(Gaussian(), CyclicShifts(4)), np.ones(4), np.ones(4)),
+            "kernel must be a BestFit.*got Average",
+        ),
+        (
+            lambda: plot_along_orbit(Gaussian(), CyclicShifts(4), np.ones(4), []),
+            "z must be one point",
+        ),
+    ],
+)
+def test_bad_input_is_refused(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
+
+
 def test_without_matplotlib_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)

@@ -16,10 +16,13 @@ from invariance.beyond import (
     PlaneRotations,
     REMatchKernel,
     Rotations3D,
+    SetFeatures,
     SetKernel,
     pad_sets,
     unpad_sets,
 )
+from invariance.core.parameters import ParameterError
+from invariance.features import OrbitFourier
 from invariance.groups import CyclicShifts, OnPoints, SignFlips
 from invariance.kernels import (
     Average,
@@ -260,3 +263,10 @@ def test_long_averages_over_sets_are_announced(monkeypatch, kernel, cheaper):
     with pytest.warns(UserWarning, match=f"9 x 4 .* minutes .* {cheaper}") as warned:
         kernel(X, Z)
     assert warned[0].filename == __file__
+
+
+def test_a_list_of_sets_of_different_sizes_is_refused_with_the_remedy():
+    features = SetFeatures(OrbitFourier(None, 4))
+    for use in (SetKernel(BASE), Hyperkernel(SetKernel(BASE)), features.fit):
+        with pytest.raises(ParameterError, match="list of .* of different .*pad_sets"):
+            use([np.ones((3, 2)), np.ones((4, 2))])

@@ -42,6 +42,14 @@ def test_the_candidate_with_the_smallest_leave_one_out_error_is_selected():
         assert_allclose(predict(Z), expected, rtol=1e-8)
 
 
+def test_sums_and_products_of_kernels_can_be_candidates():
+    first, rest = Gaussian(0.3).on_columns([0]), Gaussian(0.1).on_columns([1, 2])
+    for kernel in (first * rest, first + rest, 2 * first):
+        predict = best_by_leave_one_out([kernel], RLSRegressor(ALPHAS), X=X, y=y)
+        expected = RLSRegressor(ALPHAS, kernel=kernel).fit(X, y).predict(Z)
+        assert_allclose(predict(Z), expected, rtol=1e-8)
+
+
 def test_feature_maps_can_be_candidates():
     maps = [FunctionTransformer(np.tanh), FunctionTransformer(np.sin)]
     predict = best_by_leave_one_out(maps, RLSRegressor(), X=X, y=np.sin(X).sum(axis=1))

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF
 
+from invariance.beyond import SetKernel
 from invariance.core.parameters import ParameterError
 from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import CyclicTranslations, Permutations, Translations
@@ -40,6 +41,22 @@ def test_a_product_treats_columns_differently():
     assert np.abs(kernel(moved, Y) - kernel(X, Y)).max() > 1e-3
     process = GaussianProcessRegressor(kernel, alpha=0.1).fit(X, X[:, 0] * X[:, 1])
     assert_allclose(process.predict(exchanged), process.predict(X))
+
+
+def test_a_set_of_points_may_stand_in_some_columns():
+    rows = RNG.standard_normal((6, 8))
+    rows[0, 4:6] = np.nan  # This set has two points.
+    sets = SetKernel(Gaussian(0.3), n_coordinates=2)
+    kernel = sets.on_columns(range(6))
+    assert_allclose(kernel(rows), sets(rows[:, :6]))
+    assert_allclose(kernel(rows, rows[:2]), sets(rows[:, :6], rows[:2, :6]))
+    assert_allclose(kernel.diag(rows), sets(rows[:, :6]).diagonal())
+    rest = Gaussian(0.5).on_columns([6, 7])
+    complete = rows[1:]
+    expected = sets(complete[:, :6]) * Gaussian(0.5)(complete[:, 6:])
+    assert_allclose((kernel * rest)(complete), expected)
+    with pytest.raises(ParameterError, match=r"SetKernel.* of shape \(5, 7\)"):
+        sets.on_columns(range(7))(complete)
 
 
 def test_columns_of_tensors_have_gradients():

@@ -282,8 +282,10 @@ class Kernel(ComparingContents, BaseEstimator, GaussianProcessKernel):
     def _call_on_sets(self, X: Any, Y: Any) -> Any:
         """Return the kernel matrix of another library's sets, which NumPy computes."""
         owner = type(self).__name__
-        on_hosts = [on_host(A, owner) if is_foreign(A) else A for A in (X, Y)]
-        return like(self(*on_hosts), X if is_foreign(X) else Y)
+        X_on_host = on_host(X, owner) if is_foreign(X) else X
+        Y_on_host = on_host(Y, owner) if is_foreign(Y) else Y
+        gram = self(X_on_host, Y_on_host)
+        return like(gram, X if is_foreign(X) else Y)
 
     def _as_rows(self, X: Any, Y: Any) -> tuple[Any, Array, Array | None]:
         """Return a kernel for points as rows, and X and Y (or None) as rows."""

@@ -2,7 +2,7 @@
 # jupyter:
 #   invariance:
 #     reads: [beyond/average_the_kernel, beyond/find_generators, beyond/reflection_groups,
-#       beyond/symmetry_tests, compare/series, beyond/sorted_coorbits, beyond/qm7, beyond/records,
+#       beyond/symmetry_tests, beyond/series, beyond/sorted_coorbits, beyond/qm7, beyond/records,
 #       beyond/fewest_labels, beyond/rotated_mnist, beyond/cifar10, beyond/small_and_exact]
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
@@ -219,7 +219,7 @@ def mean_against_hydra(cells):
 
 add(
     "series: points above MultiRocket-Hydra, mean over sets",
-    "compare/series",
+    "beyond/series",
     "accuracy",
     0,
     "more",

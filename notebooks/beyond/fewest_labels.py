@@ -308,8 +308,13 @@ for axis, (name, task) in zip(axes[0], TASKS.items(), strict=True):
         curves[method] = (style, [accuracy(name, method, n) for n in task.numbers], {})
     panel(axis, task.numbers, curves, xlabel="training images of a class")
     axis.axhline(task.aim, linestyle=":", color=colour("bound"))
-    reached = f"{smallest[name]}" if smallest[name] else f"more than {task.numbers[-1]}"
-    axis.set_title(f"{task.title}: {reached} of a class reach {task.aim:g} %")
+    low, high = axis.get_ylim()
+    axis.set_ylim(low, max(high, task.aim + 10))  # keeps names off the dotted line
+    if smallest[name]:
+        reached = f"{smallest[name]} of a class reach"
+    else:
+        reached = f"{task.numbers[-1]} of a class do not reach"
+    axis.set_title(f"{task.title}: {reached} {task.aim:g} %")
 axes[0, 0].set_ylabel("test accuracy (%)")
 run.figure(
     fig,

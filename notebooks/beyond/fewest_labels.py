@@ -43,7 +43,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.neighbors import KNeighborsClassifier
 
 from invariance.beyond import Scattering
-from invariance.companion import Run, colour, mean_se, panel
+from invariance.companion import Run, mean_se, panel
 from invariance.datasets import (
     balanced_sample,
     deform_images,
@@ -306,10 +306,8 @@ for axis, (name, task) in zip(axes[0], TASKS.items(), strict=True):
     curves = {}
     for method, style in METHODS.items():
         curves[method] = (style, [accuracy(name, method, n) for n in task.numbers], {})
+    curves["to reach"] = ("bound", [task.aim] * len(task.numbers), {"linestyle": ":", "marker": ""})
     panel(axis, task.numbers, curves, xlabel="training images of a class")
-    axis.axhline(task.aim, linestyle=":", color=colour("bound"))
-    low, high = axis.get_ylim()
-    axis.set_ylim(low, max(high, task.aim + 10))  # keeps names off the dotted line
     if smallest[name]:
         reached = f"{smallest[name]} of a class reach"
     else:

@@ -46,7 +46,8 @@ def is_users_module(module: str) -> bool:
     spec = getattr(loaded, "__spec__", None)
     if spec is None:
         return True
-    return spec.origin not in ("built-in", "frozen") and not _is_installed_namespace(spec)
+    origin = getattr(spec, "origin", None)
+    return origin not in ("built-in", "frozen") and not _is_installed_namespace(spec)
 
 
 @cache
@@ -56,9 +57,8 @@ def is_users_file(module: str) -> bool:
         spec = find_spec(module)
     except (ImportError, ValueError):
         return False
-    if spec is None or not spec.origin:
-        return False
-    return spec.origin.endswith(".py") and not _is_installed(spec.origin)
+    origin = getattr(spec, "origin", None)
+    return origin is not None and origin.endswith(".py") and not _is_installed(origin)
 
 
 @cache
@@ -74,7 +74,7 @@ def _is_installed(file: str) -> bool:
 
 
 def _is_installed_namespace(spec: ModuleSpec) -> bool:
-    folders = list(spec.submodule_search_locations or ())
+    folders = list(getattr(spec, "submodule_search_locations", None) or ())
     return bool(folders) and all(_is_installed(folder) for folder in folders)
 
 
@@ -114,9 +114,10 @@ class _Finder:
             spec: ModuleSpec | None = search(fullname, path, target)
             if spec is None:
                 continue
-            recorded = is_library(fullname) or not _is_installed(spec.origin or "")
-            if type(spec.loader) is SourceFileLoader and recorded:
-                spec.loader = _Loader(spec.loader.name, spec.loader.path)
+            # Finders of some packages return objects of their own, which have a loader at least.
+            loader = spec.loader
+            if type(loader) is SourceFileLoader and _is_recorded(fullname, loader.path):
+                spec.loader = _Loader(loader.name, loader.path)
             return spec
         return None
 
@@ -133,8 +134,12 @@ def watch() -> None:
     sys.meta_path.insert(0, _Finder())
 
 
+def _is_recorded(name: str, file: str) -> bool:
+    return is_library(name) or not _is_installed(file)
+
+
 def _record_imported(name: str, file: str) -> None:
-    if _is_installed(file) and not is_library(name):
+    if not _is_recorded(name, file):
         return
     try:
         _texts[name] = file, Path(file).read_bytes()

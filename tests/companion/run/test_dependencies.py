@@ -219,3 +219,37 @@ def test_a_module_of_the_library_that_was_edited_after_its_import_is_refused(
             line, capture_output=True, encoding="utf-8", check=True
         ).stdout.split()
     assert printed == ["5", "True", "7", "True"]
+
+
+class _OwnSpecification:
+    """A finder that returns itself in place of a specification, as one of geomstats does."""
+
+    name = "_backend_of_its_own"
+
+    def __init__(self):
+        self.loader = self
+
+    def find_spec(self, fullname, path=None, target=None):
+        return self if fullname == self.name else None
+
+    def load_module(self, fullname):
+        module = types.ModuleType(fullname)
+        module.__spec__ = self
+        sys.modules[fullname] = module
+        return module
+
+
+@pytest.mark.filterwarnings("ignore::ImportWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_module_whose_finder_has_no_proper_specification_is_imported(root, monkeypatch):
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, _OwnSpecification()])
+    run = Run("p/a")  # records the imports that follow
+    module = importlib.import_module(_OwnSpecification.name)
+    monkeypatch.delitem(sys.modules, module.__name__)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+    @run.cache
+    def name():
+        return module.__name__
+
+    assert name() == _OwnSpecification.name

@@ -51,6 +51,7 @@ from ..orbits.numerics import (
     needs_care,
     repair,
     repair_near,
+    sample_of,
     single_will_do,
 )
 from .derivatives import gram_and_derivatives, outer_with_derivatives, whole_derivatives
@@ -734,9 +735,12 @@ def _in_double(form: Form, X: Array, Z: Array) -> Array:
 def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
     """Return v = -|x - y|^2 / 2 for arrays of another library."""
     Z = X if Y is None else Y
-    points = on_host(detached(Z))
-    largest = float(half_norms(points.astype(float)).max())
-    centre = centre_of(form, points) if needs_care(form, largest) else None
+    constant = detached(Z)
+    # Norms are computed where the points are: a copy of all points for the host takes longer.
+    largest = float(xp.max(half_norms(constant)))
+    centre = None
+    if needs_care(form, largest):
+        centre = centre_of(form, on_host(sample_of(constant)))
     if centre is not None:
         X = X - like(centre, X)
         Z = X if Y is None else Z - like(centre, Z)

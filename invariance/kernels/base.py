@@ -38,6 +38,7 @@ from ..core.dask_arrays import is_dask, lazy_gram, one_point
 from ..core.kernel_matrix import takes_sets
 from ..core.parameter_state import ComparingContents, one_call
 from ..core.parameters import ParameterError, plain, short, stores_parameters
+from ..core.symmetric import row_products
 from ..groups import Transformations
 from ..groups.base import definer
 from ..orbits import Form, OrbitProducts, form_of, row_blocks
@@ -51,6 +52,7 @@ from ..orbits.numerics import (
     needs_care,
     repair,
     repair_near,
+    sample_of,
     single_will_do,
 )
 from .derivatives import gram_and_derivatives, outer_with_derivatives, whole_derivatives
@@ -682,9 +684,9 @@ def products(form: Form, X: Any, Y: Any, xp: Any = np) -> Any:
     digits, differences of points (`orbits.numerics`).
     """
     if not form.distance:
-        if Y is None:
-            return X @ X.T
-        return X @ Y.T
+        if Y is not None:
+            return X @ Y.T
+        return row_products(X) if xp is np else X @ X.T
     if xp is not np:
         return _distances_of_arrays(form, X, Y, xp)
     return _distances(form, X, Y)
@@ -708,7 +710,7 @@ def _distances(form: Form, X: Array, Y: Array | None) -> Array:
     if is_single and not single_will_do(form, largest, repaired=True):
         v = _in_double(form, X, Z)
     else:
-        v = X @ Z.T
+        v = row_products(X) if Y is None else X @ Z.T
         v -= X_halves[:, None]
         v -= Z_halves
         if careful:
@@ -734,9 +736,12 @@ def _in_double(form: Form, X: Array, Z: Array) -> Array:
 def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
     """Return v = -|x - y|^2 / 2 for arrays of another library."""
     Z = X if Y is None else Y
-    points = on_host(detached(Z))
-    largest = float(half_norms(points.astype(float)).max())
-    centre = centre_of(form, points) if needs_care(form, largest) else None
+    constant = detached(Z)
+    # Norms are computed where the points are: a copy of all points for the host takes longer.
+    largest = float(xp.max(half_norms(constant)))
+    centre = None
+    if needs_care(form, largest):
+        centre = centre_of(form, on_host(sample_of(constant)))
     if centre is not None:
         X = X - like(centre, X)
         Z = X if Y is None else Z - like(centre, Z)

@@ -25,6 +25,7 @@ from ..core.kernel_matrix import (
     repaired_eigenvalues,
 )
 from ..core.parameters import Has, OneOf, ParameterError, Text, check_parameters, stores_parameters
+from ..core.symmetric import factorize
 
 Array = NDArray[Any]
 
@@ -65,11 +66,11 @@ def largest_definite(gram: ArrayLike) -> int:
     matrix = _square(gram)
     matrix = matrix + matrix.T
     # Twice the symmetric part has the same definite blocks. The matrix equals its transpose, which
-    # is in LAPACK's order, so nothing is copied.
-    _, first_indefinite = linalg.lapack.dpotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
-    if first_indefinite == 0:  # LAPACK reports no block that is not positive definite.
+    # is in Fortran's order, so nothing is copied.
+    first_indefinite = factorize(matrix.T)
+    if first_indefinite == 0:
         return len(matrix)
-    return int(first_indefinite) - 1
+    return first_indefinite - 1
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
 from ..core.parameters import check_values, stores_parameters
+from ..core.symmetric import add_row_products, row_products
 from .classes import OneVsRest, check_two_classes, signs
 from .gram import rounding
 from .ridge import solve_ridges
@@ -126,10 +127,9 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
             X *= roots
             weighted = roots * X
         if X.dtype == self._squares.dtype:
-            syrk = linalg.get_blas_funcs("syrk", (self._squares,))
-            self._squares = syrk(1, X.T, beta=1, c=self._squares, lower=True, overwrite_c=True)
+            self._squares = add_row_products(self._squares, X.T)
         else:
-            self._squares += X.T @ X
+            self._squares += row_products(X.T)
         self._cross += X.T @ (roots * Y.astype(X.dtype))
         self._sum += weighted.sum(axis=0, dtype=np.float64)
         self._targets_sum += weights @ Y

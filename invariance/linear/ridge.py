@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 from scipy import linalg
 
+from ..core.symmetric import factorize
+
 #: Rows, times factors saved, from which twenty solutions with a factor take less time. The number
 #: grows with over ten targets, which also keeps the Krylov space smaller than the matrix.
 _WORTH = 8000
@@ -329,14 +331,12 @@ def solve_ridges(
             shifted = lapack_copy(matrix, targets.dtype)
         centre = _geometric_mean(ridges[group[0]], ridges[group[-1]])
         add_to_diagonal(shifted, centre)
-        potrf = linalg.get_lapack_funcs("potrf", (shifted,))
-        # Entries above the diagonal stay: SciPy cannot clear over 2^31 of them.
-        lower, failed = potrf(shifted, lower=True, clean=False, overwrite_a=True)
+        failed = factorize(shifted)
         if not failed:
             shifts = (ridges[group] - centre).astype(targets.dtype)
-            near = _solve_near(lower, columns, shifts)
+            near = _solve_near(shifted, columns, shifts)
             solutions[group] = near.reshape(-1, *targets.shape)
-        del shifted, lower  # before the next matrix is allocated
+        del shifted  # before the next matrix is allocated
     return solutions
 
 
@@ -355,7 +355,10 @@ def cholesky(gram: NDArray, ridge: float) -> NDArray:
     """Lower Cholesky factor of ``gram + ridge``, in a copy; LinAlgError if there is none."""
     shifted = lapack_copy(gram)
     add_to_diagonal(shifted, ridge)
-    return linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+    failed = factorize(shifted, clear=True)
+    if failed:
+        raise linalg.LinAlgError(f"the leading block of size {failed} is not positive definite")
+    return shifted
 
 
 def _geometric_mean(lowest: float, highest: float) -> float:

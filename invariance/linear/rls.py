@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import check_array, check_finite
 from ..core.kernel_matrix import check_points, is_known_definite, kernel_matrix
 from ..core.parameters import Array, Flag, Has, Number, Text, check_parameters, stores_parameters
+from ..core.symmetric import row_products
 from .classes import (
     CLASS_WEIGHT,
     OneVsRest,
@@ -104,7 +105,7 @@ class _Features:
         cross = np.zeros((p, Y.shape[1]))
         for rows in row_blocks(len(self.X), 8 * p):
             block = self.rows(rows)
-            squares += block.T @ block
+            squares += row_products(block.T)
             cross += block.T @ Y[rows]
         return squares, cross
 

@@ -107,8 +107,7 @@ def centre_of(form: Form, points: Array, group: Any = None) -> Array | None:
     -------
     ndarray of shape (d,) and of the points' type, or None if there is no such point
     """
-    step = -(-len(points) // _SAMPLE)
-    sample = points[::step].astype(float)
+    sample = sample_of(points).astype(float)
     # The largest entry is scaled to about one: its square neither overflows nor vanishes.
     _, exponent = np.frexp(np.abs(sample).max(initial=0))
     sample = np.ldexp(sample, -exponent)
@@ -149,6 +148,12 @@ def centred(
     if centre is None:
         return X, templates
     return X - like(centre, X), templates - centre
+
+
+def sample_of(points: Any) -> Any:
+    """Return about a hundred points, evenly spaced, of an array of any library."""
+    step = -(-points.shape[0] // _SAMPLE)
+    return points[::step, :]
 
 
 def largest_entry(points: Any) -> float:

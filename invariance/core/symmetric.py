@@ -3,8 +3,8 @@
 OpenBLAS, which the wheels of NumPy and SciPy contain, ends the process in its symmetric product if
 it has several threads on a processor with AVX-512 and the matrix is large: Python stops without an
 error. With two threads, this happens from about 20,000 rows in double precision. Its Cholesky
-factorization uses the same product. The functions of this module compute large matrices in panels
-of rows or columns, by the general product, which is not affected.
+factorization uses the same product. If OpenBLAS has several threads, the functions of this module
+compute large matrices in panels of rows or columns, by the general product, which is not affected.
 """
 
 from __future__ import annotations
@@ -15,22 +15,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from threadpoolctl import threadpool_info
 
 Array = NDArray[Any]
 
-#: Rows or columns of a panel. Matrices of up to four panels are left to BLAS and LAPACK.
-PANEL = 2048
+#: Rows or columns of a panel.
+_PANEL = 2048
+#: Matrices of no more rows are left to BLAS and LAPACK.
+_SAFE = 4 * _PANEL
 
 
-def row_products(X: Array, panel: int = PANEL) -> Array:
+def row_products(X: Array, panel: int | None = None) -> Array:
     """Return X X^T, the inner products of all pairs of rows, shape (n, n).
+
+    `panel` is the number of rows of a panel. By default there are panels only if BLAS could end
+    the process.
 
     >>> row_products(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([[ 5., 11.],
            [11., 25.]])
     """
     n = len(X)
-    if n <= 4 * panel:
+    panel = panel or _panel_for(n)
+    if panel is None:
         return np.asarray(X @ X.T)
     values = np.empty((n, n), X.dtype)
     for rows in _panels(n, panel):
@@ -39,13 +46,15 @@ def row_products(X: Array, panel: int = PANEL) -> Array:
     return values
 
 
-def add_row_products(matrix: Array, X: Array, panel: int = PANEL) -> Array:
+def add_row_products(matrix: Array, X: Array, panel: int | None = None) -> Array:
     """Return `matrix` plus X X^T, right in the lower triangle alone; `matrix` may be overwritten.
 
-    `matrix` has shape (n, n), is in Fortran's order, and has the type of X.
+    `matrix` has shape (n, n), is in Fortran's order, and has the type of X. For `panel` see
+    `row_products`.
     """
     n = len(X)
-    if n <= 4 * panel:
+    panel = panel or _panel_for(n)
+    if panel is None:
         syrk = linalg.get_blas_funcs("syrk", (matrix,))
         return np.asarray(syrk(1, X, beta=1, c=matrix, lower=True, overwrite_c=True))
     for columns in _panels(n, panel):
@@ -53,7 +62,7 @@ def add_row_products(matrix: Array, X: Array, panel: int = PANEL) -> Array:
     return matrix
 
 
-def factorize(matrix: Array, clear: bool = False, panel: int = PANEL) -> int:
+def factorize(matrix: Array, clear: bool = False, panel: int | None = None) -> int:
     """Replace the lower triangle of a symmetric matrix by its Cholesky factor.
 
     Parameters
@@ -61,9 +70,10 @@ def factorize(matrix: Array, clear: bool = False, panel: int = PANEL) -> int:
     matrix : ndarray of shape (n, n), of float32 or float64, in Fortran's order
         Only the lower triangle is read.
     clear : bool
-        Whether to set entries above the diagonal to zero. Otherwise they have no meaning.
-    panel : int
-        Columns that are finished at a time; up to four times as many are left to LAPACK.
+        Whether to set entries above the diagonal to zero. Otherwise they have no meaning. SciPy
+        cannot clear more than 2^31 entries.
+    panel : int, optional
+        Columns of a panel. By default there are panels only if LAPACK could end the process.
 
     Returns
     -------
@@ -79,7 +89,8 @@ def factorize(matrix: Array, clear: bool = False, panel: int = PANEL) -> int:
     """
     potrf = linalg.get_lapack_funcs("potrf", (matrix,))
     n = len(matrix)
-    if n <= 4 * panel:
+    panel = panel or _panel_for(n)
+    if panel is None:
         _, failed = potrf(matrix, lower=True, clean=clear, overwrite_a=True)
         return int(failed)
     for columns in _panels(n, panel):
@@ -97,6 +108,16 @@ def factorize(matrix: Array, clear: bool = False, panel: int = PANEL) -> int:
             block, below.T, lower=True, check_finite=False
         ).T
     return 0
+
+
+def _panel_for(n: int) -> int | None:
+    """Return the size of panels for n rows, or None if BLAS may compute all of them at once."""
+    if n <= _SAFE:
+        return None
+    for library in threadpool_info():
+        if library["internal_api"] == "openblas" and library["num_threads"] > 1:
+            return _PANEL
+    return None
 
 
 def _panels(n: int, panel: int) -> Iterator[slice]:

@@ -14,6 +14,7 @@ from ..core import parameters as kinds
 from ..core.arrays import check_finite, is_foreign, like
 from ..core.messages import warn
 from ..core.parameters import ParameterError, stores_parameters
+from ..core.symmetric import factorize
 from ..kernels import Gaussian, Kernel, Laplacian
 from ..kernels.base import BASE, preserved
 from ..linear.gram import describe_negative, rounding, warn_indefinite
@@ -266,10 +267,8 @@ def _inverse_factor(gram: NDArray, rcond: float) -> NDArray | None:
     eigenvalue_bound = np.abs(gram).sum(axis=0).max()
     shifted = np.array(gram, order="F")
     shifted.flat[:: len(gram) + 1] -= rcond * eigenvalue_bound
-    try:
-        linalg.cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-        factor = linalg.cholesky(gram, lower=True, check_finite=False)
-    except linalg.LinAlgError:
+    factor = np.array(gram, order="F")
+    if factorize(shifted) or factorize(factor, clear=True):
         return None
     invert_triangle = linalg.get_lapack_funcs("trtri", (factor,))
     inverse, _ = invert_triangle(factor, lower=1, overwrite_c=1)

@@ -10,7 +10,13 @@ from ..paths import Paths
 from ..source import notebook_code, read_notebook
 
 _KERNEL = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
-# The first cell of a notebook that imports modules beside it.
+# In the first cell of a notebook that measures processor time, which stands still in a browser.
+_CLOCK = """\
+# A browser does not tell the processor's time. The seconds that pass take its place.
+import time
+time.process_time = time.perf_counter"""
+_MEASURES = re.compile(r"\bprocess(?:_time|or_seconds)\b")
+# The same of a notebook that imports modules beside it.
 _SETUP = """\
 # In a browser, the modules beside this notebook come with the installed package.
 import sys
@@ -35,7 +41,8 @@ def notebook_for_browsers(paths: Paths, name: str) -> str:
 
     Code that the page of the site folds is folded, too. If the notebook imports modules beside it,
     a first cell makes them importable. Pyodide loads the packages that a cell imports, so this cell
-    also imports packages that modules need.
+    also imports packages that modules need. If the notebook measures processor time, this cell lets
+    the seconds that pass take its place.
     """
     import nbformat
 
@@ -79,6 +86,8 @@ def _setup(source: Path, late_packages: Mapping[str, Sequence[str]]) -> str:
     if not imported.isdisjoint(beside):
         lines.append(_SETUP.format(folder=source.parent.name))
         texts += beside.values()
+    if any(_MEASURES.search(text) for text in texts):
+        lines.append(_CLOCK)
     packages = []
     for package, names in late_packages.items():
         pattern = re.compile(rf"\b({'|'.join(names)})\b")

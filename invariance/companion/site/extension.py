@@ -15,6 +15,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from ..ledger.scoreboard import clipped
 from .book import Book
+from .text import PUNCTUATION
 
 _SAFE_ADDRESSES = ("https://", "http://", "mailto:")
 _FORMULA = re.compile(r"\\[(\[]")
@@ -88,6 +89,21 @@ def _clean(app: Sphinx, doctree: nodes.document) -> None:
             literal.replace_self(_link(page, target, literal.deepcopy()))
         elif page in book.about["pages"]:
             literal.replace_self(_with_linked_calls(book, page, literal.astext()))
+
+
+def _keep_punctuation(_: Sphinx, doctree: nodes.document) -> None:
+    """Keep each formula within a sentence in one line with the punctuation after it."""
+    for formula in list(doctree.findall(nodes.math)):
+        parent = formula.parent
+        position = parent.index(formula)
+        following = parent[position + 1 : position + 2]
+        text = following[0].astext() if following and isinstance(following[0], nodes.Text) else ""
+        mark = PUNCTUATION.match(text)
+        if mark:
+            kept = nodes.inline(
+                "", "", formula.deepcopy(), nodes.Text(mark[0]), classes=["unbroken"]
+            )
+            parent[position : position + 2] = [kept, nodes.Text(text[mark.end() :])]
 
 
 def _with_linked_calls(book: Book, page: str, code: str) -> nodes.literal:
@@ -292,6 +308,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_lexer("ipython3", _FewColours)
     app.add_lexer("pycon", _FewColoursConsole)
     app.connect("doctree-read", _clean)
+    app.connect("doctree-read", _keep_punctuation)
     app.connect("doctree-read", _link_types, priority=400)
     app.connect("doctree-resolved", _finish)
     app.connect("html-page-context", _set_context, priority=400)  # before MathJax

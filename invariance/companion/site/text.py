@@ -9,6 +9,10 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from .formulas import with_formulas
 
+#: Punctuation that may not start a line, because it belongs to the formula before it.
+PUNCTUATION = re.compile(r"[,.;:!?)\]'’]+")
+_PUNCTUATED = re.compile(rf'<span class="math inline">[^<]*</span>{PUNCTUATION.pattern}')
+
 
 class _Prose(MarkdownIt):
     """Markdown with code, emphasis, formulas and links to the web, and nothing else."""
@@ -38,10 +42,13 @@ _PROSE = _Prose()
 def prose(text: Any) -> Markup:
     """Return a sentence as HTML: its ``$formulas$``, `code`, emphasis and web links.
 
+    A formula stays in one line with the punctuation after it.
+
     >>> print(prose("**all** `a_b` [x](javascript:y) <i>"))
     <strong>all</strong> <code>a_b</code> [x](javascript:y) &lt;i&gt;
     """
-    return Markup(_PROSE.renderInline(" ".join(str(text).split())))
+    text = _PROSE.renderInline(" ".join(str(text).split()))
+    return Markup(_PUNCTUATED.sub(r'<span class="unbroken">\g<0></span>', text))
 
 
 def statement(text: Any) -> Markup:

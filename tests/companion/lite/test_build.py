@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from importlib.metadata import version
 from zipfile import ZipFile
 
@@ -70,6 +71,20 @@ def test_packages_that_the_library_imports_late_are_loaded_first():
     first = code_of(notebook_for_browsers(HERE, "course/averaging"))[0]
     assert first.startswith("import sympy") and "OrthogonalMatrices" not in first
     assert "sympy" not in "".join(code_of(notebook_for_browsers(HERE, "course/orbit")))
+
+
+def test_seconds_that_pass_stand_in_for_processor_time(monkeypatch):
+    monkeypatch.setattr(time, "process_time", lambda: 0.0)  # as in a browser
+    setup = code_of(notebook_for_browsers(HERE, "guides/many_points"))[0]
+    names = {}
+    exec(setup, names)
+    exec("from time import process_time\nstart = process_time()", names)
+    time.sleep(0.01)
+    exec("seconds = process_time() - start", names)
+    assert names["seconds"] >= 0.01
+    # The modules beside a notebook measure as well.
+    assert "process_time" in code_of(notebook_for_browsers(HERE, "compare/digits"))[0]
+    assert "process_time" not in "".join(code_of(notebook_for_browsers(HERE, "course/orbit")))
 
 
 def test_papers_yml_excludes_notebooks_with_a_reason():

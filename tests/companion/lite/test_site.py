@@ -32,6 +32,17 @@ def test_the_button_leads_to_the_copy_in_the_site(project):
         build_site(project)
 
 
+def test_a_page_gives_the_reason_if_its_notebook_does_not_run_there(project):
+    path = project.lite / "files/doe2031/other.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text("built", "utf-8")
+    with project.papers.open("a", encoding="utf-8") as papers:
+        papers.write("not_in_browser: {doe2031/first: starts processes}\n")
+    index, _ = build_site(project)
+    page = (index.parent / "doe2031/first.html").read_text("utf-8")
+    assert "Not in a browser: it starts processes." in page and BUTTON not in page
+
+
 def test_without_the_folder_there_is_no_button(project):
     index, _ = build_site(project)
     assert "Run in your browser" not in (index.parent / "doe2031/first.html").read_text("utf-8")

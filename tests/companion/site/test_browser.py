@@ -63,6 +63,34 @@ def test_pages_fit_ask_for_nothing_and_complain_of_nothing(browser, small):
     page.context.close()
 
 
+#: For each formula with punctuation after it, whether this starts another line.
+WRAPPED = """() => {
+  const after = node =>
+    node.nextSibling ?? (node.parentElement.matches('span') ? after(node.parentElement) : null);
+  const wrapped = [];
+  for (const formula of document.querySelectorAll('mjx-container:not([display="true"])')) {
+    const text = after(formula);
+    if (!/^[,.;:)]/.test(text?.data ?? '')) continue;
+    const mark = document.createRange();
+    mark.setStart(text, 0);
+    mark.setEnd(text, 1);
+    wrapped.push(mark.getBoundingClientRect().right < formula.getBoundingClientRect().right);
+  }
+  return wrapped;
+}"""
+
+
+def test_a_comma_stays_in_the_line_of_its_formula(browser, small):
+    page, _ = open_page(browser)
+    page.goto((small.site / "mroueh2015/xperm.html").as_uri())
+    page.evaluate("() => window.MathJax.startup.promise")
+    assert len(page.evaluate(WRAPPED)) >= 2  # in the prose, and in a caption
+    for width in range(300, 460):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert not any(page.evaluate(WRAPPED)), width
+    page.context.close()
+
+
 def test_the_orbit_moves_unless_asked_not_to(browser, page, small):
     page.goto((small.site / "index.html").as_uri())
     slider = "figure.widget input"

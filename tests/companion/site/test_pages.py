@@ -249,6 +249,14 @@ def test_prose_is_its_few_kinds_of_markup_alone():
     )
 
 
+def test_a_formula_of_a_sentence_is_kept_with_its_punctuation():
+    formula = '<span class="math inline">\\(x\\)</span>'
+    assert prose("($x$), $x$.") == (
+        f'(<span class="unbroken">{formula}),</span> <span class="unbroken">{formula}.</span>'
+    )
+    assert prose("$x$ or `$x$,`") == f"{formula} or <code>$x$,</code>"
+
+
 def test_a_table_of_a_paper_has_both_numbers_in_a_cell_with_the_shade_of_its_verdict(small):
     text = (small.site / "claims/tables.html").read_text("utf-8")
     cell = re.search(r'<td class="cell-off">(.*?)</td>', text, re.S)

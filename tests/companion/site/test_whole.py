@@ -301,6 +301,22 @@ def test_the_cheat_sheet_fits_two_screens_and_is_readable_on_a_phone(page, site)
     page.set_viewport_size({"width": 1280, "height": 720})
 
 
+#: Words of commands, between two spaces, that are broken into two lines.
+BROKEN_WORDS = """() => {
+  const words = [...document.querySelectorAll('.page-install code .pre')];
+  return words.filter(word => word.getClientRects().length > 1).map(word => word.textContent);
+}"""
+
+
+def test_commands_on_a_phone_break_at_their_spaces(page, site):
+    page.set_viewport_size({"width": 375, "height": 800})
+    page.goto((site / "install.html").as_uri())
+    assert page.evaluate(BROKEN_WORDS) == []
+    fits = "t => t.scrollWidth <= t.closest('.bd-article').clientWidth"
+    assert page.locator(".page-install table").evaluate(fits)
+    page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_a_filter_of_claims_is_in_the_address(page, site):
     page.goto((site / "claims/index.html").as_uri() + "#paper=liu2022&kind=rate")
     page.reload()

@@ -45,7 +45,7 @@ def _names() -> dict:
     distances = np.linalg.norm(positions[:, :, None] - positions[:, None], axis=3)
     adjacency = np.triu(rng.random((4, 6, 6)) < 0.5, 1)
     return names | {
-        "series": np.array([[1, 2, np.nan], [3, 4, 5]]).repeat(20, axis=1),
+        "series": [rng.standard_normal((3, length)) for length in (60, 40, 50)],
         "images": rng.random((3, 8 * 8)),
         "sets": [rng.standard_normal((m, 2)) for m in (3, 5, 4, 6)],
         "clouds": list(positions),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY
 from itertools import combinations
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeGuard
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -14,7 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from ..core.arrays import check_arrays, is_foreign, like, namespace, on_host, refuse_gradient
+from ..core.arrays import (
+    check_array,
+    check_arrays,
+    is_foreign,
+    like,
+    namespace,
+    on_host,
+    refuse_gradient,
+)
 from ..core.config import block_bytes_of
 from ..core.dask_arrays import over_blocks
 from ..core.parameters import (
@@ -24,6 +32,7 @@ from ..core.parameters import (
     RandomState,
     Verbose,
     Whole,
+    check_parameters,
     stores_parameters,
 )
 from ..features.feature_map import FeatureMap
@@ -67,8 +76,11 @@ class DilatedCDF(FeatureMap):
     some channels, drawn at random for each dilation, and zero on the others, so that its product is
     that with the sum of these channels. Channels in different units should be scaled first.
 
-    *Series of unequal length* are padded with NaN at the end (each channel alike). A share is over
-    the shifts of the series without padding, whose features are thus the same as if it came alone.
+    *Series of unequal length* come as a list of arrays (length,), or (channels, length); or as rows
+    that are padded with NaN at the end (each channel alike). A share is over the shifts of the
+    series without padding, whose features are thus the same as if it came alone. A list may have
+    series that are longer or shorter than all series of `fit`: dilations and thresholds are then
+    those of the fit. Rows have as many columns as the fitted ones.
 
     Parameters
     ----------
@@ -102,11 +114,10 @@ class DilatedCDF(FeatureMap):
     >>> bool(np.array_equal(features.transform(X), features.transform(np.roll(X, 7, axis=1))))
     True
 
-    The last series has 20 entries less; then two channels:
+    Series of other lengths; then two channels:
 
-    >>> X[3, 30:] = np.nan
-    >>> features.transform(X).shape
-    (4, 420)
+    >>> features.transform([X[0, :30], rng.standard_normal(90)]).shape
+    (2, 420)
     >>> of_two = DilatedCDF(n_features=500, channels=2, random_state=0)
     >>> of_two.fit_transform(np.hstack([X, X**2])).shape
     (4, 420)
@@ -133,6 +144,9 @@ class DilatedCDF(FeatureMap):
         if is_foreign(X):
             check_arrays("DilatedCDF", X)
             X = on_host(X, "DilatedCDF.fit")
+        if _is_list_of_arrays(X):
+            check_parameters(self)
+            X = _padded_rows(X, self.channels)
         X = self._points_to_fit(X)
         lengths = self._lengths(X)
         rng = check_random_state(self.random_state)
@@ -154,6 +168,23 @@ class DilatedCDF(FeatureMap):
             self._rounded_thresholds.append(thresholds + rounding[:, None])
         self._n_features_out = per_template * _TEMPLATES
         return self
+
+    def _rows(self, X: ArrayLike, reset: bool) -> Array:
+        if not reset and not hasattr(X, "columns"):  # Names of columns are checked before numbers.
+            self._check_width(getattr(X, "shape", ()))
+        return super()._rows(X, reset)
+
+    def _check_width(self, shape: tuple[int, ...]) -> None:
+        """Refuse rows of another width than the fitted ones, and name the two lengths."""
+        n_channels = self._fitted.channels
+        if len(shape) != 2 or shape[1] == self.n_features_in_ or shape[1] % n_channels:
+            return
+        raise ParameterError(
+            f"X has {shape[1]} features, but DilatedCDF is expecting {self.n_features_in_} "
+            f"features as input: series have length {shape[1] // n_channels}, and the fitted ones "
+            f"{self.n_features_in_ // n_channels}. Take transform(list(X)), as a list of arrays "
+            "may have series of any length, or pad shorter ones with NaN"
+        )
 
     def _lengths(self, X: Array) -> Array:
         """Return the length of each series without the NaN at its end, and refuse other NaN."""
@@ -234,15 +265,21 @@ class DilatedCDF(FeatureMap):
 
     @over_blocks
     def transform(self, X: Any) -> NDArray:
-        """Return features of series X (n, d), in their library and floating type, in [0, 1]."""
+        """Return features of series X (n, d), in their library and floating type, in [0, 1].
+
+        Series of any length may come as a list of arrays.
+        """
+        check_is_fitted(self)
         if is_foreign(X):
-            check_is_fitted(self)
+            self._check_width(X.shape)
             check_arrays("DilatedCDF", X, n_features=self.n_features_in_)
             refuse_gradient("DilatedCDF", X, "counts inner products")
+            return self._of_length(X, X.shape[1] // self._fitted.channels)
+        if _is_list_of_arrays(X):
+            rows = _padded_rows(X, self._fitted.channels)
+            X = check_array(rows, estimator=self, ensure_all_finite="allow-nan")
         else:
             X = self._points_to_transform(X)
-        if is_foreign(X):
-            return self._of_length(X, X.shape[1] // self._fitted.channels)
         lengths = self._lengths(X)
         distinct = np.unique(lengths)
         if len(distinct) == 1:
@@ -367,6 +404,36 @@ class DilatedCDF(FeatureMap):
         if self._fitted.boundary == "cyclic" or 2 * reach >= d:
             return 0
         return reach
+
+
+def _is_list_of_arrays(X: Any) -> TypeGuard[Sequence[Array]]:
+    return isinstance(X, (list, tuple)) and all(isinstance(series, np.ndarray) for series in X)
+
+
+def _padded_rows(series: Sequence[Array], n_channels: int) -> Array:
+    """Return series (length,) or (channels, length) as rows that are padded with NaN.
+
+    A series (length,) of several channels has them one after the other.
+    """
+    if not len(series):
+        raise ParameterError("DilatedCDF: X is an empty list; give at least one series")
+    blocks = []
+    for i, values in enumerate(series):
+        block = values
+        if values.ndim == 1 and values.size % n_channels == 0:
+            block = values.reshape(n_channels, -1)
+        if block.ndim != 2 or len(block) != n_channels:
+            raise ParameterError(
+                f"DilatedCDF: series {i} of X has shape {values.shape}, and channels={n_channels}: "
+                f"give arrays of shape ({n_channels}, length), or set channels"
+            )
+        blocks.append(block)
+    longest = max(block.shape[1] for block in blocks)
+    dtype = np.result_type(np.float32, *blocks)
+    padded = np.full((len(blocks), n_channels, longest), np.nan, dtype)
+    for i, block in enumerate(blocks):
+        padded[i, :, : block.shape[1]] = block
+    return padded.reshape(len(blocks), -1)
 
 
 def _rounding(X: Any) -> Any:

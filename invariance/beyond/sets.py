@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import KW_ONLY, replace
 from typing import Annotated, Any, ClassVar
 
@@ -19,7 +20,8 @@ from ..groups import Transformations
 from ..kernels.base import BASE, Kernel, on_rows, preserved, root_of_diagonal
 from ..orbits import Explanation
 from ..orbits.blocks import mirror
-from ..orbits.cost import rate, warn_long
+from ..orbits.cost import LONG_SECONDS, rate, warn_long
+from ..orbits.explain import extrapolated_seconds
 from ..orbits.form import INNER, form_of
 from ..orbits.matching import matching_operations
 from .padded import PointSets, as_set_rows, nested_as_sets
@@ -30,6 +32,8 @@ Array = NDArray[Any]
 _TILE_BYTES = 2**22
 #: Block size, in points, if only the diagonal is needed.
 _DIAGONAL_POINTS = 128
+#: A trial estimates the time of work that takes more seconds than this by its operations.
+_TRIAL_FROM = LONG_SECONDS / 20
 #: Cost of a value between two points without its products, in operations: measured for a Gaussian.
 _OPERATIONS_PER_VALUE = 600
 
@@ -98,27 +102,67 @@ class KernelOfSets(Kernel):
     def _count_operations(self, x_sets: PointSets, z_sets: PointSets) -> float:
         x_parts = x_sets.by_label()
         z_parts = z_sets.by_label()
-        pairs_of_parts = []
-        for label in x_parts.keys() & z_parts.keys():
-            pairs_of_parts.append((x_parts[label].values, z_parts[label].values))
-        if takes_sets(self.base):
-            return sum(_operations(self.base, x, z) for x, z in pairs_of_parts)
-        n_pairs = sum(len(x) * len(z) for x, z in pairs_of_parts)
-        orbit_operations = sum(_over_orbits(self.base, x, z) for x, z in pairs_of_parts)
         per_pair = float(2 * x_sets.values.shape[1] + _OPERATIONS_PER_VALUE)
-        return per_pair * n_pairs + orbit_operations
+        operations = 0.0
+        for label in x_parts.keys() & z_parts.keys():
+            x_part = x_parts[label]
+            z_part = z_parts[label]
+            if takes_sets(self.base):
+                operations += _operations(self.base, x_part.values, z_part.values)
+                continue
+            # Each tile transforms its points anew, so that one tile is counted.
+            rows, columns = next(self._tiles(x_part, z_part, symmetric=False))
+            x_points = x_part[rows].values
+            z_points = z_part[columns].values
+            n_pairs = len(x_part.values) * len(z_part.values)
+            n_pairs_of_tile = max(1, len(x_points) * len(z_points))
+            orbit_operations = _over_orbits(self.base, x_points, z_points)
+            operations += per_pair * n_pairs + orbit_operations * n_pairs / n_pairs_of_tile
+        return operations
 
     def explain(self, X: ArrayLike, Y: ArrayLike | None = None) -> Explanation:
-        """Return operations, memory and time of the kernel matrix."""
+        """Return operations, memory and time of the kernel matrix.
+
+        Operations are those for all pairs of sets. Seconds are estimated by a trial on some sets,
+        without the pairs that are left out if the matrix is symmetric.
+        """
         arrays = (X,) if Y is None else (X, Y)
         kernel, rows = self.on_rows(*arrays)
-        operations = kernel.operations(rows[0], rows[-1])
-        if Y is None:  # only one triangle is computed
-            operations /= 2
+        x_sets = kernel._points(rows[0])
+        z_sets = x_sets if Y is None else kernel._points(rows[-1])
         n_bytes = min(3 * _TILE_BYTES, block_bytes_of(self.block_bytes))
-        n_bytes += len(rows[0]) * len(rows[-1]) * rows[0].itemsize
-        work = kernel._kind_of_work(rows[0])
-        return Explanation.of(work, operations, n_bytes, rows[0].dtype)
+        n_bytes += len(x_sets) * len(z_sets) * rows[0].itemsize
+        return Explanation(
+            way=kernel._kind_of_work(rows[0]),
+            operations=kernel._count_operations(x_sets, z_sets),
+            n_bytes=float(n_bytes),
+            seconds=kernel._estimate_seconds(x_sets, z_sets),
+            alternatives={},
+        )
+
+    def _estimate_seconds(self, x_sets: PointSets, z_sets: PointSets) -> float:
+        """Estimate the seconds of the values between sets, by a trial on some of them."""
+
+        def run(n: int, m: int) -> None:
+            self._compute(x_sets[:n], z_sets[:m], symmetric=False)
+
+        def operations(n: int, m: int) -> float:
+            return self._count_operations(x_sets[:n], z_sets[:m])
+
+        seconds = extrapolated_seconds(run, operations, len(x_sets), len(z_sets))
+        if x_sets is z_sets:
+            seconds *= self._share_if_symmetric(x_sets)
+        return seconds
+
+    def _share_if_symmetric(self, sets: PointSets) -> float:
+        """Return the share of the pairs of points that a symmetric matrix needs, by its tiles."""
+        n_needed = 0
+        n_pairs = 0
+        for part in sets.by_label().values():
+            n_pairs += len(part.values) ** 2
+            for rows, columns in self._tiles(part, part, symmetric=True):
+                n_needed += len(part[rows].values) * len(part[columns].values)
+        return n_needed / n_pairs
 
     def _kind_of_work(self, X: Array) -> str:
         return "pairs of points"
@@ -174,20 +218,44 @@ class KernelOfSets(Kernel):
     def _between(self, x_sets: PointSets, z_sets: PointSets) -> Array:
         """Return values before they are normalized, shape (n, m)."""
         symmetric = x_sets is z_sets
-        gram = np.zeros((len(x_sets), len(z_sets)), np.result_type(x_sets.values, z_sets.values))
-        operations = self._count_operations(x_sets, z_sets) / (2 if symmetric else 1)
+        dtype = np.result_type(x_sets.values, z_sets.values)
+        seconds = self._count_operations(x_sets, z_sets) / rate(dtype.name)
+        if seconds > _TRIAL_FROM:
+            seconds = self._estimate_seconds(x_sets, z_sets)
         warn_long(
-            operations / rate(gram.dtype.name),
+            seconds,
             f"{type(self).__name__}: {len(x_sets)} x {len(z_sets)} pairs of sets",
             f"float32, or {self._cheaper}",
         )
+        gram = self._compute(x_sets, z_sets, symmetric=symmetric)
+        if symmetric:
+            mirror(gram)
+        return gram
+
+    def _compute(self, x_sets: PointSets, z_sets: PointSets, *, symmetric: bool) -> Array:
+        """Return values before they are normalized; of a symmetric matrix only one triangle."""
+        gram = np.zeros((len(x_sets), len(z_sets)), np.result_type(x_sets.values, z_sets.values))
         x_parts = x_sets.by_label()
         z_parts = z_sets.by_label()
         for label in x_parts.keys() & z_parts.keys():
             self._add_tiles(gram, x_parts[label], z_parts[label], symmetric)
-        if symmetric:
-            mirror(gram)
         return gram
+
+    def _tiles(
+        self, x_part: PointSets, z_part: PointSets, *, symmetric: bool
+    ) -> Iterator[tuple[slice, slice]]:
+        """Yield the sets of each tile: rows and columns of the matrix.
+
+        Tiles below the diagonal of a symmetric matrix are left out.
+        """
+        itemsize = np.result_type(x_part.values, z_part.values).itemsize
+        tile_bytes = min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4)
+        side = (tile_bytes / itemsize) ** 0.5
+        column_blocks = list(z_part.blocks(max(1.0, 2 * side)))
+        for rows in x_part.blocks(max(1.0, side / 2)):
+            for columns in column_blocks:
+                if not symmetric or columns.stop > rows.start:
+                    yield rows, columns
 
     def _add_tiles(
         self, gram: Array, x_part: PointSets, z_part: PointSets, symmetric: bool
@@ -197,22 +265,18 @@ class KernelOfSets(Kernel):
             centre = z_part.values.mean(axis=0, dtype=float).astype(z_part.values.dtype)
             x_part = replace(x_part, values=x_part.values - centre)
             z_part = replace(z_part, values=z_part.values - centre)
-        tile_bytes = min(_TILE_BYTES, block_bytes_of(self.block_bytes) / 4)
-        side = (tile_bytes / gram.itemsize) ** 0.5
         evaluate = getattr(self.base, "_gram", self.base)
-        columns = [(block, z_part[block]) for block in z_part.blocks(max(1.0, 2 * side))]
-        row_blocks = list(x_part.blocks(max(1.0, side / 2)))
-        for rows in tqdm(row_blocks, "sets", unit=" blocks", disable=not self.verbose):
+        tiles = list(self._tiles(x_part, z_part, symmetric=symmetric))
+        for rows, columns in tqdm(tiles, "sets", unit=" tiles", disable=not self.verbose):
             x_block = x_part[rows]
-            for block, z_block in columns:
-                if symmetric and block.stop <= rows.start:  # below the diagonal
-                    continue
-                if len(x_block.values) and len(z_block.values):
-                    values = evaluate(x_block.values, z_block.values)
-                    first_columns = np.zeros(len(x_block), dtype=int)
-                    if symmetric:
-                        first_columns = np.arange(rows.start, rows.stop) - block.start
-                    gram[rows, block] += self._pooled(x_block, z_block, values, first_columns)
+            z_block = z_part[columns]
+            if not len(x_block.values) or not len(z_block.values):
+                continue
+            values = evaluate(x_block.values, z_block.values)
+            first_columns = np.zeros(len(x_block), dtype=int)
+            if symmetric:
+                first_columns = np.arange(rows.start, rows.stop) - columns.start
+            gram[rows, columns] += self._pooled(x_block, z_block, values, first_columns)
 
     @abstractmethod
     def _pooled(
@@ -297,6 +361,15 @@ class SetKernel(KernelOfSets):
         n_coordinates = x_sets.values.shape[1]
         n_points = len(x_sets.values) + len(z_sets.values)
         return 2.0 * n_coordinates * (n_points + len(x_sets) * len(z_sets))
+
+    def _tiles(
+        self, x_part: PointSets, z_part: PointSets, *, symmetric: bool
+    ) -> Iterator[tuple[slice, slice]]:
+        """Yield the sets of each tile; sums of points need only one."""
+        if self._compares_by_inner_products(x_part):
+            yield slice(0, len(x_part)), slice(0, len(z_part))
+        else:
+            yield from super()._tiles(x_part, z_part, symmetric=symmetric)
 
     def _add_tiles(
         self, gram: Array, x_part: PointSets, z_part: PointSets, symmetric: bool

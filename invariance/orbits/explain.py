@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import inf, prod
@@ -77,15 +78,27 @@ def explanation(
 
 def trial_seconds(algorithm: Algorithm, X: Array, templates: Array, reduction: Reduction) -> float:
     """Estimate the seconds that an algorithm takes, from trials on more and more points."""
-    n = len(X)
-    m = len(templates)
+
+    def run(n: int, m: int) -> None:
+        _run_trial(algorithm, X[:n], templates[:m], reduction)
+
+    return extrapolated_seconds(run, algorithm.operations, len(X), len(templates))
+
+
+def extrapolated_seconds(
+    run: Callable[[int, int], Any], operations: Callable[[int, int], float], n: int, m: int
+) -> float:
+    """Estimate the seconds of ``run(n, m)`` from runs for fewer points.
+
+    The seconds of the last trial are multiplied by the ratio of the numbers of operations.
+    """
     clock = moving_clock(time.process_time, time.perf_counter)
     size = 4
     previous = 0.0
     while True:
         trial_n = min(n, size)
         trial_m = min(m, size)
-        trial = partial(_run_trial, algorithm, X[:trial_n], templates[:trial_m], reduction)
+        trial = partial(run, trial_n, trial_m)
         start = clock.read()
         trial()
         seconds = clock.read() - start
@@ -98,7 +111,9 @@ def trial_seconds(algorithm: Algorithm, X: Array, templates: Array, reduction: R
     if seconds < 4 * _TRIAL:
         again = seconds_of(trial, clock)
         seconds = again if seconds < clock.shortest else min(seconds, again)
-    return seconds * algorithm.operations(n, m) / algorithm.operations(trial_n, trial_m)
+    if is_complete:
+        return seconds
+    return seconds * operations(n, m) / operations(trial_n, trial_m)
 
 
 def _run_trial(algorithm: Algorithm, X: Array, templates: Array, reduction: Reduction) -> None:

@@ -75,6 +75,48 @@ class Outcome:
         means = np.mean(self.scores, axis=0)[: len(self.task.methods)]
         return 1 + int(means[1:].argmax())
 
+    def gain(self) -> tuple[float, float]:
+        """Return the mean paired difference of our score and the best rival's, and its width."""
+        return interval(self.of_method(0) - self.of_method(self.best_rival()))
+
+    def row(self) -> dict[str, Any]:
+        """Return our method beside the best rival, as a row of the table of tasks."""
+        task = self.task
+        rival = self.best_rival()
+        gain, width = self.gain()
+        ours = self._columns(0)
+        others = self._columns(rival)
+        return {
+            "task": task.name,
+            "n": task.n_train,
+            "ours": ours["method"],
+            "score": ours["score"],
+            "lines": ours["lines"],
+            "seconds": ours["seconds"],
+            "otherwise": others["method"],
+            "its score": others["score"],
+            "its lines": others["lines"],
+            "its seconds": others["seconds"],
+            "difference": f"{gain:+.4f} ± {width:.4f}",
+            "then": f"{task.earlier_score:.3f} / {task.earlier_rival:.3f}",
+            "is": verdict(gain, width),
+        }
+
+    def rows_of_methods(self) -> list[dict[str, Any]]:
+        """Return one row of the table of methods for each method."""
+        numbers = range(len(self.task.all_methods))
+        return [{"task": self.task.name, **self._columns(number)} for number in numbers]
+
+    def _columns(self, number: int) -> dict[str, Any]:
+        method = self.task.all_methods[number]
+        seconds = np.mean(self.seconds, axis=0)[number]
+        return {
+            "method": title_of(method),
+            "score": written(self.of_method(number)),
+            "lines": lines_of(method),
+            "seconds": f"{seconds:.2f}",
+        }
+
 
 def compare(
     task: Task, *, n_splits: int, n_test: int, noise: float, seed: Sequence[int]

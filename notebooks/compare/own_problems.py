@@ -47,7 +47,7 @@ from importlib.util import find_spec
 
 import matplotlib.pyplot as plt
 import numpy as np
-from _own_problems import Task, compare, interval, lines_of, title_of, verdict, written
+from _own_problems import Task, compare, interval, verdict
 from scipy.spatial.distance import pdist
 from sklearn import ensemble
 from sklearn.gaussian_process import GaussianProcessRegressor
@@ -706,33 +706,17 @@ process = outcomes[-1]
 # ## Results
 #
 # The column *then* has two scores of the earlier trial, on its own generators: this package's, and
-# that of the best alternative. For the Gaussian process they are errors, so less is better.
+# that of the best alternative. For the Gaussian process they are errors, so less is better. *Was* is the
+# verdict of that trial. Seconds are those of the processor, for fit and prediction in one split.
 
 # %%
 rows = []
 for outcome in outcomes:
     task = outcome.task
-    rival = outcome.best_rival()
-    our_scores = outcome.of_method(0)
-    rival_scores = outcome.of_method(rival)
-    gain, width = interval(our_scores - rival_scores)
     earlier_gain = task.earlier_score - task.earlier_rival
     if outcome is process:
         earlier_gain = -earlier_gain
-    row = {
-        "task": task.name,
-        "n": task.n_train,
-        "ours": title_of(task.methods[0]),
-        "score": written(our_scores),
-        "lines": lines_of(task.methods[0]),
-        "otherwise": title_of(task.methods[rival]),
-        "its score": written(rival_scores),
-        "its lines": lines_of(task.methods[rival]),
-        "then": f"{task.earlier_score:.3f} / {task.earlier_rival:.3f}",
-        "was": verdict(earlier_gain),
-        "is": verdict(gain, width),
-    }
-    rows.append(row)
+    rows.append(outcome.row() | {"was": verdict(earlier_gain)})
 caption = f"{N_SPLITS} splits; R² or share of right answers, 95 % intervals."
 run.table(rows, "tasks", caption=caption)
 
@@ -742,14 +726,7 @@ run.table(rows, "tasks", caption=caption)
 # %%
 all_rows = []
 for outcome in outcomes:
-    for number, method in enumerate(outcome.task.methods):
-        row = {
-            "task": outcome.task.name,
-            "method": title_of(method),
-            "score": written(outcome.of_method(number)),
-            "lines": lines_of(method),
-        }
-        all_rows.append(row)
+    all_rows += outcome.rows_of_methods()
 run.table(all_rows, "methods", caption=f"All methods. {caption}")
 if not USES_AEON:
     run.say("aeon is not installed, or this is a quick run: MiniRocket is missing.")

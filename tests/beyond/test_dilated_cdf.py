@@ -173,6 +173,87 @@ def test_padded_series_have_the_features_of_their_entries(boundary, channels):
         assert_array_equal(longer, shorter)
 
 
+@pytest.mark.parametrize("boundary", ["cyclic", "zero"])
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_list_has_series_of_any_length(boundary, channels):
+    """Shorter and longer ones than in the fit have the features of the definition."""
+    rng = np.random.default_rng(4)
+    fitted = rng.integers(-9, 9, (6, channels, 40)).astype(float)
+    model = DilatedCDF(n_features=84 * 6, boundary=boundary, channels=channels, random_state=0)
+    model.fit(fitted.reshape(6, -1))
+    series = [rng.integers(-9, 9, (channels, n)).astype(float) for n in (1, 8, 9, 25, 40, 41, 170)]
+    features = model.transform(series)
+    for values, row in zip(series, features, strict=True):
+        one_channel = DilatedCDF(n_features=84, boundary=boundary)
+        start = 0
+        for j, chosen in enumerate(model.channels_):
+            one_channel.dilations_ = model.dilations_[: j + 1]
+            one_channel.thresholds_ = model.thresholds_[: j + 1]
+            stop = start + model.thresholds_[j].size
+            expected = definition(one_channel, values[chosen].sum(axis=0))[start:stop]
+            assert_allclose(row[start:stop], expected, rtol=0, atol=1e-12)
+            start = stop
+        assert start == row.size
+    flat = [values.ravel() for values in series]
+    assert_array_equal(model.transform(flat), features)
+    assert_array_equal(model.transform(list(fitted)), model.transform(fitted.reshape(6, -1)))
+    single = model.transform([values.astype(np.float32) for values in series])
+    assert single.dtype == np.float32
+    assert_allclose(single, features, atol=1e-6)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_fit_of_a_list_is_that_of_padded_rows(channels):
+    rng = np.random.default_rng(5)
+    lengths = [30, 12, 1, 22]
+    series = [rng.standard_normal((channels, length)) for length in lengths]
+    padded = np.full((4, channels, 30), np.nan)
+    for i, values in enumerate(series):
+        padded[i, :, : lengths[i]] = values
+    rows = padded.reshape(4, -1)
+    model = DilatedCDF(n_features=84 * 5, channels=channels, random_state=0)
+    expected = model.fit(rows).transform(rows)
+    assert_array_equal(model.fit(series).transform(series), expected)
+    assert_array_equal(model.transform(rows), expected)
+
+
+def test_cyclic_shifts_of_longer_series_have_equal_features():
+    model = DilatedCDF(n_features=84 * 8, random_state=0).fit(SERIES)
+    longer = np.random.default_rng(6).standard_normal((3, 101))
+    shifted = np.roll(longer, 17, axis=1)
+    assert_array_equal(model.transform(list(shifted)), model.transform(list(longer)))
+
+
+def test_rows_of_another_length_are_refused_with_both_lengths_and_the_remedy():
+    X = np.random.default_rng(0).standard_normal((4, 3, 20))
+    model = DilatedCDF(n_features=84, channels=3, random_state=0).fit(X.reshape(4, -1))
+    shorter = X[:, :, :15].reshape(4, -1)
+    with pytest.raises(ParameterError, match=r"have length 15.* 20\. Take transform\(list\(X\)\)"):
+        model.transform(shorter)
+    assert_array_equal(model.transform(list(shorter)), model.transform(list(X[:, :, :15])))
+    with pytest.raises(ValueError, match="61 features.*expecting 60"):
+        model.transform(np.ones((4, 61)))
+    with pytest.raises(ParameterError, match=r"series 1 of X has shape \(2, 9\).*\(3, length\)"):
+        model.transform([X[0], np.ones((2, 9))])
+    with pytest.raises(ParameterError, match=r"series 0 of X has shape \(20,\)"):
+        model.transform([X[0, 0]])
+    with pytest.raises(ParameterError, match="leave out empty series"):
+        model.transform([X[0], np.ones((3, 0))])
+    with pytest.raises(ParameterError, match="empty list"):
+        model.transform([])
+    missing = X[0].copy()
+    missing[1, 4] = np.nan
+    with pytest.raises(ParameterError, match="row 1 of X has NaN"):
+        model.transform([X[0], missing])
+
+
+def test_tensors_of_another_length_are_refused_with_the_remedy():
+    torch = pytest.importorskip("torch", reason="needs the extra `torch`")
+    model = DilatedCDF(n_features=84, random_state=0).fit(SERIES)
+    with pytest.raises(ParameterError, match="have length 50, and the fitted ones 60"):
+        model.transform(torch.asarray(SERIES[:, :50]))
+
+
 def test_invalid_channels_and_missing_entries_are_refused():
     X = np.random.default_rng(0).standard_normal((4, 20))
     with pytest.raises(ParameterError, match="20 columns.*channels=3"):
@@ -187,7 +268,9 @@ def test_invalid_channels_and_missing_entries_are_refused():
     with pytest.raises(ParameterError, match=r"channels=X\.shape\[1\]"):
         DilatedCDF(n_features=84).fit(X[:, None])
     with pytest.raises(ParameterError, match="different shapes.*series by NaN at the end"):
-        DilatedCDF(n_features=84).fit([X[0], X[1, :15]])
+        DilatedCDF(n_features=84).fit([X[0].tolist(), X[1, :15].tolist()])
+    with pytest.raises(ParameterError, match="channels"):
+        DilatedCDF(n_features=84, channels=0).fit(list(X))
 
 
 def test_thresholds_are_evenly_spaced_quantiles():

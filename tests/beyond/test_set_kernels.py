@@ -1,6 +1,8 @@
 """Kernels of sets: definition, order, sizes, groups inside and outside, pipelines."""
 
+import time
 import warnings
+from itertools import count
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ from invariance.beyond import (
 )
 from invariance.core.parameters import ParameterError
 from invariance.features import OrbitFourier
-from invariance.groups import CyclicShifts, OnPoints, SignFlips
+from invariance.groups import CyclicShifts, OnPoints, Permutations, SignFlips
 from invariance.kernels import (
     Average,
     BestFit,
@@ -230,6 +232,70 @@ def test_explain_counts_one_product_of_sums_if_points_are_compared_by_inner_prod
 
 
 TURNS = PlaneRotations(4)
+
+SWAPS = Permutations(2)
+
+
+@pytest.mark.parametrize("n_sets", [9, 40])
+@pytest.mark.parametrize(
+    "base",
+    [
+        Average(Gaussian(1.0), TURNS),
+        BestFit(Gaussian(1.0), TURNS),
+        Average(Gaussian(1.0), SWAPS),
+        Average(Gaussian(1.0), TURNS, side="both"),
+        Average(Gaussian(1.0), PlaneRotations(), n_transforms=30, random_state=0),
+    ],
+)
+@pytest.mark.parametrize("kind", [SetKernel, MatchingKernel])
+def test_operations_contain_those_of_the_base_kernel_on_all_pairs_of_points(kind, base, n_sets):
+    """A tile transforms its points anew, so that the pooling and further copies are added."""
+    sets = draw(n_sets, seed=2, largest=12)
+    points = np.concatenate(sets)
+    X = pad_sets(sets)
+    kernel = kind(base, block_bytes=2**17)
+    pairs = base.explain(points, points).operations
+    plain = kind(Gaussian(1.0), block_bytes=2**17).explain(X).operations
+    for explanation in (kernel.explain(X), kernel.explain(X, X)):
+        assert explanation.operations >= pairs + plain
+    through_another = kind(Hyperkernel(base), block_bytes=2**17).explain(X)
+    assert through_another.operations >= pairs + plain
+
+
+def test_operations_of_labelled_sets_are_those_for_points_of_equal_labels():
+    sets = [np.column_stack([np.arange(len(s)) % 3, s]) for s in draw(8, seed=3, largest=9)]
+    points = np.concatenate(sets)
+    base = Average(Gaussian(1.0), TURNS)
+    explanation = SetKernel(base, labelled=True).explain(pad_sets(sets))
+    expected = 0.0
+    for label in range(3):
+        of_label = points[points[:, 0] == label, 1:]
+        expected += base.explain(of_label, of_label).operations
+        expected += len(of_label) ** 2 * (2 * 2 + 600)
+    assert explanation.operations == pytest.approx(expected)
+
+
+def test_seconds_are_for_one_triangle_if_the_matrix_is_symmetric(monkeypatch):
+    # Every look at this clock finds a second more, so that equal trials take equal times.
+    monkeypatch.setattr(time, "process_time", count().__next__)
+    X = np.random.default_rng(0).standard_normal((40, 8, 2))
+    # Tiles have 32 x 128 points, so that ten rows of tiles have three, and some are left out.
+    kernel = SetKernel(Gaussian(1.0), block_bytes=4 * 64**2 * 8)
+    symmetric = kernel.explain(X)
+    whole = kernel.explain(X, X)
+    assert symmetric.operations == whole.operations
+    n_tiles = sum(3 - start // 128 for start in range(0, 320, 32))
+    last_column = 64 / 128
+    share = (n_tiles - (1 - last_column) * 10) / (10 * 2.5)
+    assert symmetric.seconds == pytest.approx(whole.seconds * share)
+
+
+def test_explain_of_sets_without_a_common_label():
+    X = np.array([[[1.0, 0.0, 2.0]], [[1.0, 3.0, 0.0]]])
+    Z = X + [1.0, 0.0, 0.0]
+    kernel = SetKernel(Average(Gaussian(1.0), TURNS), labelled=True)
+    assert kernel.explain(X, Z).operations == 0
+    assert not kernel(X, Z).any()
 
 
 @pytest.mark.parametrize(

@@ -489,7 +489,8 @@ def sheets(notebooks: tuple[str, ...], out: Path | None) -> None:
 def grade(lesson: str, files: tuple[Path, ...]) -> None:
     """Run a LESSON with the answers in each of the FILES, and print a table of the outcomes.
 
-    The answers run with your rights: use a container for files that you do not trust.
+    The answers run with your rights: use a container for files that you do not trust. An answer
+    that takes more than five minutes ends its file.
     """
     from .sheets import grade as grade_file
 

@@ -100,10 +100,16 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
     Only the exercise cells are taken from the file; all other code is the lesson's. The answers
     run with the rights of the caller: use a container for files that you do not trust.
 
-    A `NotebookError` if the file cannot be read, or has another number of exercises.
+    A `NotebookError` if the file cannot be read, has another lesson's title, or has another number
+    of exercises.
     """
     notebook = sheet_of(paths, lesson)
-    answers = [cell.source for cell in _read(file).cells if is_exercise(cell)]
+    sheet = _read(file)
+    title = _title(notebook)
+    its_title = _title(sheet)
+    if its_title not in (title, ""):
+        raise NotebookError(f"{file} is the sheet {its_title!r}, and {lesson} is {title!r}")
+    answers = [cell.source for cell in sheet.cells if is_exercise(cell)]
     places = [i for i, cell in enumerate(notebook.cells) if is_exercise(cell)]
     if len(answers) != len(places):
         fault = f"{file} has {len(answers)} exercise cells, and {lesson} has {len(places)}"
@@ -134,6 +140,15 @@ def _read(file: Path) -> Any:
         return nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)
     except (OSError, ValueError) as error:
         raise NotebookError(f"{file} cannot be read as a notebook: {error}") from error
+
+
+def _title(notebook: Any) -> str:
+    """Return the first heading of a notebook, or an empty text."""
+    for cell in notebook.cells:
+        for line in cell.source.splitlines():
+            if cell.cell_type == "markdown" and line.startswith("# "):
+                return str(line[2:].strip())
+    return ""
 
 
 def _answer(cell: Any) -> Answer:

@@ -298,7 +298,7 @@ class Average(OrbitKernel):
 
     def _warn_of_nodes(self, rule: Rule, fixed: bool) -> None:
         """Warn that the nodes leave an error, and name a remedy."""
-        remedy = "a smaller gamma or degree, or a wider density"
+        remedy = "a smaller gamma or degree of the base kernel, more nodes, or a wider density"
         if fixed:
             tolerance = f"tolerance={2 * rule.error:.0e}"
             remedy = f"n_nodes=None (degree=None), or accept it by {tolerance}"

@@ -126,6 +126,12 @@ def test_a_file_of_another_lesson_is_refused(paths, tmp_path):
     (tmp_path / "other.py").write_text("# %%\nx = 1\n", "utf-8")
     with pytest.raises(NotebookError, match="has 0 exercise cells, and course/sums has 1"):
         grade(paths, "course/sums", tmp_path / "other.py")
+    renamed = LESSON.replace("# # ", "# # Another lesson: ", 1)
+    (tmp_path / "renamed.py").write_text(renamed, "utf-8")
+    with pytest.raises(
+        NotebookError, match="renamed.py is the sheet 'Another lesson: .*', and course"
+    ):
+        grade(paths, "course/sums", tmp_path / "renamed.py")
 
 
 def test_a_run_lists_its_figures_with_their_numbers_and_files(paths, tmp_path, monkeypatch):

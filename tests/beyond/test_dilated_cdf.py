@@ -179,9 +179,9 @@ def test_a_list_has_series_of_any_length(boundary, channels):
     """Shorter and longer ones than in the fit have the features of the definition."""
     rng = np.random.default_rng(4)
     fitted = rng.integers(-9, 9, (6, channels, 40)).astype(float)
-    model = DilatedCDF(n_features=84 * 6, boundary=boundary, channels=channels, random_state=0)
+    model = DilatedCDF(n_features=84 * 3, boundary=boundary, channels=channels, random_state=0)
     model.fit(fitted.reshape(6, -1))
-    series = [rng.integers(-9, 9, (channels, n)).astype(float) for n in (1, 8, 9, 25, 40, 41, 170)]
+    series = [rng.integers(-9, 9, (channels, n)).astype(float) for n in (1, 9, 40, 90)]
     features = model.transform(series)
     for values, row in zip(series, features, strict=True):
         one_channel = DilatedCDF(n_features=84, boundary=boundary)

@@ -91,7 +91,9 @@ def factorize(matrix: Array, clear: bool = False, panel: int | None = None) -> i
     n = len(matrix)
     panel = panel or _panel_for(n)
     if panel is None:
-        _, failed = potrf(matrix, lower=True, clean=clear, overwrite_a=True)
+        factor, failed = potrf(matrix, lower=True, clean=clear, overwrite_a=True)
+        if factor is not matrix:  # SciPy copies a matrix that is not in Fortran's order.
+            matrix[...] = factor
         return int(failed)
     for columns in _panels(n, panel):
         start, stop = columns.start, columns.stop

@@ -62,3 +62,10 @@ def test_only_the_lower_triangle_is_read(definite):
     factor = definite.copy(order="F")
     factorize(factor, clear=True, panel=PANEL)
     np.testing.assert_array_equal(matrix, factor)
+
+
+@pytest.mark.parametrize("panel", [None, PANEL])
+def test_a_matrix_in_any_order_of_storage_is_replaced(definite, panel):
+    factor = np.ascontiguousarray(definite)
+    assert factorize(factor, clear=True, panel=panel) == 0
+    np.testing.assert_allclose(factor @ factor.T, definite, rtol=1e-5, atol=1e-5)

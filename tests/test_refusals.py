@@ -248,6 +248,9 @@ SETS = [
         for bad in ([], [P3[:0]], [P3, P4], [["a"]])
     ),
     (partial(beyond.pad_sets, [[[np.nan]]]), "pad_sets needs"),
+    (partial(beyond.pad_sets, []), "at least one set"),
+    (partial(beyond.pad_sets, np.zeros((4, 30))), "a row for each point, not shape \\(30,\\)"),
+    (partial(beyond.pad_sets, [np.zeros((3, 2)), np.zeros((3, 4))]), "set 1 has shape \\(3, 4\\)"),
     (partial(beyond.patch_sets, np.ones((3, 60)), (5, 5), size=3), "patch_sets: images of shape"),
     (
         partial(beyond.patch_sets, np.ones((3, 60)), (5, 6, 2), size=6),

@@ -35,12 +35,19 @@ def pad_sets(sets: Iterable[Any]) -> Floats:
     """
     try:
         arrays = [_as_set(points) for points in sets]
-        if len({(array.ndim, array.shape[-1]) for array in arrays}) != 1:
-            raise ValueError("none, or of different shapes")
     except (ValueError, TypeError) as error:
         raise ParameterError(
             f"pad_sets needs arrays (m_i, d), got {short(sets)}: {error}"
         ) from None
+    if not arrays:
+        raise ParameterError("pad_sets needs at least one set")
+    first = arrays[0]
+    for i, array in enumerate(arrays):
+        if (array.ndim, array.shape[-1]) != (first.ndim, first.shape[-1]):
+            raise ParameterError(
+                f"pad_sets needs points of the same coordinates in all sets, but set 0 has shape "
+                f"{first.shape} and set {i} has shape {array.shape}"
+            )
     largest_shape = np.max([array.shape for array in arrays], axis=0)
     padded = np.full((len(arrays), *largest_shape), np.nan, np.result_type(*arrays))
     for target, array in zip(padded, arrays, strict=True):
@@ -52,6 +59,11 @@ def _as_set(points: Any) -> Floats:
     """Return an array of points; points that are sets themselves are padded."""
     if isinstance(points, (list, tuple)) and len(points) and np.ndim(points[0]) == 2:
         return pad_sets(points)
+    if np.ndim(points) == 1:
+        raise ValueError(
+            f"a set has a row for each point, not shape {np.shape(points)}; a row with the "
+            "coordinates of all points, three for each, becomes one by row.reshape(-1, 3)"
+        )
     return check_array(points, input_name="a set")
 
 

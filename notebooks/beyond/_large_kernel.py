@@ -1,26 +1,79 @@
-"""Kernel ridge regression on as many points as memory has room for one matrix."""
+"""Kernel ridge regression on many points, with half of the kernel's matrix in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from invariance.kernels import Kernel
-from invariance.linear import solve_ridges
 
 TILE = 2500  # points at a time
 
 
-def upper_triangle(kernel: Kernel, X: NDArray) -> NDArray:
-    """Return the matrix of a kernel in single precision; entries below the diagonal tiles are zero."""
-    n = len(X)
-    matrix = np.zeros((n, n), np.float32)
-    for row in range(0, n, TILE):
-        rows = slice(row, row + TILE)
-        for column in range(row, n, TILE):
-            columns = slice(column, column + TILE)
-            matrix[rows, columns] = kernel(X[rows], X[columns])
-    return matrix
+class SymmetricMatrix:
+    """The lower triangle of a symmetric matrix in LAPACK's rectangular full packed format.
+
+    The first `half` columns lie below the first row of an array of half the size. The triangle that
+    is left, the last n - half columns, lies transposed above them. In this format a matrix needs
+    n (n + 1) / 2 numbers, and its Cholesky factor takes their place.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    X : ndarray of shape (n, d)
+        An even number of points.
+    """
+
+    def __init__(self, kernel: Kernel, X: NDArray) -> None:
+        n = len(X)
+        if n % 2:
+            raise ValueError(f"an even number of points is needed, got {n}")
+        self.n = n
+        self.half = n // 2
+        self.packed = np.empty((n + 1, self.half), X.dtype, order="F")
+        for columns in self._tiles(0, self.half):
+            for rows in self._tiles(columns.start, n):
+                self._write_first_columns(rows, columns, kernel(X[rows], X[columns]))
+        for columns in self._tiles(self.half, n):
+            for rows in self._tiles(columns.start, n):
+                self._write_last_columns(rows, columns, kernel(X[rows], X[columns]))
+
+    def _tiles(self, start: int, stop: int) -> Iterator[slice]:
+        for first in range(start, stop, TILE):
+            yield slice(first, min(first + TILE, stop))
+
+    def _write_first_columns(self, rows: slice, columns: slice, values: NDArray) -> None:
+        target = self.packed[rows.start + 1 : rows.stop + 1, columns]
+        is_lower = np.arange(rows.start, rows.stop)[:, None] >= np.arange(
+            columns.start, columns.stop
+        )
+        np.copyto(target, values, where=is_lower)
+
+    def _write_last_columns(self, rows: slice, columns: slice, values: NDArray) -> None:
+        half = self.half
+        target = self.packed[columns.start - half : columns.stop - half]
+        target = target[:, rows.start - half : rows.stop - half]
+        is_lower = np.arange(rows.start, rows.stop)[:, None] >= np.arange(
+            columns.start, columns.stop
+        )
+        np.copyto(target, values.T, where=is_lower.T)
+
+    def add_to_diagonal(self, number: float) -> None:
+        """Add a number to the diagonal."""
+        first = np.arange(self.half)
+        self.packed[first + 1, first] += number
+        self.packed[first, first] += number
+
+    def solve(self, Y: NDArray) -> NDArray:
+        """Return the inverse times Y, shape (n, t); the matrix is replaced by its factor."""
+        pftrf, pftrs = linalg.get_lapack_funcs(("pftrf", "pftrs"), (self.packed,))
+        flat = self.packed.ravel(order="K")  # a view
+        factor, failed = pftrf(self.n, flat, uplo="L", overwrite_a=True)
+        if failed:
+            raise linalg.LinAlgError(f"the leading block of size {failed} is not positive definite")
+        solution, _ = pftrs(self.n, factor, Y, uplo="L")
+        return solution
 
 
 def kernel_ridge_classes(
@@ -32,6 +85,7 @@ def kernel_ridge_classes(
     ----------
     kernel : Kernel
     X : ndarray of shape (n, d), of float32
+        An even number of points.
     labels : ndarray of shape (n,)
     X_new : ndarray of shape (n_new, d), of float32
     ridges : sequence of q floats
@@ -44,18 +98,19 @@ def kernel_ridge_classes(
     classes = np.unique(labels)
     targets = np.where(labels[:, None] == classes, 1, -1).astype(np.float32)
     means = targets.mean(axis=0)
-
-    def matrix() -> NDArray:
-        # The transpose has the triangle that LAPACK reads, in the order in which it reads it.
-        return upper_triangle(kernel, X).T
-
-    duals = solve_ridges(matrix, targets - means, np.asarray(ridges), safe=0)
+    duals = []
+    for ridge in ridges:
+        matrix = SymmetricMatrix(kernel, X)
+        matrix.add_to_diagonal(ridge)
+        duals.append(matrix.solve(targets - means))
+        del matrix  # before the next one is made
     predicted = []
     for start in range(0, len(X_new), TILE):
         new = X_new[start : start + TILE]
         decisions = np.zeros((len(ridges), len(new), len(classes)), np.float32)
         for column in range(0, len(X), TILE):
             columns = slice(column, column + TILE)
-            decisions += kernel(new, X[columns]) @ duals[:, columns]
+            values = kernel(new, X[columns])
+            decisions += [values @ dual[columns] for dual in duals]
         predicted.append(classes[(decisions + means).argmax(axis=2)])
     return np.concatenate(predicted, axis=1)

@@ -276,8 +276,8 @@ draws = np.array([small_fits(seed, threshold, power, gamma, ridge) for seed in r
 
 # %% [markdown]
 # At full size there are more templates and all images. The linear classifier takes them in blocks, and the
-# last block of training images chooses its penalty. The kernel's matrix is the largest array: 50,000 rows
-# in single precision are 10 GB.
+# last block of training images chooses its penalty. Of the kernel's matrix only one half is in memory (module
+# `_large_kernel.py`): for 50,000 images 5 GB in single precision.
 
 
 # %%

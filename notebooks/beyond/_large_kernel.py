@@ -16,7 +16,7 @@ class SymmetricMatrix:
 
     The first `half` columns lie below the first row of an array of half the size. The triangle that
     is left, the last n - half columns, lies transposed above them. In this format a matrix needs
-    n (n + 1) / 2 numbers, and its Cholesky factor takes their place.
+    n (n + 1) / 2 numbers, and so does its Cholesky factor.
 
     Parameters
     ----------
@@ -59,16 +59,15 @@ class SymmetricMatrix:
         )
         np.copyto(target, values.T, where=is_lower.T)
 
-    def add_to_diagonal(self, number: float) -> None:
-        """Add a number to the diagonal."""
-        first = np.arange(self.half)
-        self.packed[first + 1, first] += number
-        self.packed[first, first] += number
-
-    def solve(self, Y: NDArray) -> NDArray:
-        """Return the inverse times Y, shape (n, t); the matrix is replaced by its factor."""
+    def solve(self, Y: NDArray, ridge: float, overwrite: bool = False) -> NDArray:
+        """Return (K + ridge)^-1 Y, shape (n, t); the factor may take the place of the matrix."""
         pftrf, pftrs = linalg.get_lapack_funcs(("pftrf", "pftrs"), (self.packed,))
-        flat = self.packed.ravel(order="K")  # a view
+        packed = self.packed if overwrite else self.packed.copy(order="F")
+        # Both ends of the diagonal begin in the first column, one below the other.
+        first = np.arange(self.half)
+        packed[first + 1, first] += ridge
+        packed[first, first] += ridge
+        flat = packed.ravel(order="K")  # a view
         factor, failed = pftrf(self.n, flat, uplo="L", overwrite_a=True)
         if failed:
             raise linalg.LinAlgError(f"the leading block of size {failed} is not positive definite")
@@ -98,12 +97,12 @@ def kernel_ridge_classes(
     classes = np.unique(labels)
     targets = np.where(labels[:, None] == classes, 1, -1).astype(np.float32)
     means = targets.mean(axis=0)
+    matrix = SymmetricMatrix(kernel, X)
     duals = []
-    for ridge in ridges:
-        matrix = SymmetricMatrix(kernel, X)
-        matrix.add_to_diagonal(ridge)
-        duals.append(matrix.solve(targets - means))
-        del matrix  # before the next one is made
+    for i, ridge in enumerate(ridges):
+        is_last = i == len(ridges) - 1
+        duals.append(matrix.solve(targets - means, ridge, overwrite=is_last))
+    del matrix
     predicted = []
     for start in range(0, len(X_new), TILE):
         new = X_new[start : start + TILE]

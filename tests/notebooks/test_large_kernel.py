@@ -23,18 +23,18 @@ def test_half_of_the_matrix_solves_as_the_whole(tile, monkeypatch):
     Y = RNG.standard_normal((22, 3))
     half = SymmetricMatrix(KERNEL, X)
     assert half.packed.size == 22 * 23 / 2
-    half.add_to_diagonal(0.1)
-    expected = np.linalg.solve(KERNEL(X) + 0.1 * np.eye(22), Y)
-    np.testing.assert_allclose(half.solve(Y), expected, rtol=1e-10, atol=1e-12)
+    for ridge, overwrite in ((1.0, False), (0.1, True)):
+        expected = np.linalg.solve(KERNEL(X) + ridge * np.eye(22), Y)
+        solution = half.solve(Y, ridge, overwrite=overwrite)
+        np.testing.assert_allclose(solution, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_an_odd_number_of_points_and_an_indefinite_matrix_are_refused():
     with pytest.raises(ValueError, match="even number of points is needed, got 3"):
         SymmetricMatrix(KERNEL, np.ones((3, 2)))
     matrix = SymmetricMatrix(KERNEL, np.ones((4, 2)))
-    matrix.add_to_diagonal(-2)
     with pytest.raises(np.linalg.LinAlgError, match="leading block of size 1"):
-        matrix.solve(np.ones((4, 1)))
+        matrix.solve(np.ones((4, 1)), -2)
 
 
 def test_classes_are_those_of_the_definition():

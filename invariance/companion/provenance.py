@@ -179,17 +179,25 @@ def closure(
 
 
 def modules_of(notebook: Path, through: Callable[[str], bool] = _follow_all) -> dict[str, Path]:
-    """Return the modules that a text notebook imports, and those beside it, with their files.
+    """Return the modules that a text notebook imports, with their files.
 
-    The modules beside it are ``_*.py``; their imports count as well. See `closure` for `through`
-    and for errors.
+    The modules beside it are ``_*.py``. They count if their names occur in the notebook or in
+    another module that counts, which may also import them by name. See `closure` for `through` and
+    for errors.
     """
-    helpers = {path.name: path for path in sorted(notebook.parent.glob("_*.py"))}
+    beside = {path.stem: path for path in sorted(notebook.parent.glob("_*.py"))}
+    helpers = {}
     texts = [notebook_code(notebook)]
-    for path in helpers.values():
-        text = read_text(path, NotebookError)
-        parse_code(text, f"the module {path}")  # An error then names this file.
-        texts.append(text)
+    unread = [read_text(notebook, NotebookError)]
+    while unread:
+        words = set(re.findall(r"\w+", unread.pop()))
+        for name in sorted(words & beside.keys()):
+            path = beside.pop(name)
+            text = read_text(path, NotebookError)
+            parse_code(text, f"the module {path}")  # An error then names this file.
+            helpers[path.name] = path
+            texts.append(text)
+            unread.append(text)
     return closure("\n".join(texts), through=through) | helpers
 
 

@@ -340,10 +340,23 @@ def test_what_neither_takes_is_named_with_its_place(project, cell):
 
 
 def test_a_module_beside_notebooks_is_named_if_it_is_not_python(project):
-    source = project.source(project.write("p/a", "x = 1"))
+    source = project.source(project.write("p/a", "from _shared import x"))
     source.with_name("_shared.py").write_text("x = 1\n\ny = = 2\n", "utf-8")
     with pytest.raises(NotebookError, match=r"_shared\.py is not Python.* line 3"):
         modules_of(source)
+
+
+def test_modules_beside_a_notebook_count_if_it_reaches_them(project):
+    source = project.source(project.write("p/a", "from _one import x"))
+    texts = {
+        "_one": "from importlib import import_module\n\nx = import_module('_two').x\n",
+        "_two": "x = 1\n",
+        "_other": "x = = 1, which nobody reads\n",
+    }
+    for name, text in texts.items():
+        source.with_name(f"{name}.py").write_text(text, "utf-8")
+    helpers = [name for name in modules_of(source) if name.startswith("_")]
+    assert sorted(helpers) == ["_one.py", "_two.py"]
 
 
 def test_texts_keep_the_breaks_that_are_no_line_ends_for_python(project):

@@ -32,5 +32,11 @@ def test_results_older_than_their_text_or_a_module_are_named(published):
     assert outdated_results(published) == ["demo/b"]
     helper = published.source("demo/a").parent / "_helper.py"
     helper.write_text(HELPER.replace("2 * value", "3 * value"), "utf-8")
-    # The notebooks of a folder share its modules.
     assert outdated_results(published) == ["demo/a", "demo/b"]
+
+
+@pytest.mark.notebooks
+def test_a_module_makes_old_only_the_results_of_notebooks_that_import_it(published):
+    helper = published.source("demo/a").parent / "_helper.py"
+    helper.write_text(HELPER.replace("2 * value", "3 * value"), "utf-8")
+    assert outdated_results(published) == ["demo/a"]

@@ -98,6 +98,8 @@ def test_a_running_notebook_fails_if_what_it_follows_from_changes(chaos, project
     chaos.resume(("p/b",))
     good = chaos.truths["p/b"][-1]
     chaos.rewrite("p/b")
+    with project.source("p/b").open("a", encoding="utf-8") as stream:
+        stream.write("\n# %%\nMODULE = '_helper'  # imported by name\n")
 
     def meanwhile(description):
         file.write_text((file.read_text("utf-8") if file.exists() else "") + "y = 2\n", "utf-8")

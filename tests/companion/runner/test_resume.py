@@ -147,8 +147,11 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     assert again() == "" and again() == ""
     chaos.rewrite("p/b")
     assert "p/b" in (output := again()) and "text has changed" in output and "p/a" not in output
+    with project.source("p/b").open("a", encoding="utf-8") as stream:
+        stream.write("\n# %%\nMODULE = '_helper'  # imported by name\n")
+    assert "text has changed" in again()
     (project.notebooks / "p/_helper.py").write_text("x = 1", "utf-8")
-    assert "code (_helper.py) has changed" in again()
+    assert "code (_helper.py) has changed" in (output := again()) and "p/a" not in output
     (chaos.folder("p/b") / "walk.png").unlink()
     assert "walk.png is missing" in again()
     (chaos.folder("p/b") / "results.json").write_text("{", "utf-8")

@@ -246,7 +246,7 @@ for data in ("MNIST", "EMNIST letters"):
 read = cell("accuracy (%)", {"features and kernel": "edges and edges of edges"})
 add("rotated MNIST (%)", "beyond/rotated_mnist", "accuracy", 99.2, "more", read)
 read = cell("accuracy (%)", {"features": "Gaussian kernel, at full size"})
-add("CIFAR-10, all images (%)", "beyond/cifar10", "accuracy", 82.0, "more", read)
+add("CIFAR-10, 46,000 images (%)", "beyond/cifar10", "accuracy", 82.0, "more", read)
 
 # %% [markdown]
 # Small and exact statements:

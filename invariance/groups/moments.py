@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 from scipy.spatial.distance import cdist
 
 Floats: TypeAlias = NDArray[Any]
@@ -109,9 +110,14 @@ def product_of_factors(A: Any, minus_2b: Any, xp: Any = np) -> Any:
             product = (xp.exp(A[:, i : i + 1] * minus_2b[i : i + 1, :]) + 1) * product
         return product
     product = np.ones((len(A), minus_2b.shape[1]), np.result_type(A, minus_2b))
+    A = A.astype(product.dtype, copy=False)
+    minus_2b = minus_2b.astype(product.dtype, copy=False)
+    # NumPy takes four times as long for an outer product as BLAS does.
+    add_outer = linalg.get_blas_funcs("ger", dtype=product.dtype)
     factor = np.empty_like(product)
     for a, row in zip(A.T, minus_2b, strict=True):
-        np.einsum("n,m->nm", a, row, out=factor)  # Twice as fast as a product with broadcasting.
+        factor.fill(0)
+        add_outer(1.0, row, a, a=factor.T, overwrite_a=True)
         np.exp(factor, out=factor)
         factor += 1
         product *= factor

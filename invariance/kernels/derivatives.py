@@ -7,6 +7,7 @@ differences of four values, with a relative error of about 1e-11, so no kernel h
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -64,7 +65,7 @@ def outer_with_derivatives(kernel: Any, shape: tuple[int, int, int]) -> Function
     if form.rate is None or len(stencils) != 1:
         return partial(_values_and_differences, form=form, stencils=stencils)
     slope = sum(float(shifted.rate) * weight for shifted, weight in stencils[0])
-    return partial(_exponential_and_derivative, form=form, slope=slope)
+    return _ExponentialAndDerivative(form, slope)
 
 
 def _values_and_differences(
@@ -80,16 +81,30 @@ def _values_and_differences(
     return results
 
 
-def _exponential_and_derivative(values: Array, form: Any, slope: float) -> list[Array]:
-    """Return exp(rate v) and its derivative, from one exponential; ``slope`` is the rate's."""
-    if form.distance:
-        np.minimum(values, 0, out=values)  # Rounding may leave squares below zero.
-    values *= values.dtype.type(form.rate)
-    exponentials = np.exp(values)
-    values *= exponentials
-    if abs(slope / form.rate - 1) > 1e-9:  # The slope is the rate itself for a rate like 2 gamma.
-        values *= values.dtype.type(slope / form.rate)
-    return [exponentials, values]
+@dataclass(frozen=True)
+class _ExponentialAndDerivative:
+    """exp(rate v) and its derivative, from one exponential.
+
+    ``slope`` is the derivative of the rate with respect to theta.
+    """
+
+    form: Any
+    slope: float
+
+    def __call__(self, values: Array) -> list[Array]:
+        if self.form.distance:
+            np.minimum(values, 0, out=values)  # Rounding may leave squares below zero.
+        values *= values.dtype.type(self.form.rate)
+        return self.of_exponents(values)
+
+    def of_exponents(self, exponents: Array) -> list[Array]:
+        """The same functions of rate v."""
+        exponentials = np.exp(exponents)
+        exponents *= exponentials
+        factor = self.slope / self.form.rate
+        if abs(factor - 1) > 1e-9:  # The slope is the rate itself for a rate like 2 gamma.
+            exponents *= exponents.dtype.type(factor)
+        return [exponentials, exponents]
 
 
 def gram_and_derivatives(
@@ -99,7 +114,8 @@ def gram_and_derivatives(
 
     ``functions`` are those of `outer_with_derivatives`; they share one pass over the group.
     """
-    reduction = JointMeans(functions, 1 + n_parameters)
+    of_exponents = getattr(functions, "of_exponents", None)
+    reduction = JointMeans(functions, 1 + n_parameters, of_exponents=of_exponents)
     gram, *derivatives = orbits.reduce(orbits.Z, reduction, symmetric=symmetric)
     return gram, stacked(derivatives, len(gram))
 

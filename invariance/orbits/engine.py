@@ -30,8 +30,6 @@ THREADS_FROM = 4e8
 #: Number of points in a block for which products run at full speed, and for which two threads pay.
 _ROWS = 256
 _ROWS_FOR_TWO = 96
-#: Largest number of pieces of templates, if half of a symmetric matrix is left out.
-_TRIANGLE_PIECES = 8
 
 
 def reduce_in_blocks(
@@ -132,7 +130,7 @@ def triangle_pieces(algorithm: Algorithm, n: int, m: int) -> int:
     """Number of pieces of templates for a symmetric matrix, whose lower triangle is left out."""
     if not deserves_threads(algorithm.operations(n, m)):
         return algorithm.pieces(m)
-    return max(algorithm.pieces(m), min(_TRIANGLE_PIECES, m // algorithm.triangle_width))
+    return max(algorithm.pieces(m), min(algorithm.triangle_pieces, m // algorithm.triangle_width))
 
 
 def _blocks_of_rows(

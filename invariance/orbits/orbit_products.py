@@ -11,7 +11,7 @@ A call goes through four steps:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from math import inf, prod
 from typing import Any
 
@@ -125,7 +125,11 @@ class OrbitProducts:
 
     def at(self, Z: Any, **changes: Any) -> OrbitProducts:
         """Return the same reductions for other templates; ``keep`` and memory may change too."""
-        return replace(self, Z=Z, **changes)
+        # `dataclasses.replace` takes as long as the products of a few points.
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.__dict__.update(changes, Z=Z, prepared={})
+        return other
 
     # -- the computation -------------------------------------------------------------------------
 

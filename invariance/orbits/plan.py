@@ -115,7 +115,7 @@ class Problem:
     @cached_property
     def folds_rate(self) -> bool:
         """Whether templates are multiplied by the rate, so that products are exponents."""
-        return bool(self.is_linear and self.form.rate is not None and self.reduction.plain_mean)
+        return bool(self.is_linear and self.reduction.takes_exponents(self.form))
 
     @cached_property
     def outer(self) -> Any:

@@ -37,6 +37,8 @@ _MOST_USED = 0.9
 _PASSES = 150.0
 #: Smallest number of templates in a piece if outputs are too large to be merged often.
 _FEWEST_TEMPLATES = 64
+#: Templates are not cut into tiles if so many times their number fits into a tile.
+_UNCUT = 8
 
 
 class Tile(NamedTuple):
@@ -52,6 +54,21 @@ class Tiles(NamedTuple):
 
     tiles: list[Tile]
     n_templates: int
+
+
+def _shares(
+    elements: slice, m: int, tile_shape: tuple[int, int], n_threads: int
+) -> list[tuple[slice, slice]]:
+    """Return the elements and the templates that each thread transforms: whole tiles."""
+    n_elements = elements.stop - elements.start
+    elements_of_tile, templates_of_tile = tile_shape
+    if templates_of_tile >= m:
+        step = elements_of_tile * -(-n_elements // (elements_of_tile * n_threads))
+        blocks = row_blocks(n_elements, 1, step)
+        first = elements.start
+        return [(slice(first + b.start, first + b.stop), slice(0, m)) for b in blocks]
+    step = templates_of_tile * -(-m // (templates_of_tile * n_threads))
+    return [(elements, templates) for templates in row_blocks(m, 1, step)]
 
 
 @register
@@ -126,19 +143,27 @@ class Product(Algorithm):
         m = len(templates)
         n_at_once = min(len(elements), self._elements_that_fit(m))
         for block in row_blocks(len(elements), 1, n_at_once):
-            tile_width = max(1, self._tile_columns(m) // len(elements[block]))
-            # Each thread takes whole tiles of templates.
-            share = tile_width * -(-m // (tile_width * workers.n_threads))
-            transform = partial(
-                self._tiles, templates, offsets, elements[block], weights[block], tile_width
-            )
+            tile_shape = self._tile_shape(block.stop - block.start, m)
+            transform = partial(self._tiles, templates, offsets, elements, weights, tile_shape)
+            shares = _shares(block, m, tile_shape, workers.n_threads)
             tiles: list[Tile] = []
             norm = 0.0
-            for tiles_of_share, norm_of_share in workers.map(transform, row_blocks(m, 1, share)):
+            for tiles_of_share, norm_of_share in workers.map(transform, shares):
                 tiles += tiles_of_share
                 norm = max(norm, norm_of_share)
             yield Prepared(norm, Tiles(tiles, m))
             del tiles  # Before the next ones are made.
+
+    def _tile_shape(self, n_elements: int, m: int) -> tuple[int, int]:
+        """Numbers of elements and of templates in a tile.
+
+        A tile has all elements of a few templates, so that its results are final. A few templates
+        are not cut: their results are merged over tiles of elements, and no tile is copied.
+        """
+        columns = self._tile_columns(m)
+        if _UNCUT * m <= columns:
+            return columns // m, m
+        return min(n_elements, self.columns), max(1, columns // n_elements)
 
     def _tiles(
         self,
@@ -146,10 +171,13 @@ class Product(Algorithm):
         offsets: Array | None,
         elements: Array,
         weights: Array,
-        tile_width: int,
-        share: slice,
+        tile_shape: tuple[int, int],
+        parts: tuple[slice, slice],
     ) -> tuple[list[Tile], float]:
-        """Return tiles of a share of the templates, and the largest norm if extremes need it."""
+        """Return tiles of some elements and templates, and the largest norm if extremes need it."""
+        part, share = parts
+        elements = elements[part]
+        weights = weights[part]
         r = len(elements)
         m = share.stop - share.start
         transformed = self.set.group.act(elements, templates[share]).reshape(r, m, -1)
@@ -166,9 +194,10 @@ class Product(Algorithm):
         matrix = self.problem.scaled(matrix, in_place=terms is not None).reshape(r, m, -1)
         del transformed  # Its memory serves the tiles.
         tiles = []
-        for some_templates in row_blocks(m, 1, tile_width):
+        elements_of_tile, templates_of_tile = tile_shape
+        for some_templates in row_blocks(m, 1, templates_of_tile):
             place = slice(share.start + some_templates.start, share.start + some_templates.stop)
-            for some_elements in row_blocks(r, 1, self.columns):
+            for some_elements in row_blocks(r, 1, elements_of_tile):
                 rows = np.ascontiguousarray(matrix[some_elements, some_templates])
                 tile_weights = self.element_weights(weights[some_elements])[None]
                 tiles.append(Tile(place, tile_weights, rows.reshape(-1, matrix.shape[2])))

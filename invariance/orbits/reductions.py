@@ -27,8 +27,8 @@ Outer = Callable[[Any, Any], Any] | None
 
 #: Kernel values are computed from extreme inner products in blocks of this many bytes.
 _OUTER_BYTES = 2**20
-#: NumPy reduces a middle axis slowly if so few numbers follow it, but not if it is the last axis.
-_SHORT = 32
+#: NumPy reduces a middle axis slowly if axes of so few bytes follow it, but not if it is the last.
+_SHORT = 512
 
 
 class Reduction(ABC):
@@ -66,6 +66,10 @@ class Reduction(ABC):
     def within(self, bound: float) -> Reduction:
         """Return an equivalent reduction for inner products of absolute value at most ``bound``."""
         return self
+
+    def takes_exponents(self, form: Form) -> bool:
+        """Whether the reduction takes rate v instead of v, for a kernel exp(rate v)."""
+        return self.plain_mean and form.rate is not None
 
     @abstractmethod
     def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
@@ -166,12 +170,29 @@ class JointMeans(Reduction):
     functions : callable
         Returns ``n_outputs`` arrays of the shape of its argument, which it may overwrite.
     n_outputs : int
+    of_exponents : callable or None
+        The same functions of rate v, for a kernel exp(rate v).
     """
 
-    def __init__(self, functions: Callable[[Any], list[Any]], n_outputs: int):
+    def __init__(
+        self,
+        functions: Callable[[Any], list[Any]],
+        n_outputs: int,
+        *,
+        of_exponents: Callable[[Any], list[Any]] | None = None,
+    ):
         self.functions = functions
         self.n_outputs = n_outputs
-        self.key = ("joint means", n_outputs)
+        self.of_exponents = of_exponents
+        self.key = ("joint means", n_outputs, of_exponents is not None)
+
+    def takes_exponents(self, form: Form) -> bool:
+        return self.of_exponents is not None and form.rate is not None
+
+    def to_follow(self, form: Form | None) -> Reduction:
+        if self.of_exponents is None or form is None or form.rate is None or not form.linear:
+            return self
+        return JointMeans(self.of_exponents, self.n_outputs, of_exponents=self.of_exponents)
 
     def of(self, values: Array, weights: Array, outer: Outer) -> list[Array]:
         return [_contract(part, weights) for part in self.functions(values)]
@@ -335,7 +356,7 @@ def _extreme_of_tile(extreme: np.ufunc, values: Array, *, in_place: bool) -> Arr
         values = values[0]
     if b == 1:
         return values[:, 0]
-    if q == 1 or q > _SHORT:
+    if q == 1 or q * values.itemsize > _SHORT:
         return np.asarray(extreme.reduce(values, axis=1))
     return _extreme_by_halves(extreme, values, in_place=in_place or a > 1)
 

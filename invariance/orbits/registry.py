@@ -55,7 +55,9 @@ class Algorithm(ABC):
     by_elements = True
     #: Largest number of points X in a block.
     rows = 1024
-    #: Fewest templates per piece, if half of a symmetric matrix is left out.
+    #: Largest number of pieces of templates, and fewest templates per piece, if half of a symmetric
+    #: matrix is left out.
+    triangle_pieces = 8
     triangle_width = 64
     #: Duration of an operation, relative to one of a large matrix product.
     slowness = 1.0

@@ -61,7 +61,7 @@ class MeanExponential(ClosedForm):
     @classmethod
     def applies_to(cls, problem: Problem) -> bool:
         group = problem.whole_group
-        if group is None or not problem.folds_rate:
+        if group is None or not problem.folds_rate or not problem.reduction.plain_mean:
             return False
         empty = np.zeros((0, problem.lifted_size))
         return group.log_mean_exponential(empty, empty) is not None
@@ -160,7 +160,8 @@ class Matched(LargestProducts):
     """All permutations of blocks: a matching of blocks for each pair of points."""
 
     name = "matching"
-    #: Each matching takes longer than a call for a piece of templates.
+    #: Matchings take longer than a call for a piece of templates.
+    triangle_pieces = 24
     triangle_width = 1
 
     @classmethod

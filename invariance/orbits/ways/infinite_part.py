@@ -219,7 +219,7 @@ class Turned(OverInfinitePart):
     @classmethod
     def applies_to(cls, problem: Problem) -> bool:
         reduction = problem.reduction
-        if not problem.folds_rate:
+        if not reduction.plain_mean or not problem.folds_rate:
             if not reduction.knows_turns or (problem.outer and not reduction.extreme):
                 return False
         return super().applies_to(problem)

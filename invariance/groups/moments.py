@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from math import comb, factorial, perm, prod
 from typing import Any, TypeAlias
 
@@ -202,7 +203,8 @@ class _DistinctSums:
         return total
 
 
-def _contributing_partitions(k: int, n_coordinates: int, even: bool) -> list[tuple[int, ...]]:
+@lru_cache(256)
+def _contributing_partitions(k: int, n_coordinates: int, even: bool) -> tuple[tuple[int, ...], ...]:
     """Partitions of k in at most as many parts as there are coordinates, all even if asked."""
     partitions = []
     for parts in _partitions(k):
@@ -210,7 +212,7 @@ def _contributing_partitions(k: int, n_coordinates: int, even: bool) -> list[tup
         if len(parts) > n_coordinates or (even and has_odd_part):
             continue
         partitions.append(parts)
-    return partitions
+    return tuple(partitions)
 
 
 def _partitions(k: int, largest: int | None = None) -> Iterator[tuple[int, ...]]:
@@ -222,6 +224,7 @@ def _partitions(k: int, largest: int | None = None) -> Iterator[tuple[int, ...]]
             yield (first, *rest)
 
 
+@lru_cache(1024)
 def _set_partitions(parts: tuple[int, ...]) -> int:
     """Number of partitions of a set into parts with these sizes."""
     orders_of_equal_parts = prod(factorial(count) for count in Counter(parts).values())

@@ -5,6 +5,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
+# Modules are compiled when they are first imported: most never are.
+INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --editable
 # Two processes with one BLAS thread each beat one process with two on these workloads.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
@@ -85,23 +87,23 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[all,companion,guides]"
+	$(INSTALL) ".[all,companion,guides]"
 	@touch $@
 
 # The speed page compares with other packages.
 $(VENV)/.full: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[all,companion,guides,speed]"
+	$(INSTALL) ".[all,companion,guides,speed]"
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[$(TEST_EXTRAS)]"
+	$(INSTALL) ".[$(TEST_EXTRAS)]"
 	@touch $@
 
 $(VENV)/.lite: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[lite]"
+	$(INSTALL) ".[lite]"
 	@touch $@
 
 $(VENV)/.lab: $(VENV)/.core
-	$(PIP) install --quiet --constraint constraints.txt --editable ".[companion,lab]"
+	$(INSTALL) ".[companion,lab]"
 	$(BIN)/jupytext-config --settings-file $(LAB_SETTINGS) set-default-viewer python
 	@touch $@

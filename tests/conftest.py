@@ -8,8 +8,14 @@ from contextlib import suppress
 import pytest
 
 
+def pytest_collection() -> None:
+    """Do without the garbage collector while tests are collected: a third of that time."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """Let the garbage collector pass over the many objects that describe the tests."""
+    gc.enable()
     gc.collect()
     gc.freeze()
 

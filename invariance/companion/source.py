@@ -225,6 +225,8 @@ def calls_of(path: Path) -> list[tuple[str, ast.Call]]:
 
 def chooses(path: Path) -> bool:
     """Whether a notebook has a stage of choosing: ``Run(..., chooses=True)``."""
+    if "chooses" not in read_text(path, NotebookError):  # Most notebooks need not be parsed.
+        return False
     for name, call in calls_of(path):
         if name == "Run" and any(keyword.arg == "chooses" for keyword in call.keywords):
             return True

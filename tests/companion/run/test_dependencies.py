@@ -22,8 +22,10 @@ WAYS = Path(__file__).with_name("ways.py")
 def root(tmp_path_factory):
     """One project for all tests, because most of the time of a `Run` is spent in git."""
     folder = tmp_path_factory.mktemp("project")
-    (folder / "notebooks").mkdir()
+    (folder / "notebooks" / "p").mkdir(parents=True)
     (folder / "notebooks" / "claims.yml").write_text(LEDGER, "utf-8")
+    for name in "abcdef":  # Without its notebook, a `Run` follows all that other tests imported.
+        (folder / "notebooks" / "p" / f"{name}.py").write_text("# %%\n", "utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INVARIANCE_ROOT", str(folder))
         patch.delenv("INVARIANCE_RUN_DIR", raising=False)

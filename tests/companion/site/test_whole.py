@@ -156,8 +156,9 @@ SWAP = """async ([address, body]) => {
 def test_no_page_complains_asks_for_anything_or_is_cut(browser, site, width, height, scheme):
     """Check a phone in the dark, a desk in the light, and a desk at 200 %.
 
-    Of the claims' pages, which are alike, every tenth; of those of the reference every third, and on
-    a phone alone. Of pages with one head the first is loaded, of the others the body alone: a tenth of the work.
+    Of the claims' pages, which are alike, every tenth; of those of the reference every third, and
+    on a phone alone. Of pages with one head the first is loaded, of the others the body alone: a
+    tenth of the work.
     """
     viewport = {"width": width, "height": height}
     page, complaints = open_page(browser, viewport=viewport, color_scheme=scheme)

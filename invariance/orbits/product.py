@@ -159,9 +159,10 @@ class Product(Algorithm):
 
         A tile has all elements of a few templates, so that its results are final. A few templates
         are not cut: their results are merged over tiles of elements, and no tile is copied.
+        Outputs with several numbers for a pair are too large to be merged often.
         """
         columns = self._tile_columns(m)
-        if _UNCUT * m <= columns:
+        if _UNCUT * m <= columns and not self.problem.reduction.tail:
             return columns // m, m
         return min(n_elements, self.columns), max(1, columns // n_elements)
 

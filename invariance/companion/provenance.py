@@ -7,7 +7,8 @@ import platform
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -114,17 +115,24 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def floor_s() -> float:
-    """Return the seconds that bare matrix products take for this process's operations on orbits.
+def operations_done() -> Counter[str]:
+    """Return the operations on orbits that this process has done, by precision.
 
     Solvers, figures and interrupted calls are not included; a symmetric matrix counts in full.
     """
     cost = sys.modules.get("invariance.orbits.cost")  # Missing if there were no orbits.
     if cost is None:
-        return 0.0
+        return Counter()
+    return Counter(cost.operations_done)
+
+
+def floor_s(operations: Mapping[str, int]) -> float:
+    """Return the seconds that bare matrix products of so many operations take, by precision."""
     seconds = 0.0
-    for dtype, n_operations in cost.operations_done.items():
-        seconds += n_operations / cost.rate(dtype)
+    for dtype, n_operations in operations.items():
+        from ..orbits.cost import rate  # There were orbits, so that it is imported already.
+
+        seconds += n_operations / rate(dtype)
     return seconds
 
 

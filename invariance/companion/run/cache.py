@@ -22,26 +22,35 @@ import time
 import uuid
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import wraps
-from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..files import file_digest
+from ..provenance import operations_done
 from .dependencies import CacheError, Dependencies, stand_ins
 
-__all__ = ["CacheError", "cached"]
+__all__ = ["CacheError", "Cost", "cached"]
 
 T = TypeVar("T")
+
+
+class Cost(NamedTuple):
+    """What the computation of a result took."""
+
+    seconds: float
+    #: Operations on orbits, by precision; those of other processes are not known.
+    operations: Counter[str]
 
 
 def cached(
     function: Callable[..., T],
     folder: Path,
     code_key: Callable[[Set[str]], str],
-    on_result: Callable[[str, float], None],
+    on_result: Callable[[str, Cost | None], None],
     clock: Callable[[], float] = time.perf_counter,
 ) -> Callable[..., T]:
     """Return a function that stores the results of `function` and reuses them.
@@ -57,8 +66,8 @@ def cached(
         ``code_key(modules)`` returns a key of the files and the data that the run computes with,
         given the names of the modules that `function` reaches.
     on_result : callable
-        ``on_result(key, seconds)`` is called with each result's key and the seconds that its
-        computation took earlier, or NaN if it was computed by this call.
+        ``on_result(key, cost)`` is called with each result's key and the `Cost` of its earlier
+        computation, or None if it was computed by this call.
     clock : callable
         Returns the time in seconds.
 
@@ -80,22 +89,23 @@ def cached(
 
         stored = _load(folder, key)
         if stored is not None:
-            on_result(key, stored.seconds)
+            on_result(key, stored.cost)
             return stored.value
 
         _clear_stale_memories(dependencies.memories)
         start = clock()
+        operations_before = operations_done()
         value = function(*args, **kwargs)
-        seconds = clock() - start
+        cost = Cost(clock() - start, operations_done() - operations_before)
 
         problem = None
         if code_key(dependencies.modules) != state:
             problem = "the code on disk has changed while it was computed"
-        elif not _save(folder, key, _Stored(value, seconds)):
+        elif not _save(folder, key, _Stored(value, cost)):
             problem = f"it cannot be pickled, or {folder} has no room for it"
         if problem is not None:
             warnings.warn(f"the result of {title} is not kept: {problem}", stacklevel=2)
-        on_result(key, nan)
+        on_result(key, None)
         return value
 
     # A function that calls a cached one depends on the original, not on this wrapper.
@@ -168,10 +178,10 @@ def _clear_stale_memories(memories: Sequence[Any]) -> None:
 
 
 class _Stored(NamedTuple):
-    """A result and the seconds that its computation took."""
+    """A result and the cost of its computation."""
 
     value: Any
-    seconds: float
+    cost: Cost
 
 
 def _load(folder: Path, key: str) -> _Stored | None:
@@ -181,8 +191,8 @@ def _load(folder: Path, key: str) -> _Stored | None:
             continue
         # Unpickling fails, for example, if the class of the result no longer exists.
         with suppress(Exception), path.open("rb") as stream:
-            value, seconds = pickle.load(stream)
-            return _Stored(value, seconds)
+            value, seconds, *operations = pickle.load(stream)
+            return _Stored(value, Cost(seconds, Counter(*operations)))
     return None
 
 
@@ -195,7 +205,8 @@ def _save(folder: Path, key: str, stored: _Stored) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with open(temporary, "xb") as stream:
-            pickle.dump((stored.value, stored.seconds), stream, protocol=5)
+            content = (stored.value, stored.cost.seconds, dict(stored.cost.operations))
+            pickle.dump(content, stream, protocol=5)
         for damaged in folder.glob(f"{key}-*.pkl"):
             damaged.unlink(missing_ok=True)
         os.replace(temporary, folder / f"{key}-{file_digest(temporary)}.pkl")

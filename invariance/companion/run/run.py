@@ -5,10 +5,10 @@ import html
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
-from math import isnan
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib
@@ -30,10 +30,17 @@ from ..ledger.rows import all_rows
 from ..ledger.settings import protocol_digest, settings_digest
 from ..ledger.verdicts import Verdict, counterfactual_numbers, in_words, judge, reached
 from ..paths import PROFILES, Paths
-from ..provenance import code_version, floor_s, hardware, package_versions, peak_memory_mb
+from ..provenance import (
+    code_version,
+    floor_s,
+    hardware,
+    operations_done,
+    package_versions,
+    peak_memory_mb,
+)
 from ..words import without_tex
 from . import style
-from .cache import cached
+from .cache import Cost, cached
 from .choosing import Stages, plain
 from .code import Code
 from .display import shell, show, show_markdown
@@ -117,7 +124,7 @@ class Run(Stages):
         self._figures: dict[str, dict] = {}
         self._tables: dict[str, dict] = {}
         self._data: dict[str, str] = {}
-        self._cached_seconds: dict[str, float] = {}
+        self._cached_costs: dict[str, Cost | None] = {}
         self._clock = _started_clock()
         self._results = self._first_results(parameters)
         if shell() is None:
@@ -431,9 +438,9 @@ class Run(Stages):
             loaders = " training data alone" if withholding() else ""
             return f"{self._code.digest(reached)} {sorted(self._data.items())}{loaders}"
 
-        def on_result(key: str, seconds: float) -> None:
-            # The seconds of a result from an earlier run count once. NaN: this run computed it.
-            self._cached_seconds.setdefault(key, 0.0 if isnan(seconds) else seconds)
+        def on_result(key: str, cost: Cost | None) -> None:
+            # What a result of an earlier run took counts once. None: this run computed it.
+            self._cached_costs.setdefault(key, cost)
 
         folder = self._paths.build / "cache" / self.notebook
         return cached(function, folder, code_key, on_result, self._clock)
@@ -460,12 +467,15 @@ class Run(Stages):
         """Write ``results.json`` with everything recorded so far."""
         self._results["figures"] = list(self._figures.values())
         self._results["tables"] = list(self._tables.values())
+        costs = [cost for cost in self._cached_costs.values() if cost is not None]
+        cached_operations = sum((cost.operations for cost in costs), Counter[str]())
         self._results["volatile"] |= {
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "wall_s": round(self._clock(), 3),
-            "cached_s": round(sum(self._cached_seconds.values()), 3),
+            "cached_s": round(sum(cost.seconds for cost in costs), 3),
             "cpu_s": round(sum(os.times()[:4]), 1),
-            "floor_s": round(floor_s(), 1),
+            "floor_s": round(floor_s(operations_done()), 1),
+            "cached_floor_s": round(floor_s(cached_operations), 1),
             **peak_memory_mb(),
             "hardware": hardware(),
         }

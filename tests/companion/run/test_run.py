@@ -1,6 +1,7 @@
 """`Run` in a plain script, and in a batch run, which an environment variable marks."""
 
 import csv
+import hashlib
 import json
 import math
 import os
@@ -302,6 +303,37 @@ def test_the_seconds_of_earlier_runs_are_recorded(project):
     assert cached_s(second) == seconds
     second.cache(slow)(2)
     assert cached_s(second) >= round(seconds + 0.02, 3)
+
+
+def test_the_operations_of_earlier_runs_are_recorded(project):
+    """Otherwise no floor would be known for what comes from the cache."""
+
+    def counting(x):
+        operations_done["float64"] += x * int(rate("float64"))
+        return x
+
+    def floors(run):
+        run.timing("any", 0.0)
+        volatile = results(run)["volatile"]
+        return volatile["floor_s"], volatile["cached_floor_s"]
+
+    first = Run("p/a")
+    before, _ = floors(first)
+    for x in (50, 50, 70):
+        first.cache(counting)(x)
+    assert floors(first) == pytest.approx((before + 120, 0), abs=0.3)
+    second = Run("p/a")
+    for _ in range(2):
+        second.cache(counting)(50)
+    assert floors(second) == pytest.approx((before + 120, 50), abs=0.3)
+    (stored,) = [path for path in _kept(project) if pickle.loads(path.read_bytes())[0] == 70]
+    value, seconds, _ = pickle.loads(stored.read_bytes())
+    content = pickle.dumps((value, seconds))  # as earlier versions wrote it
+    stored.unlink()
+    key = stored.stem.rpartition("-")[0]
+    stored.with_name(f"{key}-{hashlib.sha256(content).hexdigest()}.pkl").write_bytes(content)
+    assert second.cache(counting)(70) == 70
+    assert floors(second) == pytest.approx((before + 120, 50), abs=0.3)
 
 
 def _kept(project) -> list[Path]:

@@ -56,10 +56,11 @@ class Measurement:
         return max(size for key, size in self.seconds if key == name)
 
 
-def measure(job: Job, *, budget: float, repeats: int) -> Measurement:
+def measure(job: Job, *, budget: float, repeats: int, least_seconds: float) -> Measurement:
     """Time the implementations of a job alternately, and keep the least of several times.
 
-    An implementation other than ours that exceeds `budget` seconds is not run at larger sizes.
+    They are repeated for `least_seconds` at each size, and at least `repeats` times, since other
+    programs disturb the times of short computations most. An implementation other than ours that exceeds `budget` seconds is not run at larger sizes.
     """
     measurement = Measurement()
     slow: set[str] = set()
@@ -70,7 +71,10 @@ def measure(job: Job, *, budget: float, repeats: int) -> Measurement:
             measurement.differences = _differences(timed)
         for name in timed:
             measurement.seconds[name, size] = np.full(2, np.inf)
-        for _ in range(repeats):
+        started = time.perf_counter()
+        n_repeated = 0
+        while n_repeated < repeats or time.perf_counter() - started < least_seconds:
+            n_repeated += 1
             for name, implementation in timed.items():
                 seconds = measurement.seconds[name, size]
                 measurement.seconds[name, size] = np.minimum(seconds, _time(implementation))

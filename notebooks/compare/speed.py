@@ -61,6 +61,7 @@ if run.quick:
     N_TEMPLATES = 50
     BUDGET = 0.1  # seconds of an implementation
     REPEATS = 2
+    LEAST_SECONDS = 0.0  # at each number of points
     FEW = (15, 30)  # points, for kernels
     MANY = (40, 80)  # points, for features
     SIZE = 60  # points, for single operations
@@ -68,6 +69,7 @@ else:
     N_TEMPLATES = 500
     BUDGET = 8.0
     REPEATS = 3
+    LEAST_SECONDS = 1.5
     FEW = (50, 100, 200, 400)
     MANY = (100, 300, 1000)
     SIZE = 1000
@@ -577,7 +579,9 @@ for title, model in THREADED.items():
 # and kymatio pads and subsamples in its own way.
 
 # %%
-measured = {title: measure(job, budget=BUDGET, repeats=REPEATS) for title, job in JOBS.items()}
+measured = {}
+for title, job in JOBS.items():
+    measured[title] = measure(job, budget=BUDGET, repeats=REPEATS, least_seconds=LEAST_SECONDS)
 for title, measurement in measured.items():
     if not title.startswith(("CDF pooling", "scattering")):
         largest_difference = max(measurement.differences.values(), default=0)

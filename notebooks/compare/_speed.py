@@ -60,7 +60,8 @@ def measure(job: Job, *, budget: float, repeats: int, least_seconds: float) -> M
     """Time the implementations of a job alternately, and keep the least of several times.
 
     They are repeated for `least_seconds` at each size, and at least `repeats` times, since other
-    programs disturb the times of short computations most. An implementation other than ours that exceeds `budget` seconds is not run at larger sizes.
+    programs disturb the times of short computations most. An implementation other than ours that
+    exceeds `budget` seconds is not run at larger sizes.
     """
     measurement = Measurement()
     slow: set[str] = set()

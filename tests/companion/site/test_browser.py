@@ -172,7 +172,8 @@ def search(page, site: Path, words: str) -> list[str]:
     ended = "() => /found|did not match/.test(document.querySelector('#search-results')?.innerText)"
     page.wait_for_function(ended)
     links = page.locator("#search-results ul.search > li > a")
-    return [links.nth(i).get_attribute("href") for i in range(links.count())]
+    addresses: list[str] = links.evaluate_all("some => some.map(a => a.getAttribute('href'))")
+    return addresses
 
 
 def test_the_report_is_printed(chromium, project, tmp_path):

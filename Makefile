@@ -5,8 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
-# Modules are compiled when they are first imported: most never are.
-INSTALL := $(PIP) install --quiet --no-compile --constraint constraints.txt --editable
+INSTALL := $(PIP) install --quiet --constraint constraints.txt --editable
 # Two processes with one BLAS thread each beat one process with two on these workloads.
 export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1

@@ -127,13 +127,12 @@ def operations_done() -> Counter[str]:
 
 
 def floor_s(operations: Mapping[str, int]) -> float:
-    """Return the seconds that bare matrix products of so many operations take, by precision."""
-    seconds = 0.0
-    for dtype, n_operations in operations.items():
-        from ..orbits.cost import rate  # There were orbits, so that it is imported already.
+    """Return the seconds of bare matrix products with these numbers of operations, by precision."""
+    if not operations:
+        return 0.0
+    from ..orbits.cost import rate  # Imported late, as notebooks without orbits do without it.
 
-        seconds += n_operations / rate(dtype)
-    return seconds
+    return sum(count / rate(dtype) for dtype, count in operations.items())
 
 
 def peak_memory_mb() -> dict[str, float]:

@@ -307,7 +307,7 @@ def test_learners_on_clock_times():
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_kernels_of_the_distance_itself_keep_their_digits(offset, kind):
-    """The root of what rounding leaves of a distance of zero would be half of the digits."""
+    """A distance of zero leaves rounding, whose root would be half of the digits."""
     rng = np.random.default_rng(0)
     X = (offset + rng.integers(-8, 9, (6, 4)) / 8).astype(kind)
     Z = np.concatenate([X[:3], X[:3] + kind(1 / 16)])

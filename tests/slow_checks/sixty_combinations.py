@@ -98,7 +98,7 @@ END
 
 @dataclass
 class Way:
-    """A way to run all combinations, and what was measured."""
+    """A way to run all combinations, and its measured times."""
 
     name: str
     script: str

@@ -306,7 +306,7 @@ def test_the_seconds_of_earlier_runs_are_recorded(project):
 
 
 def test_the_operations_of_earlier_runs_are_recorded(project):
-    """Otherwise no floor would be known for what comes from the cache."""
+    """Otherwise no floor would be known for cached values."""
 
     def counting(x):
         from invariance.orbits import cost  # Its content would be a dependency of the result.

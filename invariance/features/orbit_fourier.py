@@ -14,8 +14,9 @@ from ..core.arrays import detached, is_foreign, like, namespace
 from ..core.parameters import OneOf, Positive, stores_parameters
 from ..orbits import Form, OrbitProducts, WeightedMean
 from ..orbits.numerics import centre_of
+from .bandwidth import median_gamma
 from .orbit import OrbitFeatures, Side, spawn
-from .templates import draw_frequencies, median_gamma
+from .templates import draw_frequencies
 
 #: Phases are computed in double precision if their error in single precision exceeds this.
 _PHASE_ERROR = 1e-3

@@ -19,8 +19,8 @@ from ..kernels import Gaussian, Kernel, Laplacian
 from ..kernels.base import BASE, preserved
 from ..linear.gram import describe_negative, rounding, warn_indefinite
 from ..orbits import WeightedMean, row_blocks
+from .bandwidth import median_gamma
 from .orbit import OrbitFeatures, Side, spawn
-from .templates import median_gamma
 
 _KERNELS_BY_NAME = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Rows of values are multiplied by the whitener in blocks of this many bytes.

@@ -1,23 +1,18 @@
-"""Random templates and frequencies of feature maps; `median_gamma` chooses a bandwidth."""
+"""Random templates and frequencies of feature maps."""
 
 from __future__ import annotations
 
-from math import log10, prod
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
-from scipy.spatial.distance import pdist
 from sklearn.utils import check_random_state
 
 from ..core import parameters as kinds
 from ..core.arrays import check_array
 from ..core.parameters import ParameterError, arguments, check_memory
-
-#: The median distance is computed from at most this many points.
-_MAX_POINTS = 1000
-
 
 #: Values that feature maps accept as a parameter ``templates``.
 TEMPLATES = kinds.OneOf("gaussian", "sphere", "data") | kinds.Array(2)
@@ -211,94 +206,3 @@ def draw_frequencies(
     if kernel == "laplacian":
         return gamma * rng.standard_cauchy(shape)
     return np.sqrt(2 * gamma) * rng.standard_normal(shape)
-
-
-@arguments(kernel=kinds.OneOf("gaussian", "laplacian"), random_state=kinds.Seed())
-def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -> float:
-    """Return the gamma whose kernel has a fixed value at the median distance between points.
-
-    It is 1 / (2 median |x - z|^2) or, for the Laplacian, 1 / median |x - z|_1, over the pairs of at
-    most 1,000 points drawn from X, of shape (n, d); 1.0 if all points coincide.
-
-    >>> median_gamma([[0.0], [1.0]])
-    0.5
-    """
-    points = check_array(X, estimator="median_gamma").astype(float, copy=False)
-    rng = check_random_state(random_state)
-    if len(points) > _MAX_POINTS:
-        points = points[rng.choice(len(points), _MAX_POINTS, replace=False)]
-    if len(points) < 2:
-        return 1.0
-    # Points are divided by a power of two near their spread, so that no square overflows or
-    # vanishes.
-    half_ranges = points.max(axis=0) / 2 - points.min(axis=0) / 2
-    spread = float(np.max(half_ranges))
-    if spread == 0:
-        return 1.0
-    exponent = int(np.frexp(spread)[1])
-    points = np.ldexp(points, -exponent)
-    if kernel == "laplacian":
-        inverse_gamma = _median(pdist(points, "cityblock"))
-        gamma_exponent = -exponent
-    else:
-        inverse_gamma = 2 * _median_squared_distance(points)
-        gamma_exponent = -2 * exponent
-    if inverse_gamma == 0:
-        _check_ties(points)
-        return 1.0
-    _check_magnitude(gamma_exponent * log10(2) - log10(inverse_gamma))
-    return float(np.ldexp(1 / inverse_gamma, gamma_exponent))
-
-
-def _check_ties(points: NDArray) -> None:
-    """Refuse points whose squared distances vanish although they differ."""
-    spread = float(np.ptp(points, axis=0).max())
-    if spread > 0 and spread**2 < np.finfo(float).tiny:
-        raise ValueError(f"X is too close, within {spread:.2g}: rescale X")
-
-
-def _check_magnitude(log10_gamma: float) -> None:
-    """Refuse points whose distances are so large or so small that gamma is out of range."""
-    if -300 <= log10_gamma <= 150:
-        return
-    distances = "far apart" if log10_gamma < 0 else "close"
-    raise ValueError(
-        f"X is too {distances}: rescale X, as the median distance asks for a gamma of about "
-        f"1e{log10_gamma:+.0f}, beyond the range from 1e-300 to 1e+150"
-    )
-
-
-def _median_squared_distance(X: NDArray) -> float:
-    """Median of the squared distances, from one matrix product if that loses no digits."""
-    n = len(X)
-    half_distances = np.empty(n * (n - 1) // 2)  # half of the squares
-    with np.errstate(over="ignore", invalid="ignore"):
-        centred = X - X.mean(axis=0, dtype=np.float64)
-        gram = centred @ centred.T
-        half_norms = gram.diagonal() / 2
-        start = 0
-        for i, row in enumerate(gram):
-            later = half_norms[i + 1 :]
-            distances_of_row = half_distances[start : start + len(later)]
-            np.subtract(later, row[i + 1 :], out=distances_of_row)
-            distances_of_row += half_norms[i]
-            start += len(later)
-        half_median = _median(half_distances)
-    # Distances far below the norms, as within distant clusters, lose their digits in the product.
-    if half_median > 1e-3 * half_norms.max() > 0 and np.isfinite(half_median):
-        return 2 * half_median
-    return _median(pdist(X, "sqeuclidean"))
-
-
-def _median(values: NDArray) -> float:
-    """Median of numbers, which are reordered; `numpy.median` takes several times as long.
-
-    NumPy has fast instructions for the place of one number in order, not for two.
-    """
-    half = len(values) // 2
-    values.partition(half)
-    upper = values[half]
-    if len(values) % 2 == 1:
-        return float(upper)
-    lower = values[:half].max()
-    return float((lower + upper) / 2)

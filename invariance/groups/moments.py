@@ -13,7 +13,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 from scipy.spatial.distance import cdist
 
 Floats: TypeAlias = NDArray[Any]
@@ -98,31 +97,6 @@ def _factor_of_sum(k: int, j: int) -> float:
     """
     falling_factorial = factorial(k - 1) / factorial(k - 2 * j)
     return 2 * j * _LOG_COSH[j - 1] * falling_factorial
-
-
-def product_of_factors(A: Any, minus_2b: Any, xp: Any = np) -> Any:
-    """prod_i (1 + exp(-2 a_i b_i)) for all pairs; a_i and b_i are not negative.
-
-    The second points are given as the columns of ``minus_2b``, multiplied by -2.
-    """
-    if xp is not np:
-        product: Any = 1.0
-        for i in range(A.shape[1]):
-            product = (xp.exp(A[:, i : i + 1] * minus_2b[i : i + 1, :]) + 1) * product
-        return product
-    product = np.ones((len(A), minus_2b.shape[1]), np.result_type(A, minus_2b))
-    A = A.astype(product.dtype, copy=False)
-    minus_2b = minus_2b.astype(product.dtype, copy=False)
-    # NumPy takes four times as long for an outer product as BLAS does.
-    add_outer = linalg.get_blas_funcs("ger", dtype=product.dtype)
-    factor = np.empty_like(product)
-    for a, row in zip(A.T, minus_2b, strict=True):
-        factor.fill(0)
-        add_outer(1.0, row, a, a=factor.T, overwrite_a=True)
-        np.exp(factor, out=factor)
-        factor += 1
-        product *= factor
-    return product
 
 
 def sign_laplacian(A: Floats, B: Floats) -> Floats:

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..core import parameters as kinds
-from ..core.arrays import on_cpu
 from ..core.extras import need
 from ..core.parameters import ParameterError, Whole, short, stores_parameters
 from .alignment import (
@@ -26,13 +25,8 @@ from .alignment import (
 )
 from .base import FiniteGroup, Grid
 from .canonical import sorted_blocks
-from .moments import (
-    permutation_polynomial,
-    product_of_factors,
-    row_slices,
-    sign_laplacian,
-    sign_polynomial,
-)
+from .log_cosh import sums_of_log_cosh
+from .moments import permutation_polynomial, sign_laplacian, sign_polynomial
 
 Array: TypeAlias = NDArray[Any]
 
@@ -290,25 +284,7 @@ class SignFlips(SignedPermutationGroup):
         return True
 
     def log_mean_exponential(self, A: Any, B: Any, xp: Any = np) -> Any:
-        """Sums of log cosh a_i b_i = |a_i b_i| - log 2 + log(1 + exp(-2 |a_i b_i|))."""
-        abs_a = xp.abs(A)
-        abs_b = xp.abs(B)
-        minus_2b = -2 * abs_b.T
-        if xp is np:
-            minus_2b = np.ascontiguousarray(minus_2b)
-        n_coordinates = A.shape[1]
-        total = abs_a @ abs_b.T
-        total -= n_coordinates * float(np.log(2))
-        blocks = [slice(None)]
-        if xp is np or on_cpu(total):
-            blocks = list(row_slices(total.shape))
-        for rows in blocks:
-            # The logarithm is taken of products of 100 factors, each between 1 and 2.
-            for start in range(0, n_coordinates, 100):
-                columns = slice(start, min(start + 100, n_coordinates))
-                product = product_of_factors(abs_a[rows, columns], minus_2b[columns, :], xp)
-                total[rows, :] += xp.log(product)
-        return total
+        return sums_of_log_cosh(A, B, xp)
 
     def log_mean_laplacian(self, A: Array, B: Array) -> Array:
         return sign_laplacian(A, B)

@@ -37,8 +37,6 @@ _MOST_USED = 0.9
 _PASSES = 150.0
 #: Smallest number of templates in a piece if outputs are too large to be merged often.
 _FEWEST_TEMPLATES = 64
-#: Templates are not cut into tiles if so many times their number fits into a tile.
-_UNCUT = 8
 
 
 class Tile(NamedTuple):
@@ -157,12 +155,13 @@ class Product(Algorithm):
     def _tile_shape(self, n_elements: int, m: int) -> tuple[int, int]:
         """Numbers of elements and of templates in a tile.
 
-        A tile has all elements of a few templates, so that its results are final. A few templates
-        are not cut: their results are merged over tiles of elements, and no tile is copied.
-        Outputs with several numbers for a pair are too large to be merged often.
+        Templates that fit into a tile are not cut: their results are merged over tiles of elements,
+        and no tile is copied. Of more templates, a tile has all elements of a few, so that its
+        results are final; also if outputs have several numbers for a pair, which are too large to
+        be merged often.
         """
         columns = self._tile_columns(m)
-        if _UNCUT * m <= columns and not self.problem.reduction.tail:
+        if m <= columns and not self.problem.reduction.tail:
             return columns // m, m
         return min(n_elements, self.columns), max(1, columns // n_elements)
 

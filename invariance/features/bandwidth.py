@@ -118,11 +118,12 @@ def _median_of_near_pairs(centred: NDArray, half_norms: NDArray) -> float | None
     is_near = ~is_below & (half_distances <= upper + 2 * error)
     n = len(centred)
     n_pairs = n * (n - 1) // 2
-    rows, columns = np.divmod(np.flatnonzero(is_near), n)
-    if len(rows) > 2 * _MOST_NEAR * n_pairs:
+    first_points, second_points = np.divmod(np.flatnonzero(is_near), n)
+    if len(first_points) > 2 * _MOST_NEAR * n_pairs:
         return None
-    is_later = rows < columns
-    distances = np.sort(_distances_of_pairs(centred, rows[is_later], columns[is_later]))
+    is_once = first_points < second_points
+    pairs = (first_points[is_once], second_points[is_once])
+    distances = np.sort(_distances_of_pairs(centred, *pairs))
     n_below = np.count_nonzero(is_below) // 2
     middle = [(n_pairs - 1) // 2 - n_below, n_pairs // 2 - n_below]
     return float(distances[middle].mean())

@@ -48,8 +48,8 @@ def sums_of_log_cosh(A: Any, B: Any, xp: Any = np) -> Any:
 
 
 def _by_powers(A: Floats, B: Floats) -> Floats:
-    """Return the sums for nonnegative coordinates with small products."""
-    dtype = np.result_type(A, B)
+    """Return the sums for coordinates that are not negative and have small products."""
+    dtype = np.result_type(A, B, np.float32)
     sums = np.zeros((len(A), len(B)), dtype)
     largest_a = A.max(axis=0)
     largest_b = B.max(axis=0)
@@ -97,7 +97,7 @@ def _coefficients(bound: float, eps: float) -> Floats:
     def ratio(share: Floats) -> Floats:
         """Log cosh t over the share (t / bound)^2, which is then zero at zero."""
         log_cosh = np.log1p(2 * np.sinh(bound * np.sqrt(share) / 2) ** 2)
-        return log_cosh / share
+        return np.asarray(log_cosh / share)
 
     # The distance of the first zero of cosh t, seen from the interval of shares, is the rate at
     # which interpolation converges.
@@ -106,11 +106,11 @@ def _coefficients(bound: float, eps: float) -> Floats:
     degree = int(np.ceil(np.log(1 / eps) / np.log(rate)))
     interpolant = Chebyshev.interpolate(ratio, degree, domain=[0, 1])
     polynomial = interpolant.convert(kind=Polynomial, domain=[0, 1], window=[0, 1])
-    return np.asarray(polynomial.coef)
+    return np.asarray(polynomial.coef, dtype=float)
 
 
 def _by_exponentials(A: Any, B: Any, xp: Any) -> Any:
-    """Return the sums of log cosh t = t - log 2 + log(1 + exp(-2 t)) for nonnegative coordinates."""
+    """Return the sums of log cosh t = t - log 2 + log(1 + exp(-2 t)) for t not negative."""
     minus_2b = -2 * B.T
     if xp is np:
         minus_2b = np.ascontiguousarray(minus_2b)

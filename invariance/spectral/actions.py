@@ -243,8 +243,6 @@ class Actions:
     ----------
     plain : bool
         Whether the frame is the basis.
-    on_frame : list
-        Actions on the frame.
     perms, signs : ndarrays of shape (r, frame size)
         The actions that permute the frame up to signs.
     mixed : list
@@ -263,25 +261,44 @@ class Actions:
         n_outputs = 1 if turns is None else turns.shape[1]
         self.size = n_outputs * int(basis.dimensions_[k])
         frame_size = n_outputs * int(basis._edges[k + 1] - basis._edges[k])
-        self.on_frame: list[Any] = []
         self.mixed: list[Any] = []
         perms = []
         signs = []
-        for i, (matrix, shift) in enumerate(zip(*symmetry.maps, strict=True)):
-            action: Any = basis.frame_action(k, matrix, shift)
-            if turns is not None:
-                action = _on_pairs(action, turns[i])
-            self.on_frame.append(action)
-            if _permutes(action, frame_size):
-                perms.append(action.indices)
-                signs.append(action.data)
-            else:
+        for i in range(len(symmetry.maps[0])):
+            permutation = self._permutation(i)
+            if permutation is None:
+                action = self._action(i)
+                permutation = _as_permutation(action, frame_size)
+            if permutation is None:
                 self.mixed.append(action)
+            else:
+                perms.append(permutation[0])
+                signs.append(permutation[1])
         self.perms = np.reshape(perms, (-1, frame_size))
         self.signs = np.reshape(signs, (-1, frame_size))
         self.mixing = bool(self.mixed) or len(symmetry.slopes[0]) > 0
         if calls is not None:
             calls.inner_products += self.perms.size
+
+    def _permutation(self, i: int) -> tuple[NDArray, NDArray] | None:
+        """Return targets and signs, if the basis knows that map i permutes the frame."""
+        if self.symmetry.turns is not None:
+            return None
+        matrices, shifts = self.symmetry.maps
+        return self.basis.frame_permutation(self.k, matrices[i], shifts[i])
+
+    def _action(self, i: int) -> Any:
+        """Return the action of map i on the frame, as a matrix."""
+        matrices, shifts = self.symmetry.maps
+        action: Any = self.basis.frame_action(self.k, matrices[i], shifts[i])
+        if self.symmetry.turns is not None:
+            action = _on_pairs(action, self.symmetry.turns[i])
+        return action
+
+    @cached_property
+    def on_frame(self) -> list[Any]:
+        """All actions on the frame, as matrices."""
+        return [self._action(i) for i in range(len(self.symmetry.maps[0]))]
 
     @cached_property
     def frame(self) -> sparse.csr_array:
@@ -338,11 +355,13 @@ class Actions:
         return slopes
 
 
-def _permutes(action: Any, size: int) -> bool:
-    """Whether an action permutes ``size`` functions up to signs."""
+def _as_permutation(action: Any, size: int) -> tuple[NDArray, NDArray] | None:
+    """Return targets and signs of an action that permutes ``size`` functions, else None."""
     if not sparse.issparse(action) or len(action.data) != size:
-        return False
-    return bool(np.all(np.diff(action.indptr) == 1) and np.all(np.abs(action.data) == 1))
+        return None
+    if np.any(np.diff(action.indptr) != 1) or np.any(np.abs(action.data) != 1):
+        return None
+    return action.indices, action.data
 
 
 def _on_pairs(action: Any, turn: NDArray) -> sparse.csr_array:

@@ -37,6 +37,11 @@ Maps: TypeAlias = tuple[NDArray, NDArray]
 SPACES_LIMIT = 50_000
 
 
+#: Values of functions that fit in the cache of a core.
+_CACHED = 2**16
+#: Points that are taken at a time, if there is memory: fewer would not outweigh Python's calls.
+_FEWEST_POINTS = 500
+
 _Value = TypeVar("_Value")
 
 
@@ -241,7 +246,10 @@ class Basis(Remembering, BaseEstimator, ABC):
 
     def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
         """Sums of chosen frame functions with weights of shape (r, chosen); shape (r, n)."""
-        return np.asarray(weights @ self._values(X, chosen))
+        sums = np.empty((weights.shape[0], len(X)))
+        for points in self._point_blocks(len(X), len(chosen)):
+            sums[:, points] = weights @ self._values(X[points], chosen)
+        return sums
 
     def _values_cost(self, n_chosen: int) -> int:
         """Return how many numbers per point `_values` holds at a time."""
@@ -298,19 +306,21 @@ class Basis(Remembering, BaseEstimator, ABC):
             chosen = np.arange(self._edges[-1])
         else:
             chosen, weights = self._frame_weights(mix)
-        n_sums = len(chosen) if weights is None else weights.shape[0]
-        values = np.empty((n_sums, len(points))).T
+        if weights is not None:
+            return self._sums(points, chosen, weights).T
+        values = np.empty((len(chosen), len(points)))
+        for block in self._point_blocks(len(points), len(chosen)):
+            values[:, block] = self._values(points[block], chosen)
+        return values.T
+
+    def _point_blocks(self, n_points: int, n_chosen: int) -> Iterator[slice]:
+        """Yield blocks of points for which `_values` fits in the cache, or at least in memory."""
+        n_numbers = max(1, self._values_cost(n_chosen))
         # The table, and a part of it once more while it is computed.
-        bytes_per_point = 16 * max(1, self._values_cost(len(chosen)))
-        step = max(1, block_bytes_of(None) // bytes_per_point)
-        for start in range(0, len(points), step):
-            block = points[start : start + step]
-            if weights is None:
-                sums = self._values(block, chosen)
-            else:
-                sums = self._sums(block, chosen, weights)
-            values[start : start + step] = sums.T
-        return values
+        most_points = max(1, block_bytes_of(None) // (16 * n_numbers))
+        step = min(most_points, max(_FEWEST_POINTS, _CACHED // n_numbers))
+        for start in range(0, n_points, step):
+            yield slice(start, min(start + step, n_points))
 
     def _frame_weights(self, mix: sparse.csr_array) -> tuple[NDArray, Any]:
         """Return the frame functions that a mix (D, r) uses, and their weights (r, chosen)."""
@@ -328,6 +338,16 @@ class Basis(Remembering, BaseEstimator, ABC):
     @abstractmethod
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
         """F with ``psi(A x + t) = F psi(x)`` for eigenspace k's frame; sparse or dense."""
+
+    def frame_permutation(
+        self, k: int, matrix: NDArray, shift: NDArray
+    ) -> tuple[NDArray, NDArray] | None:
+        """The same action as ``targets`` and ``signs``, if it permutes the frame up to signs.
+
+        ``psi_a(A x + t) = signs[a] psi_targets[a](x)``. None if it does not, or if only
+        `frame_action` tells.
+        """
+        return None
 
     def frame_derivative(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
         """F with ``psi(x + e (A x + t)) = psi(x) + e F psi(x) + O(e^2)``, for small e."""
@@ -432,6 +452,11 @@ def block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
     starts.append(np.array([n_entries]))
     parts = (np.concatenate(entries), np.concatenate(columns), np.concatenate(starts))
     return sparse.csr_array(parts, (height, width))
+
+
+def permutation_matrix(targets: NDArray, signs: NDArray) -> sparse.csr_array:
+    """Sparse matrix with the entry ``signs[a]`` in row a and column ``targets[a]``."""
+    return sparse.csr_array((signs, targets, np.arange(len(targets) + 1)))
 
 
 def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:

@@ -30,7 +30,16 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from .base import Basis, Eigenspace, Maps, RowIndex, computed, signed_permutation
+from ..groups.moments import row_slices
+from .base import (
+    Basis,
+    Eigenspace,
+    Maps,
+    RowIndex,
+    computed,
+    permutation_matrix,
+    signed_permutation,
+)
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
 #: On S^2, degrees below this are written in monomials, which signed permutations permute.
@@ -160,7 +169,9 @@ class Sphere(Basis):
     def _sums(self, X: NDArray, chosen: NDArray, weights: Any) -> NDArray:
         """Return a few sums of many monomials, without a table of those of the highest degree.
 
-        Each of these is a coordinate times a monomial of one degree less, its parent.
+        Each of these is a coordinate times a monomial of one degree less, its parent. Parents that
+        have equal weights with every coordinate are added up first: in an invariant sum these are
+        most. Points are taken in blocks that stay in the cache.
         """
         degree = len(self.eigenspaces_) - 1
         n_sums = weights.shape[0]
@@ -168,21 +179,26 @@ class Sphere(Basis):
         if not are_few or degree < 2 or degree >= self._first_harmonics:
             return super()._sums(X, chosen, weights)
         edges = self._edges
-        coordinates = np.ascontiguousarray(X.T)
         all_weights = np.zeros((n_sums, edges[-1]))
         all_weights[:, chosen] = weights.toarray() if sparse.issparse(weights) else weights
-        sums = np.zeros((n_sums, len(X)))
-        parent_values = coordinates
-        for k, values in self._by_degree(coordinates, degree - 1):
-            sums += all_weights[:, edges[k] : edges[k + 1]] @ values
-            parent_values = values
         table = monomials(self._d, degree)
         highest_weights = all_weights[:, edges[degree] :] * table.steps
-        weights_by_parent = np.zeros((len(parent_values), self._d))
-        for i in np.flatnonzero(highest_weights.any(axis=1)):
-            weights_by_parent[table.parents, table.last] = highest_weights[i]
-            factors = weights_by_parent @ coordinates
-            sums[i] += np.einsum("pn,pn->n", factors, parent_values)
+        highest = np.flatnonzero(highest_weights.any(axis=1))
+        n_parents = edges[degree] - edges[degree - 1]
+        weights_by_parent = np.zeros((n_parents, len(highest), self._d))
+        weights_by_parent[table.parents, :, table.last] = highest_weights[highest].T
+        first, group = _equal_rows(weights_by_parent.reshape(n_parents, -1))
+        weights_by_group = np.ascontiguousarray(weights_by_parent[first].swapaxes(0, 1))
+        is_in_group = permutation_matrix(group, np.ones(n_parents)).T.tocsr()
+        sums = np.zeros((n_sums, len(X)))
+        for points in row_slices((len(X), n_parents)):
+            coordinates = np.ascontiguousarray(X[points].T)
+            for k, values in self._by_degree(coordinates, degree - 1):
+                sums[:, points] += all_weights[:, edges[k] : edges[k + 1]] @ values
+            group_values = is_in_group @ values
+            for i, group_weights in zip(highest, weights_by_group, strict=True):
+                factors = group_weights @ coordinates
+                sums[i, points] += np.einsum("gn,gn->n", factors, group_values)
         return sums
 
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
@@ -195,21 +211,27 @@ class Sphere(Basis):
             )
         return matrices, np.zeros_like(shifts)
 
+    def frame_permutation(
+        self, k: int, matrix: NDArray, shift: NDArray
+    ) -> tuple[NDArray, NDArray] | None:
+        structure = signed_permutation(matrix)
+        if structure is None or k >= self._first_harmonics:
+            return None
+        perm, signs = structure
+        table = monomials(self._d, k)
+        targets = table.index.find(np.sort(perm[table.variables], axis=1))
+        return targets, np.prod(signs[table.variables], axis=1)
+
     def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> NDArray | sparse.csr_array:
         if k >= self._first_harmonics:
             return rotated(k, matrix)
-        table = monomials(self._d, k)
-        variables = table.variables
-        structure = signed_permutation(matrix)
-        if structure is not None:
-            perm, signs = structure
-            targets = table.index.find(np.sort(perm[variables], axis=1))
-            entries = np.prod(signs[variables], axis=1)
-            row_ends = np.arange(len(targets) + 1)
-            return sparse.csr_array((entries, targets, row_ends))
-        if len(variables) > DENSE_LIMIT:
+        permutation = self.frame_permutation(k, matrix, shift)
+        if permutation is not None:
+            return permutation_matrix(*permutation)
+        n_monomials = len(monomials(self._d, k).variables)
+        if n_monomials > DENSE_LIMIT:
             raise ParameterError(
-                f"a general matrix acts densely on the {len(variables)} monomials of degree {k}, "
+                f"a general matrix acts densely on the {n_monomials} monomials of degree {k}, "
                 f"more than the {DENSE_LIMIT} that fit; lower the degree"
             )
         return symmetric_power(matrix, k)
@@ -238,6 +260,17 @@ class Sphere(Basis):
         series = padded[d:]
         series[2:] -= series[:-2].copy()
         return series[degrees]
+
+
+def _equal_rows(rows: NDArray) -> tuple[NDArray, NDArray]:
+    """Indices of distinct rows, and for each row the number of the one that it equals."""
+    draw = np.random.default_rng(0).standard_normal(rows.shape[1])
+    keys = (rows * draw).sum(axis=1)
+    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    if np.array_equal(rows[first][number], rows):
+        return first, number
+    all_rows = np.arange(len(rows))
+    return all_rows, all_rows
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,15 @@ from sklearn.utils import check_random_state
 
 from ..core.parameters import Number, ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from .base import Basis, Eigenspace, Maps, RowIndex, computed, signed_permutation
+from .base import (
+    Basis,
+    Eigenspace,
+    Maps,
+    RowIndex,
+    computed,
+    permutation_matrix,
+    signed_permutation,
+)
 
 
 @stores_parameters
@@ -171,24 +179,42 @@ class Torus(Basis):
                 )
         return rounded_matrices, shifts
 
-    def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
+    def frame_permutation(
+        self, k: int, matrix: NDArray, shift: NDArray
+    ) -> tuple[NDArray, NDArray] | None:
+        if self._translated_coordinates(shift).size:
+            return None
+        return self._turned(k, matrix)
+
+    def _translated_coordinates(self, shift: NDArray) -> NDArray:
+        """Coordinates that a shift moves."""
+        return np.flatnonzero(np.abs(self.same_place(shift)) >= 1e-14 * self.period)
+
+    def _turned(self, k: int, matrix: NDArray) -> tuple[NDArray, NDArray]:
+        """Targets and signs of the map ``x -> A x``."""
         perm, signs = _lattice_map(matrix)
         m = self.frequencies(k)
-        index = _frequency_index(self._d, self._squared_norm(self.labels_[k]))
         permuted = np.zeros_like(m)
         permuted[:, perm] = m
         # The sign of each sine changes with the sign of its coordinate.
-        values = np.prod(np.where((m < 0) & (signs < 0), -1.0, 1.0), axis=1)
+        is_sine_turned = (m < 0) & (signs < 0)
+        values = np.where(np.count_nonzero(is_sine_turned, axis=1) % 2, -1.0, 1.0)
+        return self._index(k).find(permuted), values
+
+    def _index(self, k: int) -> RowIndex:
+        return _frequency_index(self._d, self._squared_norm(self.labels_[k]))
+
+    def frame_action(self, k: int, matrix: NDArray, shift: NDArray) -> sparse.csr_array:
+        action = permutation_matrix(*self._turned(k, matrix))
+        m = self.frequencies(k)
         row_ends = np.arange(len(m) + 1)
-        action = sparse.csr_array((values, index.find(permuted), row_ends))
-        translation = self.same_place(shift)
-        for i in np.flatnonzero(np.abs(translation) >= 1e-14 * self.period):
+        for i in self._translated_coordinates(shift):
             # cos(w(u + t)) and sin(w(u + t)) mix the functions m and m with its i-th sign changed.
             angles = self._frequency * np.abs(m[:, i]) * shift[i]
             cosines, sines = _snapped(angles)
             partners = m.copy()
             partners[:, i] *= -1
-            entries = (-np.sign(m[:, i]) * sines, index.find(partners), row_ends)
+            entries = (-np.sign(m[:, i]) * sines, self._index(k).find(partners), row_ends)
             mixing = sparse.diags_array(cosines) + sparse.csr_array(entries)
             action = sparse.csr_array(mixing @ action)
             action.eliminate_zeros()

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.spatial.distance import pdist
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 
@@ -169,3 +170,16 @@ def test_explain_names_the_method_for_the_group(kind):
     circle = CircleAction([1] * 8 + [2] * 8, n_nodes=64)
     many = np.tile(X, (15, 1))
     assert kind(circle, 50, random_state=0).fit(many).explain(many).way == "circle"
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 50])
+@pytest.mark.parametrize("d", [1, 700, 3000])
+def test_the_median_bandwidth_is_exact_for_ties_outliers_and_wide_points(n, d):
+    rng = np.random.default_rng(n + d)
+    spread = rng.standard_normal((n, d))
+    clusters = np.concatenate([spread, 1e8 + spread])
+    tied = rng.integers(0, 2, (2 * n, d)).astype(float)
+    for points in (spread, 1e-60 * spread, rng.standard_cauchy((n, d)), clusters, tied):
+        median = np.median(pdist(points, "sqeuclidean"))
+        expected = 1 / (2 * median) if median else 1.0
+        assert_allclose(F.median_gamma(points), expected, rtol=1e-12)

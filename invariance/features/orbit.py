@@ -271,8 +271,10 @@ class OrbitFeatures(FeatureMap, ABC):
             return namespace(X).concat(outputs, axis=1)
         n_columns = reduction.n_outputs * len(orbits.Z)
         result = np.empty((len(X), n_columns, *reduction.tail), X.dtype)
-        views = np.split(result, reduction.n_outputs, axis=1)
-        orbits.reduce(X, reduction, out=views)
+        outputs = [result]
+        if reduction.n_outputs > 1:
+            outputs = np.split(result, reduction.n_outputs, axis=1)
+        orbits.reduce(X, reduction, out=outputs)
         return result
 
     # -- nodes that stand for an infinite group --------------------------------------------------

@@ -25,8 +25,11 @@ Floats = NDArray[Any]
 #: Products are small up to this size. Beyond, the first zero of cosh t, at t = i pi / 2, is so
 #: near that the coefficients of a polynomial are large and cancel.
 _SMALL = 1.5
-#: Fewest points on either side for which powers pay.
+#: Powers pay from so many points on either side, and from so many products of coordinates.
 _FEWEST_POINTS = 64
+_FEWEST_PRODUCTS = 2**17
+#: So few products of coordinates are computed at once.
+_FEW_PRODUCTS = 2**13
 #: Bytes of the powers that are multiplied at a time.
 _POWER_BYTES = 2**22
 
@@ -35,7 +38,7 @@ def sums_of_log_cosh(A: Any, B: Any, xp: Any = np) -> Any:
     """sum_i log cosh(a_i b_i) for all pairs of rows of A, (n, d), and B, (m, d): shape (n, m)."""
     A = xp.abs(A)
     B = xp.abs(B)
-    if xp is not np or min(len(A), len(B)) < _FEWEST_POINTS:
+    if xp is not np or not _is_worth_powers(len(A), len(B), A.shape[1]):
         return _by_exponentials(A, B, xp)
     largest_products = A.max(axis=0) * B.max(axis=0)
     is_small = largest_products <= _SMALL
@@ -45,6 +48,10 @@ def sums_of_log_cosh(A: Any, B: Any, xp: Any = np) -> Any:
     if is_small.any():
         sums += _by_powers(A[:, is_small], B[:, is_small])
     return sums
+
+
+def _is_worth_powers(n: int, m: int, d: int) -> bool:
+    return min(n, m) >= _FEWEST_POINTS and n * m * d >= _FEWEST_PRODUCTS
 
 
 def _by_powers(A: Floats, B: Floats) -> Floats:
@@ -136,6 +143,10 @@ def _product_of_factors(A: Any, minus_2b: Any, xp: Any) -> Any:
         for i in range(A.shape[1]):
             product = (xp.exp(A[:, i : i + 1] * minus_2b[i : i + 1, :]) + 1) * product
         return product
+    if A.size * minus_2b.shape[1] <= _FEW_PRODUCTS:
+        factors = np.exp(A.T[:, :, None] * minus_2b[:, None, :])
+        factors += 1
+        return factors.prod(axis=0)
     product = np.ones((len(A), minus_2b.shape[1]), np.result_type(A, minus_2b))
     A = A.astype(product.dtype, copy=False)
     minus_2b = minus_2b.astype(product.dtype, copy=False)

@@ -362,24 +362,31 @@ class _RegularisedLeastSquares(BaseEstimator):
 
         A centred matrix has the eigenvalue zero for the constant vector (times the roots of the
         weights), which is left out. A reflection takes this vector to the last coordinate, so that
-        it cannot be confused with others of eigenvalue zero.
+        it cannot be confused with others of eigenvalue zero. The values are in no order.
         """
+        # The transpose is the same matrix in LAPACK's order of storage, and is not copied.
+        lower = gram.T
         if not self.fit_intercept:
-            values, vectors = linalg.eigh(gram, check_finite=False, overwrite_a=True)
+            values, vectors = linalg.eigh(lower, check_finite=False, overwrite_a=True)
             return values, vectors
         normal = roots / np.linalg.norm(roots)
         normal[-1] += 1
         normal /= np.linalg.norm(normal)
         image = gram @ normal
         image -= (normal @ image) * normal
-        # The lower triangle, which is all that eigh reads, in LAPACK's order of storage.
-        lower = linalg.blas.dsyr2(-2.0, normal, image, a=gram.T, lower=True, overwrite_a=True)
-        without_last = lower[:-1, :-1]
-        values, reflected = linalg.eigh(without_last, check_finite=False)
-        # The eigenvectors, reflected back; the outer product is in the order of `reflected`.
-        products = normal[:-1] @ reflected
-        vectors = np.outer(products, -2 * normal).T
-        vectors[:-1] += reflected
+        # Only the lower triangle, which is all that eigh reads, is reflected.
+        lower = linalg.blas.dsyr2(-2.0, normal, image, a=lower, lower=True, overwrite_a=True)
+        # A row that is exactly zero makes the last coordinate exactly an eigenvector.
+        lower[-1] = 0
+        values, vectors = linalg.eigh(lower, check_finite=False, overwrite_a=True)
+        place = int(np.abs(vectors[-1]).argmax())
+        # The last eigenvector takes its place, so that no others are moved.
+        values[place] = values[-1]
+        vectors[:, place] = vectors[:, -1]
+        values = values[:-1]
+        vectors = vectors[:, :-1]
+        products = normal @ vectors
+        vectors = linalg.blas.dger(-2.0, normal, products, a=vectors, overwrite_a=True)
         return values, vectors
 
     def _primal_coef(
@@ -434,6 +441,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         noise = 10 * np.finfo(float).eps * frobenius_norm(gram)
         size = float(gram.trace() + n * np.square(features.mean).sum())
         eigenvalues, vectors = self._dual_basis(gram, features.roots)
+        del gram
         is_real = _exceed_rounding(eigenvalues, features.rounding * size / (n * p))
         eigenvalues = np.where(is_real, eigenvalues, 0)
         path = LeaveOneOutPath(

@@ -18,7 +18,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -118,7 +117,8 @@ class Algorithm(ABC):
     def row_step(self, width: int) -> int:
         """Number of points in a block, against ``width`` templates."""
         budget = self.problem.block_bytes * _SHARE_OF_BOUND
-        return int(np.clip(budget // self.row_bytes(width), 1, self.rows))
+        n_rows = int(budget // self.row_bytes(width))
+        return min(max(1, n_rows), self.rows)
 
     def check(self) -> None:
         """Raise an error if the algorithm goes through elements that are too many to be listed."""

@@ -5,7 +5,7 @@ import pytest
 
 from invariance import groups, kernels
 
-N_POINTS = 70
+N_POINTS = 200
 #: Largest products of coordinates: tiny, small, on either side of where powers end, and large.
 SIZES = [1e-8, 0.01, 0.3, 1.4, 1.6, 5.0, 300.0]
 

@@ -132,6 +132,17 @@ def test_fits_make_no_copy_of_the_features_in_double_precision(shape, dtype):
         tracemalloc.stop()
 
 
+def test_the_dual_holds_the_gram_matrix_and_its_eigenvectors_and_no_further_copy():
+    X = np.random.default_rng(0).standard_normal((1200, 1201)).astype(np.float32)
+    labels = np.arange(1200) % 3
+    square = 8 * 1200**2
+    for fit_intercept in (True, False):
+        tracemalloc.start()
+        RLSClassifier(fit_intercept=fit_intercept).fit(X, labels)
+        assert tracemalloc.get_traced_memory()[1] < 2.4 * square
+        tracemalloc.stop()
+
+
 def test_leave_one_out_does_not_depend_on_the_scale_of_the_gram_matrix():
     X = np.random.default_rng(0).standard_normal((30, 3))
     y = X[:, 0] ** 2

@@ -28,6 +28,7 @@ from scipy.linalg import qr
 from scipy.special import gammaln
 from sklearn.utils import check_random_state
 
+from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
 from ..groups.moments import row_slices
@@ -184,21 +185,20 @@ class Sphere(Basis):
         table = monomials(self._d, degree)
         highest_weights = all_weights[:, edges[degree] :] * table.steps
         highest = np.flatnonzero(highest_weights.any(axis=1))
-        n_parents = edges[degree] - edges[degree - 1]
-        weights_by_parent = np.zeros((n_parents, len(highest), self._d))
-        weights_by_parent[table.parents, :, table.last] = highest_weights[highest].T
-        first, group = _equal_rows(weights_by_parent.reshape(n_parents, -1))
-        weights_by_group = np.ascontiguousarray(weights_by_parent[first].swapaxes(0, 1))
-        is_in_group = permutation_matrix(group, np.ones(n_parents)).T.tocsr()
         sums = np.zeros((n_sums, len(X)))
-        for points in row_slices((len(X), n_parents)):
-            coordinates = np.ascontiguousarray(X[points].T)
-            for k, values in self._by_degree(coordinates, degree - 1):
-                sums[:, points] += all_weights[:, edges[k] : edges[k + 1]] @ values
-            group_values = is_in_group @ values
-            for i, group_weights in zip(highest, weights_by_group, strict=True):
-                factors = group_weights @ coordinates
-                sums[i, points] += np.einsum("gn,gn->n", factors, group_values)
+        n_parents = edges[degree] - edges[degree - 1]
+        # Dense weights of as many sums at a time as fit in memory.
+        n_at_once = max(1, block_bytes_of(None) // (8 * n_parents * self._d))
+        for start in range(0, max(1, len(highest)), n_at_once):
+            some = highest[start : start + n_at_once]
+            groups = _GroupedParents(table, highest_weights[some], n_parents)
+            for points in row_slices((len(X), n_parents)):
+                coordinates = np.ascontiguousarray(X[points].T)
+                for k, values in self._by_degree(coordinates, degree - 1):
+                    if start == 0:
+                        sums[:, points] += all_weights[:, edges[k] : edges[k + 1]] @ values
+                for i, sum_of_products in zip(some, groups.sums(values, coordinates), strict=True):
+                    sums[i, points] += sum_of_products
         return sums
 
     def _checked(self, maps: Maps, group: Transformations) -> Maps:
@@ -262,11 +262,38 @@ class Sphere(Basis):
         return series[degrees]
 
 
+class _GroupedParents:
+    """Sums of monomials, each a coordinate times its parent, with parents of equal weights added.
+
+    Parameters
+    ----------
+    table : Monomials
+    weights : ndarray of shape (r, number of monomials)
+    n_parents : int
+    """
+
+    def __init__(self, table: Monomials, weights: NDArray, n_parents: int) -> None:
+        d = int(table.last.max()) + 1
+        by_parent = np.zeros((n_parents, len(weights), d))
+        by_parent[table.parents, :, table.last] = weights.T
+        first, group = _equal_rows(by_parent.reshape(n_parents, -1))
+        #: Weights of a group's parents with each coordinate, shape (r, groups, d).
+        self.weights = np.ascontiguousarray(by_parent[first].swapaxes(0, 1))
+        self.membership = permutation_matrix(group, np.ones(n_parents)).T.tocsr()
+
+    def sums(self, parent_values: NDArray, coordinates: NDArray) -> Iterator[NDArray]:
+        """Yield the r sums at n points, from values (parents, n) and coordinates (d, n)."""
+        if not len(self.weights):
+            return
+        values = self.membership @ parent_values
+        for weights in self.weights:
+            yield np.einsum("gn,gn->n", weights @ coordinates, values)
+
+
 def _equal_rows(rows: NDArray) -> tuple[NDArray, NDArray]:
     """Indices of distinct rows, and for each row the number of the one that it equals."""
     draw = np.random.default_rng(0).standard_normal(rows.shape[1])
-    keys = (rows * draw).sum(axis=1)
-    _, first, number = np.unique(keys, return_index=True, return_inverse=True)
+    _, first, number = np.unique((rows * draw).sum(axis=1), return_index=True, return_inverse=True)
     if np.array_equal(rows[first][number], rows):
         return first, number
     all_rows = np.arange(len(rows))

@@ -257,3 +257,19 @@ def test_functions_on_other_spheres_are_accurate_up_to_the_largest_degree(d, k):
         a = d / 2 - 1
         expected = size * eval_gegenbauer(k, a, cosines) / eval_gegenbauer(k, a, 1.0)
     assert_allclose(values @ values.T / size, expected / size, atol=1e-9)
+
+
+@pytest.mark.parametrize("block_bytes", [20_000, None])
+def test_sums_with_equal_weights_are_those_of_the_table(block_bytes):
+    # An invariant function has equal weights for the monomials of an orbit.
+    basis = Sphere(6, degree=4)
+    x = basis.sample(300, random_state=0)
+    values = basis.evaluate(x)
+    spaces = invariant_subspace(basis, Permutations(6))
+    for columns, vectors in zip(basis.slices(), spaces, strict=True):
+        weights = np.zeros((basis.n_functions_, vectors.shape[1]))
+        weights[columns] = vectors.toarray()
+        for f in weights.T:
+            with config_context(block_bytes=block_bytes):
+                combined = basis.combine(x, f[:, None])
+            assert_allclose(combined[:, 0], values @ f, atol=1e-11)

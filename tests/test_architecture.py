@@ -57,6 +57,8 @@ def _trees_are_forgotten():
 def _statements(node: ast.AST, *, deferred: bool) -> Iterator[ast.Import | ast.ImportFrom]:
     """Import statements that are executed, including those within functions if ``deferred``."""
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):  # It contains no statement.
+            continue
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child
         elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):

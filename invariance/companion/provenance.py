@@ -222,8 +222,15 @@ def digest(files: dict[str, Path]) -> str:
 @cache
 def _import_statements(source: str, module: str) -> list[ast.Import | ast.ImportFrom]:
     """Return all import statements of a source, also those inside functions."""
-    tree = parse_code(source, module or "the code")
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    statements = []
+    nodes: list[ast.AST] = [parse_code(source, module or "the code")]
+    while nodes:
+        for node in ast.iter_child_nodes(nodes.pop()):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                statements.append(node)
+            elif not isinstance(node, ast.expr):  # An expression contains no statement.
+                nodes.append(node)
+    return statements
 
 
 @cache

@@ -61,6 +61,7 @@ _FROM_PRIVATE = {private: mark for mark, private in _TO_PRIVATE.items()}
 _MAGIC_METHODS = {"run_line_magic", "run_cell_magic", "system", "getoutput"}
 _PYTHON_MAGICS = {"time", "timeit", "capture", "prun"}
 _MAGIC_OPTIONS = re.compile(r"\A\s*(-\w+\s*(\d+\s+)?)*")
+_CHOOSES = re.compile(r"\bchooses\s*=")
 _CELL_MARKER = re.compile(r"\s*#\s*%%")
 
 
@@ -225,7 +226,7 @@ def calls_of(path: Path) -> list[tuple[str, ast.Call]]:
 
 def chooses(path: Path) -> bool:
     """Whether a notebook has a stage of choosing: ``Run(..., chooses=True)``."""
-    if "chooses" not in read_text(path, NotebookError):  # Most notebooks need not be parsed.
+    if not _CHOOSES.search(read_text(path, NotebookError)):  # Most notebooks need not be parsed.
         return False
     for name, call in calls_of(path):
         if name == "Run" and any(keyword.arg == "chooses" for keyword in call.keywords):

@@ -4,6 +4,7 @@ import html
 import posixpath
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from docutils import nodes
@@ -11,6 +12,7 @@ from pygments.lexers import PythonConsoleLexer, PythonLexer
 from pygments.token import Comment, Generic, Keyword, Name, String, Text
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.search.en import SearchEnglish
 from sphinx.util.docutils import SphinxDirective
 
 from ..ledger.scoreboard import clipped
@@ -135,6 +137,17 @@ def _finish(app: Sphinx, doctree: nodes.document, page: str) -> None:
             tree += nodes.section("", nodes.title("", title))
         tree += nodes.paragraph("", plain.words)
         app.builder.indexer.feed(name, f"{name}.html", plain.titles[0], tree)  # type: ignore[attr-defined]
+
+
+class _RememberedStems(SearchEnglish):
+    """Sphinx's English, which finds the stem of a word once for all pages, not once for each."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._stem_of = cache(super().stem)
+
+    def stem(self, word: str) -> str:
+        return self._stem_of(word)
 
 
 # ------------------------------------------------------------------------------------ light pages
@@ -304,6 +317,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(part, html=(_write_part, None))
     app.add_directive("part", _PartDirective)
     app.add_role("name", _name_role)
+    app.add_search_language(_RememberedStems)
     app.add_lexer("python", _FewColours)
     app.add_lexer("ipython3", _FewColours)
     app.add_lexer("pycon", _FewColoursConsole)

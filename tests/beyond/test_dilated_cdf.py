@@ -20,19 +20,19 @@ def definition(model, x):
     d = len(x)
     features = []
     for j, dilation in enumerate(model.dilations_):
+        at = np.arange(d)[:, None] + dilation * (np.arange(9) - 4)  # shifts times entries
+        inside = (at >= 0) & (at < d)
+        below_template = x[at % d]
+        if model.boundary == "zero":
+            below_template = np.where(inside, below_template, 0.0)
+        reaches_series = inside.any(axis=1) & (8 * dilation < d)
         for i, peaks in enumerate(combinations(range(9), 3)):
-            values = []
-            for shift in range(d):
-                at = shift + dilation * (np.arange(9) - 4)
-                t = np.where(np.isin(np.arange(9), peaks), 2.0, -1.0)
-                inside = (at >= 0) & (at < d)
-                if model.boundary == "cyclic":
-                    values.append(t @ x[at % d])
-                    continue
-                reaches_series = bool(inside.any()) and 8 * dilation < d
-                if (i + j) % 2 == 0 or inside.all() or not reaches_series:
-                    values.append(t[inside] @ x[at[inside]])
-            features += [np.mean(np.array(values) <= h) for h in model.thresholds_[j][i]]
+            t = np.full(9, -1.0)
+            t[list(peaks)] = 2.0
+            values = below_template @ t
+            if model.boundary == "zero" and (i + j) % 2 == 1:
+                values = values[inside.all(axis=1) | ~reaches_series]
+            features += [np.mean(values <= h) for h in model.thresholds_[j][i]]
     return np.array(features)
 
 

@@ -9,7 +9,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,11 +62,10 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
     if rows is None:
         rows = all_rows(paths)
     tables = tables_of(paths.tables, rows)
-    environment = _template_environment(paths, rows)
-    environment.globals["tables"] = tables
+    values = _template_values(paths, rows) | {"tables": tables}
 
     def text(name: str) -> str:
-        return environment.get_template(name).render().rstrip() + "\n"
+        return _templates().get_template(name).render(values).rstrip() + "\n"
 
     written = {}
     if paths.readme.is_file():
@@ -74,7 +73,7 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
         written[paths.readme] = with_scoreboard(read_text(paths.readme), board)
     for name in _PAGES:
         written[paths.figures / name] = text(name)
-    if environment.globals["corrections"]:
+    if values["corrections"]:
         written[paths.figures / "ERRATA.md"] = text("ERRATA.md")
     if tables:
         written[paths.figures / "TABLES.md"] = text("TABLES.md")
@@ -83,7 +82,9 @@ def scoreboard(paths: Paths, rows: Sequence[Row] | None = None) -> dict[Path, st
     return written
 
 
-def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
+@cache
+def _templates() -> "Environment":
+    """Return the templates, which are compiled once."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -110,13 +111,18 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "without_rounding": without_rounding,
         "without_tex": without_tex,
     }
+    return environment
+
+
+def _template_values(paths: Paths, rows: Sequence[Row]) -> dict[str, Any]:
+    """Return the values that the templates show."""
     ledger = Ledger({row.claim.id: row.claim for row in rows})
     # A small project keeps earlier results in the claims themselves.
     history = paths.ledger.with_name(HISTORY)
     if not history.is_file():
         history = paths.ledger
     counted_topics = tallies(rows)
-    environment.globals |= {
+    return {
         "corrections": corrections(paths.errata, ledger, paths.figures),
         "failed": [row for row in rows if row.verdict in FAILED and row.claim.is_scored],
         "history": history.name,
@@ -131,7 +137,6 @@ def _template_environment(paths: Paths, rows: Sequence[Row]) -> "Environment":
         "unscored": [row for row in rows if not row.claim.is_scored],
         "waiting": waiting(rows),
     }
-    return environment
 
 
 def _papers_first(results: list[dict[str, Any]], rows: Sequence[Row]) -> list[dict[str, Any]]:

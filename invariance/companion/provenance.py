@@ -17,7 +17,7 @@ from typing import Any
 
 from .errors import NotebookError
 from .files import read_text
-from .source import notebook_code, parse_code
+from .source import notebook_code, parse_code, statements_of
 
 # Windows has no `resource`, and Python in a browser has neither. Memory is then not recorded.
 try:
@@ -222,15 +222,8 @@ def digest(files: dict[str, Path]) -> str:
 @cache
 def _import_statements(source: str, module: str) -> list[ast.Import | ast.ImportFrom]:
     """Return all import statements of a source, also those inside functions."""
-    statements = []
-    nodes: list[ast.AST] = [parse_code(source, module or "the code")]
-    while nodes:
-        for node in ast.iter_child_nodes(nodes.pop()):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                statements.append(node)
-            elif not isinstance(node, ast.expr):  # An expression contains no statement.
-                nodes.append(node)
-    return statements
+    tree = parse_code(source, module or "the code")
+    return [node for node in statements_of(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
 
 
 @cache

@@ -18,7 +18,7 @@ import ast
 import csv
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -210,6 +210,22 @@ def parse_code(code: str, name: str) -> ast.Module:
         return ast.parse(code)
     except _CODE_ERRORS as error:
         raise NotebookError(f"{name} is not Python, or nested too deeply: {error}") from error
+
+
+def statements_of(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Yield all statements of a syntax tree, also those inside others, in no particular order.
+
+    >>> sorted(type(node).__name__ for node in statements_of(ast.parse("if a: import b\\nc = 1")))
+    ['Assign', 'If', 'Import']
+    """
+    waiting = [tree]
+    while waiting:
+        for node in ast.iter_child_nodes(waiting.pop()):
+            if isinstance(node, ast.expr):
+                continue  # An expression contains no statement.
+            waiting.append(node)
+            if isinstance(node, ast.stmt):
+                yield node
 
 
 def calls_of(path: Path) -> list[tuple[str, ast.Call]]:

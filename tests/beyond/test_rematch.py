@@ -1,5 +1,7 @@
 """The regularised entropy match: its definition, its limits, and small weights of the entropy."""
 
+from functools import cache
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -52,10 +54,15 @@ def test_the_plan_is_the_best_of_the_definition(base, alpha):
     assert_allclose(kernel.diag(X), expected.diagonal(), atol=2e-5)
 
 
+@cache
+def values_by_plain_steps():
+    return [[value_by_plain_steps(BASE(a, b), 0.3, 500) for b in SETS] for a in SETS]
+
+
 @pytest.mark.parametrize("block_bytes", [None, 300])
 def test_values_are_those_of_plain_steps(block_bytes):
     kernel = REMatchKernel(BASE, alpha=0.3, tol=1e-12, block_bytes=block_bytes)
-    expected = [[value_by_plain_steps(BASE(a, b), 0.3, 500) for b in SETS] for a in SETS]
+    expected = values_by_plain_steps()
     gram = kernel(X)
     assert_allclose(gram, expected, rtol=1e-10)
     assert_allclose(gram, gram.T, rtol=0)

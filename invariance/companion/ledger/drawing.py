@@ -12,7 +12,7 @@ import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..source import code_cells, parse_code
+from ..source import code_cells, parse_code, statements_of
 
 _RECORDING_METHODS = {"claim", "counterfactual", "say", "table", "timing", "uses_data"}
 _DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -63,7 +63,7 @@ class Drawings:
 def _parsed(code: str, title: str) -> ast.Module:
     """Return a syntax tree without docstrings."""
     tree = parse_code(code, title)
-    for node in ast.walk(tree):
+    for node in statements_of(tree):
         if isinstance(node, _DEFINITION) and ast.get_docstring(node) is not None:
             node.body = node.body[1:]
     return tree

@@ -88,7 +88,7 @@ def test_a_title_says_what_this_run_found(tmp_path):
 
 
 def last_text(notebook):
-    """Return the last text cell, read without Jupytext: pytest's processes each read all of them."""
+    """Return the last text cell, without Jupytext: each of pytest's processes reads all of them."""
     cells = PATHS.source(notebook).read_text("utf-8").split("\n# %%")
     texts = [cell for cell in cells if cell.startswith(" [markdown]")]
     return "\n".join(line.removeprefix("#").removeprefix(" ") for line in texts[-1].splitlines())

@@ -49,7 +49,7 @@ CASES = {
         "OrbitNystroem(group, 10), 300_000",
     )},
     **{case: KERNEL for case in (
-        "BestFit(Polynomial(3, 1 / 784), Translations(sh, max_shift=1)), 1000, 784",
+        "BestFit(Polynomial(3, 1 / 784), Translations(sh, max_shift=1)), 2000, 784",
         "BestFit(Gaussian(0.01), Rotations(sh, degrees=[0, 5])), 1000, 784",
         "Average(Gaussian(0.1), CircleAction([0] * 10 + [1, 1] * 20, n_nodes=16)), 2000, 50",
         "Average(Gaussian(0.1), SignFlips(20)), 2000, 20",

@@ -37,7 +37,7 @@ _SHARPNESS = 2
 #: Parts of a text between which a line may break: formulas stay whole, and numbers keep their unit.
 _WORDS = re.compile(r"(?:\$[^$]*\$|\S| (?=%))+")
 # As small as the slowest settings but for a fiftieth, and seventy times as fast.
-_WEBP = {"lossless": True, "quality": 25, "method": 3}
+_WEBP = {"lossless": True, "quality": 60, "method": 4}
 
 
 class Look(NamedTuple):

@@ -31,7 +31,7 @@ from sklearn.utils import check_random_state
 from ..core.config import block_bytes_of
 from ..core.parameters import ParameterError, Whole, check_values, short, stores_parameters
 from ..groups import Transformations
-from ..groups.moments import row_slices
+from ..orbits import row_blocks
 from .base import (
     Basis,
     Eigenspace,
@@ -56,6 +56,12 @@ HARMONICS_TO = 1000
 #: A dense action on more frame functions than this would not fit in memory. W(E8) has its first
 #: invariant among 6,435 monomials of degree 8.
 DENSE_LIMIT = 7000
+
+#: Bytes of values that stay in the cache of a core.
+_CACHE_BYTES = 2**19
+
+#: Fewest points for which a product of matrices is fast.
+_FEWEST_POINTS = 32
 
 
 @stores_parameters
@@ -187,12 +193,15 @@ class Sphere(Basis):
         highest = np.flatnonzero(highest_weights.any(axis=1))
         sums = np.zeros((n_sums, len(X)))
         n_parents = edges[degree] - edges[degree - 1]
+        # Values of parents stay in the cache, unless they are those of fewer points than pay.
+        block_bytes = max(_CACHE_BYTES, 8 * n_parents * _FEWEST_POINTS)
+        block_bytes = min(block_bytes, block_bytes_of(None) // 4)
         # Dense weights of as many sums at a time as fit in memory.
         n_at_once = max(1, block_bytes_of(None) // (8 * n_parents * self._d))
         for start in range(0, max(1, len(highest)), n_at_once):
             some = highest[start : start + n_at_once]
             groups = _GroupedParents(table, highest_weights[some], n_parents)
-            for points in row_slices((len(X), n_parents)):
+            for points in row_blocks(len(X), 8 * n_parents, block_bytes):
                 coordinates = np.ascontiguousarray(X[points].T)
                 for k, values in self._by_degree(coordinates, degree - 1):
                     if start == 0:

@@ -17,6 +17,7 @@ notebook with ``alone: true`` starts after all others, when nothing else is runn
 import ast
 import csv
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -63,6 +64,8 @@ _PYTHON_MAGICS = {"time", "timeit", "capture", "prun"}
 _MAGIC_OPTIONS = re.compile(r"\A\s*(-\w+\s*(\d+\s+)?)*")
 _CHOOSES = re.compile(r"\bchooses\s*=")
 _CELL_MARKER = re.compile(r"\s*#\s*%%")
+#: Syntax that has a name and may have a docstring.
+DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 # ------------------------------------------------------------------------------ reading cells
@@ -210,6 +213,30 @@ def parse_code(code: str, name: str) -> ast.Module:
         return ast.parse(code)
     except _CODE_ERRORS as error:
         raise NotebookError(f"{name} is not Python, or nested too deeply: {error}") from error
+
+
+def parse_without_docstrings(code: str, name: str) -> ast.Module:
+    """Return the syntax tree of `code`, as `parse_code` does, without docstrings.
+
+    >>> ast.unparse(parse_without_docstrings("'Numbers.'\\nx = 1  # the first", "a module"))
+    'x = 1'
+    """
+    tree = parse_code(code, name)
+    for node in (tree, *statements_of(tree)):
+        if isinstance(node, DEFINITION | ast.Module) and ast.get_docstring(node) is not None:
+            node.body = node.body[1:]
+    return tree
+
+
+def tree_text(node: ast.AST) -> str:
+    """Return a syntax tree as text that is the same for all versions of Python."""
+    for part in ast.walk(node):
+        # Python 3.12 added this field.
+        if isinstance(part, DEFINITION) and not getattr(part, "type_params", True):
+            delattr(part, "type_params")
+    if sys.version_info >= (3, 13):
+        return ast.dump(node, show_empty=True)
+    return ast.dump(node)
 
 
 def statements_of(tree: ast.AST) -> Iterator[ast.stmt]:

@@ -9,13 +9,11 @@ are results, which the notebook's claims judge.
 
 import ast
 import hashlib
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 
-from ..source import code_cells, parse_code, statements_of
+from ..source import DEFINITION, code_cells, parse_without_docstrings, tree_text
 
 _RECORDING_METHODS = {"claim", "counterfactual", "say", "table", "timing", "uses_data"}
-_DEFINITION = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
 class Drawings:
@@ -26,12 +24,14 @@ class Drawings:
     """
 
     def __init__(self, notebook: str, helpers: Mapping[str, str]) -> None:
-        self._cells = [_parsed(cell, "a cell") for cell in code_cells(notebook)]
-        modules = [_parsed(source, name) for name, source in sorted(helpers.items())]
+        self._cells = [parse_without_docstrings(cell, "a cell") for cell in code_cells(notebook)]
+        modules = []
+        for name, source in sorted(helpers.items()):
+            modules.append(parse_without_docstrings(source, name))
         self._definitions: dict[str, ast.stmt] = {}
         for tree in (*modules, *self._cells):
             for node in tree.body:
-                if isinstance(node, _DEFINITION):
+                if isinstance(node, DEFINITION):
                     self._definitions[node.name] = node
 
     def digest(self, figure: str) -> str | None:
@@ -43,9 +43,9 @@ class Drawings:
             statements = _drawing_statements(functions, figure)
         if not statements:
             return None
-        parts = [_text_of(statement) for statement in statements]
+        parts = [tree_text(statement) for statement in statements]
         for name in sorted(self._used_by(statements)):
-            parts.append(_text_of(self._definitions[name]))
+            parts.append(tree_text(self._definitions[name]))
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
     def _used_by(self, statements: Iterable[ast.stmt]) -> set[str]:
@@ -58,26 +58,6 @@ class Drawings:
                 used.add(name)
                 waiting.append(self._definitions[name])
         return used
-
-
-def _parsed(code: str, title: str) -> ast.Module:
-    """Return a syntax tree without docstrings."""
-    tree = parse_code(code, title)
-    for node in statements_of(tree):
-        if isinstance(node, _DEFINITION) and ast.get_docstring(node) is not None:
-            node.body = node.body[1:]
-    return tree
-
-
-def _text_of(node: ast.AST) -> str:
-    """Return a syntax tree as text that is the same for all versions of Python."""
-    for part in ast.walk(node):
-        # Python 3.12 added this field.
-        if isinstance(part, _DEFINITION) and not getattr(part, "type_params", True):
-            delattr(part, "type_params")
-    if sys.version_info >= (3, 13):
-        return ast.dump(node, show_empty=True)
-    return ast.dump(node)
 
 
 def _drawing_statements(trees: Iterable[ast.Module], figure: str) -> list[ast.stmt]:

@@ -1,7 +1,6 @@
 """Files of earlier commits in the project's git repository: `Repository`."""
 
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from ..paths import Paths
@@ -81,11 +80,23 @@ class Repository:
         names = self._git("ls-tree", "--name-only", commit, f"./{self._name(folder)}/")
         return self._paths_of(names)
 
-    def changed_since(self, commit: str, folder: Path) -> Sequence[Path]:
-        """Return the files below a folder that differ from a commit."""
+    def changed_since(self, commit: str, folder: Path) -> dict[Path, str]:
+        """Return the files below a folder that differ from a commit, each with its id there."""
         location = f"./{self._name(folder)}"
-        names = self._git("diff", "--name-only", "--relative", commit, "--", location)
-        return self._paths_of(names)
+        lines = self._git("diff", "--raw", "--no-abbrev", "--relative", commit, "--", location)
+        changes = {}
+        for line in (lines or "").splitlines():
+            # ":<old mode> <new mode> <old id> <new id> <status>", a tab, and the file's name.
+            fields, _, name = line.partition("\t")
+            changes[self._paths.root / name.split("\t")[-1]] = fields.split()[2]
+        return changes
+
+    def text_of(self, file_id: str) -> str:
+        """Return the text with an id from `changed_since`; `LookupError` for a file added since."""
+        text = self._git("cat-file", "blob", file_id)
+        if text is None:
+            raise LookupError(file_id)
+        return text
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._paths.root).as_posix()

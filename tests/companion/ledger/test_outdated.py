@@ -40,3 +40,17 @@ def test_a_module_makes_old_only_the_results_of_notebooks_that_import_it(publish
     helper = published.source("demo/a").parent / "_helper.py"
     helper.write_text(HELPER.replace("2 * value", "3 * value"), "utf-8")
     assert outdated_results(published) == ["demo/a"]
+
+
+@pytest.mark.notebooks
+def test_words_make_no_result_old(published):
+    source = published.source("demo/b")
+    text_cell = "\n# %% [markdown]\n# Other words.\n\n# %%\n# A comment.\n"
+    source.write_text(source.read_text("utf-8") + text_cell, "utf-8")
+    helper = published.source("demo/a").parent / "_helper.py"
+    documented = '"""Doubles."""\n\n\ndef twice(value):\n    """2 x."""\n'
+    documented += "    return 2 * value  # exact\n"
+    helper.write_text(documented, "utf-8")
+    assert outdated_results(published) == []
+    helper.write_text(documented.replace("2 * value", "value * 2"), "utf-8")
+    assert outdated_results(published) == ["demo/a"]

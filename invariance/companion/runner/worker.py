@@ -190,7 +190,11 @@ def _become_kernel(ports: Path, folder: Path, worker: int) -> None:
     sys.path.append(str(folder))  # for modules beside the notebook
     sys.argv[1:] = ["-f", str(ports)]
     from ipykernel import kernelapp
+    from tqdm import tqdm
 
+    # Its own lock is shared between processes. A kernel is killed in the end, and would leave a
+    # semaphore behind.
+    tqdm.set_lock(threading.RLock())
     # ipykernel compares the id of its parent with this one every second.
     kernelapp.launch_new_instance([*sys.argv[1:], f"--IPKernelApp.parent_handle={worker}"])
 

@@ -389,6 +389,14 @@ def test_a_broken_module_fails_the_notebooks_that_need_it_and_no_other(project, 
     assert re.search("raj2017|SystemExit", str(status["failure"])), status["failure"]
 
 
+def test_progress_bars_leave_no_semaphore_behind(project):
+    project.write("p/a", "from tqdm import tqdm", "list(tqdm(range(3)))")
+    line = [sys.executable, "-m", "invariance.companion", "run"]
+    done = subprocess.run(line, cwd=project.root, capture_output=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert "leaked" not in done.stderr
+
+
 def test_a_server_that_ends_between_two_notebooks_is_started_again(project):
     names = [project.write(f"p/{name}", "x = 1") for name in "ab"]
 

@@ -192,8 +192,8 @@ def _become_kernel(ports: Path, folder: Path, worker: int) -> None:
     from ipykernel import kernelapp
     from tqdm import tqdm
 
-    # Its own lock is shared between processes. A kernel is killed in the end, and would leave a
-    # semaphore behind.
+    # tqdm's own lock is a semaphore between processes, which a killed kernel would leave behind,
+    # and every kernel is killed in the end.
     tqdm.set_lock(threading.RLock())
     # ipykernel compares the id of its parent with this one every second.
     kernelapp.launch_new_instance([*sys.argv[1:], f"--IPKernelApp.parent_handle={worker}"])

@@ -2,10 +2,16 @@
 
 import ctypes
 import gc
+import os
 import sys
 from contextlib import suppress
 
 import pytest
+
+# With one process of tests per processor, further threads of these would wait for each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(variable, "1")
 
 
 def pytest_collection() -> None:

@@ -1,6 +1,8 @@
 """Published results that a change of code since their run could have moved: `outdated_results`."""
 
+import ast
 from pathlib import Path
+from typing import Any
 
 from ..errors import NotebookError
 from ..files import read_text
@@ -19,8 +21,9 @@ def outdated_results(paths: Paths) -> list[str]:
 
     The revision that the results name is compared with the files of this checkout. Comments,
     docstrings and text cells do not count, as no number depends on them. Neither do the companion's
-    modules, which record results and compute none. Results of a revision that is not in this copy
-    of the history are left out.
+    modules, which record results and compute none, nor what a notebook does ``if run.quick``:
+    published results are of the profile ``full``. Results of a revision that is not in this copy of
+    the history are left out.
     """
     changes = _Changes(paths)
     outdated = []
@@ -84,5 +87,37 @@ def _code(text: str, is_notebook: bool) -> list[str]:
     sources = code_cells(text) if is_notebook else [text]
     statements = []
     for source in sources:
-        statements += parse_without_docstrings(source, "a cell").body
+        tree = parse_without_docstrings(source, "a cell")
+        if is_notebook:
+            tree = _WithoutQuick().visit(tree)
+        statements += tree.body
     return [tree_text(statement) for statement in statements]
+
+
+class _WithoutQuick(ast.NodeTransformer):
+    """Replaces ``if run.quick`` by what the profile ``full`` executes.
+
+    >>> tree = ast.parse("n = 2 if run.quick else 9\\nif not run.quick:\\n    test(n)")
+    >>> print(ast.unparse(_WithoutQuick().visit(tree)))
+    n = 9
+    test(n)
+    """
+
+    def visit_If(self, node: ast.If) -> ast.AST | list[ast.stmt]:
+        self.generic_visit(node)
+        chosen = self._at_full_scale(node)
+        return node if chosen is None else chosen
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        self.generic_visit(node)
+        chosen = self._at_full_scale(node)
+        return node if chosen is None else chosen
+
+    def _at_full_scale(self, node: Any) -> Any:
+        """Return the branch of a condition that ``full`` takes; None for any other condition."""
+        test = ast.unparse(node.test)
+        if test == "run.quick":
+            return node.orelse
+        if test == "not run.quick":
+            return node.body
+        return None

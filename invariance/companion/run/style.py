@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
@@ -281,17 +282,21 @@ def _plain_labels(figure: Figure) -> None:
                 axis.set_minor_formatter(_PlainLabels(labelOnlyBase=False))
 
 
-def wrap_texts(figure: Figure) -> None:
+def wrap_texts(figure: Figure) -> bool:
     """Break titles and labels of axes that are longer than their panel into lines of one length.
+
+    The panels are laid out first. Returns whether a text has changed since.
 
     >>> figure = Figure(figsize=(3, 3), layout="constrained")
     >>> axes = figure.subplots()
     >>> title = axes.set_title("This sentence is too long for a narrow panel, by far")
     >>> wrap_texts(figure)
+    True
     >>> title.get_text()
     'This sentence is too long\\nfor a narrow panel, by far'
     """
-    figure.draw_without_rendering()
+    _lay_out(figure)
+    changed = False
     for axes in figure.axes:
         panel = axes.get_window_extent()
         for text, room in (
@@ -299,7 +304,20 @@ def wrap_texts(figure: Figure) -> None:
             (axes.xaxis.label, panel.width),
             (axes.yaxis.label, panel.height),
         ):
+            before = text.get_text()
             _wrap(text, room)
+            changed |= text.get_text() != before
+    return changed
+
+
+def _lay_out(figure: Figure) -> None:
+    """Put the panels in their places, as drawing does, which takes longer."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+    for axes in figure.axes:
+        locator = axes.get_axes_locator()
+        axes.apply_aspect(locator and locator(axes, None))
 
 
 def _wrap(text: Text, room: float) -> None:
@@ -340,17 +358,15 @@ def to_png(figure: Figure) -> bytes:
 
     It has twice the pixels at which a page shows it. Titles that are too long are broken.
     """
-    _plain_labels(figure)
-    wrap_texts(figure)
     shown_dpi = min(PAGE_DPI, PAGE_WIDTH / figure.get_figwidth())
+    figure.set(dpi=_SHARPNESS * shown_dpi, facecolor="white")
+    _plain_labels(figure)
+    changed = wrap_texts(figure)
+    if not changed:
+        figure.set_layout_engine("none")  # Laying out the same panels again would take as long.
     stream = io.BytesIO()
-    figure.savefig(
-        stream,
-        format="png",
-        facecolor="white",
-        dpi=_SHARPNESS * shown_dpi,
-        metadata={"Software": None},
-    )
+    # `savefig` would draw twice.
+    FigureCanvasAgg(figure).print_png(stream, metadata={"Software": None})
     png, _ = light_picture(stream.getvalue())
     for width in (1500, 1200, 1000, 850, 700):
         if len(png) <= _LIGHT:

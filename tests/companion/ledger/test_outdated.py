@@ -54,3 +54,21 @@ def test_words_make_no_result_old(published):
     assert outdated_results(published) == []
     helper.write_text(documented.replace("2 * value", "value * 2"), "utf-8")
     assert outdated_results(published) == ["demo/a"]
+
+
+@pytest.mark.notebooks
+def test_sizes_of_a_quick_run_make_no_result_old(project):
+    sizes = "if run.quick:\n    N = 2\nelse:\n    N = 30\n"
+    project.write("demo/a", f"{sizes}draws = 1 if run.quick else 5\nprint(N, draws)\n")
+    git(project.root, "init", "-q")
+    (project.root / ".gitignore").write_text("build/\n", "utf-8")
+    commit(project)
+    summary = run_notebooks(project, ["demo/a"], profile="full")
+    assert [outcome.status for outcome in summary.outcomes] == ["ok"]
+    source = project.source("demo/a")
+    text = source.read_text("utf-8")
+    source.write_text(text.replace("N = 2", "N = 3").replace("draws = 1", "draws = 2"), "utf-8")
+    assert outdated_results(project) == []
+    for changed in (text.replace("N = 30", "N = 31"), text.replace("else 5", "else 6")):
+        source.write_text(changed, "utf-8")
+        assert outdated_results(project) == ["demo/a"]

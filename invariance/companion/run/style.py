@@ -312,12 +312,16 @@ def wrap_texts(figure: Figure) -> bool:
 
 def _lay_out(figure: Figure) -> None:
     """Put the panels in their places, as drawing does, which takes longer."""
+    renderer = FigureCanvasAgg(figure).get_renderer()
     engine = figure.get_layout_engine()
     if engine is not None:
         engine.execute(figure)
     for axes in figure.axes:
         locator = axes.get_axes_locator()
-        axes.apply_aspect(locator and locator(axes, None))
+        if locator is None:
+            axes.apply_aspect()
+        else:
+            axes.apply_aspect(locator(axes, renderer))
 
 
 def _wrap(text: Text, room: float) -> None:

@@ -70,11 +70,12 @@ if run.quick:
     N_MANY = 2
     N_FEW = 2
     N_LARGE = 1
+    N_NULL = 19  # functions that each of the two tests draws
 else:
     N_MANY = 200  # draws of the cases in MANY
     N_FEW = 20  # of the others
     N_LARGE = 5  # of four times as many points
-N_NULL = 39  # functions that each of the two tests draws
+    N_NULL = 39  # functions that each of the two tests draws
 RIGHT = 0.99  # cosine of the largest angle
 
 # %% [markdown]

@@ -42,9 +42,9 @@ THIRD_WEIGHTS = [8, 16]  # large, because the norm of the third layer is small
 PUBLISHED = {"Harmonic Networks": 98.3, "RotEqNet": 98.9, "E2-CNN": 99.3}  # accuracies (%)
 AIM = 99.2
 if QUICK:
-    N_TRAIN = 120
-    N_TEST = 60
-    N_CHOOSE = 80  # training images to choose with
+    N_TRAIN = 80
+    N_TEST = 40
+    N_CHOOSE = 60  # training images to choose with
     SECOND_WEIGHTS = [0, 2]
     GAMMAS = [4]
 else:

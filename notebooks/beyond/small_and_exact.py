@@ -69,7 +69,7 @@ if run.quick:
     DIMENSIONS = (2, 4, 10)
     N_INTERPOLATIONS = 2
     N_ROTATIONS = 3  # draws in three dimensions
-    N_ROTATIONS_ABOVE = 2  # draws in four and five dimensions
+    N_ROTATIONS_ABOVE = 1  # draws in four and five dimensions
     ROTATION_DEGREES = (2, 4)
     N_REPEATED = 2
     N_COUNTS = 5

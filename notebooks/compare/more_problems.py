@@ -85,7 +85,7 @@ SVC_GRID = {"svc__C": [1.0, 10.0, 100.0], "svc__gamma": ["scale", 0.01, 0.1]}
 GAMMAS = [0.03, 0.1, 0.3, 1.0, 3.0]
 if run.quick:
     N_SPLITS = 2
-    N_TEST = 30
+    N_TEST = 20
     SEED = (seed, 7)
     N_STEPS = 10  # of a network's training
     USES_AEON = False

@@ -76,10 +76,10 @@ run = Run("compare/own_problems", profile=profile, seed=seed, noise=noise)
 SVC_GRID = {"C": [1.0, 10.0, 100.0, 1000.0], "gamma": ["scale", 0.01, 0.1, 1.0]}
 if run.quick:
     N_SPLITS = 2
-    N_TEST = 40
-    N_TREES = 50  # of a forest
-    N_TRAIN_TORUS = 100
-    N_TRAIN_PROCESS = 30
+    N_TEST = 20
+    N_TREES = 20  # of a forest
+    N_TRAIN_TORUS = 60
+    N_TRAIN_PROCESS = 20
     SEED = (seed, 7)
     GAMMAS = [0.1, 0.3]
     USES_AEON = False

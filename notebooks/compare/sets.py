@@ -64,9 +64,9 @@ run = Run("compare/sets", profile=profile, seed=seed)
 
 # %% tags=["settings"]
 if run.quick:
-    SIZES = (20, 40)
+    SIZES = (15, 30)
     N_DRAWS = 2
-    N_TEST = 50
+    N_TEST = 30
     SVR_GRID = {"svr__C": [10, 1000], "svr__gamma": [1e-3, 1e-2]}
 else:
     SIZES = (100, 200)

@@ -63,7 +63,7 @@ if run.quick:
     n_draws = 3  # of the rates
     n_ridge_draws = 3  # of the comparison with ridge regression
     largest_n = 7_000
-    KRR_RANGE = {"smallest": 200, "largest": 5_000}  # n of that comparison
+    KRR_RANGE = {"smallest": 200, "largest": 3_000}  # n of that comparison
     CUTOFF_CASES = [{"case": 0, "n": 2_000}, {"case": 1, "n": 4_000}]  # of remark C.4
     n_cutoff_draws = 4
     n_eq43_draws = 2

@@ -55,7 +55,7 @@ from _torus import (
 )
 
 from invariance import spectral
-from invariance.companion import Run, Score, colour, label_ends, mean_se, panel
+from invariance.companion import Run, Score, colour, label_ends, mean_se, panel, ticks
 from invariance.spectral import SpectralAveraging
 
 run = Run("soleymani2025/torus_sign_flips", profile=profile, seed=seed, eta=eta, noise=noise)
@@ -276,6 +276,7 @@ panel(
     xlabel="invariant eigenfunctions kept, D",
     title=f"At D = {D[-1]} the published estimate errs {last_mean / last_ridge:.0f} times as much as ridge",
 )
+ticks(right, D[1::2].tolist())  # the others have no room
 left.axvline(50, linestyle=":", color=colour("raw"))
 right.axvline(176, linestyle=":", color=colour("raw"))
 for axis in (left, right):  # once both have their limits

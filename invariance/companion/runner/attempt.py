@@ -225,7 +225,7 @@ def finish(
     duration = job.elapsed
     place.end(job.process, job.folder)
     if status == "ok":
-        fault = _fault(job) or _change(job, paths)
+        fault = _fault(job) or _change(job, paths) or _loss(job, paths)
         if fault:
             status = "failed"
             reason = failure(fault)
@@ -283,6 +283,36 @@ def _change(job: Job, paths: Paths) -> str | None:
     """Return a message if an input changed during the attempt: results may mix both versions."""
     changed = changed_meanwhile(paths, job)
     return f"{changed} changed while it ran: run it again" if changed else None
+
+
+def _loss(job: Job, paths: Paths) -> str | None:
+    """Return a message if published results would be lost that the notebook still names.
+
+    A notebook may skip cells without an optional package or a file. Results whose names are gone
+    from its code are given up on purpose.
+    """
+    published, _ = read_results(paths.published(job.notebook), job.notebook)
+    results, _ = read_results(job.folder, job.notebook)
+    if not job.published or job.choosing or published is None or results is None:
+        return None
+    sources = [job.source, *job.source.parent.glob("_*.py")]
+    code = "\n".join(path.read_text("utf-8", errors="replace") for path in sources)
+    code = code.replace("'", '"')
+    missing = sorted(_recorded_names(published) - _recorded_names(results))
+    lost = [f"{kind} {name}" for kind, name in missing if f'"{name}"' in code]
+    if not lost:
+        return None
+    problem = f"this run lacks what the published results have: {', '.join(lost)}"
+    remedy = f"to give them up, remove {paths.published(job.notebook)}"
+    return f"{problem}. Is an optional package missing, or a file? They are untouched; {remedy}"
+
+
+def _recorded_names(results: dict[str, Any]) -> set[tuple[str, str]]:
+    """Return kind and name of everything that a run has recorded."""
+    names = {("claim", name) for name in results["claims"]}
+    names |= {("figure", figure["name"]) for figure in results["figures"]}
+    names |= {("table", table["name"]) for table in results["tables"]}
+    return names
 
 
 def _excessive_megabytes(path: Path) -> int:

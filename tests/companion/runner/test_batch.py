@@ -75,6 +75,31 @@ def results(folder: Path) -> dict:
     return content
 
 
+OPTIONAL = """
+HAS_RIVAL = True
+run.table([{"x": 1}], "ours")
+if HAS_RIVAL:
+    run.table([{"x": 2}], "theirs")
+"""
+
+
+def test_a_full_run_without_an_optional_package_leaves_published_results_alone(project):
+    project.write("p/a", OPTIONAL)
+    assert run_notebooks(project, ["p/a"], profile="full", place=Here(1)).exit_code == 0
+    published = project.published("p/a")
+    before = {path.name: path.read_bytes() for path in published.iterdir()}
+    project.write("p/a", OPTIONAL.replace("True", "False"))
+    summary = run_notebooks(project, ["p/a"], profile="full", place=Here(1))
+    assert statuses(summary) == {"p/a": "failed"} and summary.exit_code == 1
+    message = summary.outcomes[0].failure["message"]
+    assert "table theirs. Is an optional package missing" in message and "ours" not in message
+    assert {path.name: path.read_bytes() for path in published.iterdir()} == before
+    # A result that the notebook no longer names is given up on purpose.
+    project.write("p/a", OPTIONAL.partition("if ")[0])
+    assert run_notebooks(project, ["p/a"], profile="full", place=Here(1)).exit_code == 0
+    assert not (published / "theirs.csv").exists() and (published / "ours.csv").exists()
+
+
 def test_one_failure_never_stops_the_rest(project):
     project.write("p/good", GOOD, CLAIM)
     project.write("p/cached", *CACHED)

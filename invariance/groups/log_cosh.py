@@ -89,8 +89,10 @@ def _powers(squares: Floats, coefficients: Floats) -> Floats:
 
 
 def _rounded_up(bound: float) -> float:
-    """Return the next larger of a few bounds on the products, for each of which there are
-    coefficients: `_SMALL` divided by powers of the root of two."""
+    """Return `_SMALL` over a power of the root of two: the next such number from ``bound`` on.
+
+    So few bounds occur, and their coefficients are kept.
+    """
     if bound == 0:
         return _SMALL / 2**10
     n_roots = min(20, np.floor(2 * np.log2(_SMALL / bound)))

@@ -360,8 +360,8 @@ def _filled(words: list[str], fits: int) -> list[str]:
 def to_png(figure: Figure) -> bytes:
     """Return a figure as PNG, in fewer colours, and then smaller, if it is above 60 kB.
 
-    It has twice the pixels at which a page shows it. Titles that are too long are broken. The figure
-    keeps the layout and the resolution of its picture.
+    It has twice the pixels at which a page shows it. Titles that are too long are broken. The
+    figure keeps the layout and the resolution of its picture.
     """
     shown_dpi = min(PAGE_DPI, PAGE_WIDTH / figure.get_figwidth())
     figure.set(dpi=_SHARPNESS * shown_dpi, facecolor="white")

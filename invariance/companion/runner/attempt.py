@@ -291,9 +291,11 @@ def _loss(job: Job, paths: Paths) -> str | None:
     A notebook may skip cells without an optional package or a file. Results whose names are gone
     from its code are given up on purpose.
     """
+    if not job.published or job.choosing:
+        return None
     published, _ = read_results(paths.published(job.notebook), job.notebook)
     results, _ = read_results(job.folder, job.notebook)
-    if not job.published or job.choosing or published is None or results is None:
+    if published is None or results is None:
         return None
     sources = [job.source, *job.source.parent.glob("_*.py")]
     code = "\n".join(path.read_text("utf-8", errors="replace") for path in sources)
@@ -304,7 +306,8 @@ def _loss(job: Job, paths: Paths) -> str | None:
         return None
     problem = f"this run lacks what the published results have: {', '.join(lost)}"
     remedy = f"to give them up, remove {paths.published(job.notebook)}"
-    return f"{problem}. Is an optional package missing, or a file? They are untouched; {remedy}"
+    question = "Is an optional package missing, or a file?"
+    return f"{problem}. {question} The published results are untouched; {remedy}"
 
 
 def _recorded_names(results: dict[str, Any]) -> set[tuple[str, str]]:

@@ -20,6 +20,7 @@ from ..ledger.guard import record_digests
 from ..ledger.results import outputs_of, read_executed, read_outcome, read_results, read_status
 from ..ledger.settings import STAGE
 from ..paths import Paths
+from .loss import lost_results
 from .resume import changed_meanwhile, inputs_of
 from .worker import failure
 
@@ -286,36 +287,17 @@ def _change(job: Job, paths: Paths) -> str | None:
 
 
 def _loss(job: Job, paths: Paths) -> str | None:
-    """Return a message if published results would be lost that the notebook still names.
-
-    A notebook may skip cells without an optional package or a file. Results whose names are gone
-    from its code are given up on purpose.
-    """
+    """Return a message if published results would be lost that the notebook still names."""
     if not job.published or job.choosing:
         return None
-    published, _ = read_results(paths.published(job.notebook), job.notebook)
-    results, _ = read_results(job.folder, job.notebook)
-    if published is None or results is None:
-        return None
-    sources = [job.source, *job.source.parent.glob("_*.py")]
-    code = "\n".join(path.read_text("utf-8", errors="replace") for path in sources)
-    code = code.replace("'", '"')
-    missing = sorted(_recorded_names(published) - _recorded_names(results))
-    lost = [f"{kind} {name}" for kind, name in missing if f'"{name}"' in code]
+    published = paths.published(job.notebook)
+    lost = lost_results(published, job.folder, job.source, job.notebook)
     if not lost:
         return None
     problem = f"this run lacks what the published results have: {', '.join(lost)}"
-    remedy = f"to give them up, remove {paths.published(job.notebook)}"
+    remedy = f"to give them up, remove {published}"
     question = "Is an optional package missing, or a file?"
     return f"{problem}. {question} The published results are untouched; {remedy}"
-
-
-def _recorded_names(results: dict[str, Any]) -> set[tuple[str, str]]:
-    """Return kind and name of everything that a run has recorded."""
-    names = {("claim", name) for name in results["claims"]}
-    names |= {("figure", figure["name"]) for figure in results["figures"]}
-    names |= {("table", table["name"]) for table in results["tables"]}
-    return names
 
 
 def _excessive_megabytes(path: Path) -> int:

@@ -34,7 +34,8 @@ run = Run("beyond/aims", profile=profile)
 # %% [markdown]
 # ## Reading
 #
-# An aim is met if the number is at the aim or on its better side. The verdict is "not certain" if the
+# An aim is met if the number is at the aim or on its better side; an exponent, if it is within 0.1 of the
+# aim. The verdict is "not certain" if the
 # interval has both sides.
 
 
@@ -218,7 +219,7 @@ def mean_against_hydra(cells):
 
 
 add(
-    "series: points above MultiRocket-Hydra, mean over sets",
+    "series: points above MultiRocket-Hydra (interval over data sets)",
     "beyond/series",
     "accuracy",
     0,

@@ -7,7 +7,7 @@
 # ---
 
 # %% [markdown]
-# # MNIST and EMNIST with ten images per class
+# # MNIST and EMNIST from a hundred to a thousand images
 #
 # Liu et al. learn digits and letters from a hundred to five hundred images: the kernel looks for
 # the best fit over shifts and rotations, so that no sample has to be spent on them. In this notebook

@@ -636,5 +636,5 @@ run.table(rows, "others", caption=f"{N_FEW} draws, margin 5 %, mean and standard
 #
 # ## Try it
 #
-# `invariance run beyond/which_symmetry -p noise 1.0`: with four times the noise more points are needed,
+# `invariance run beyond/which_symmetry -p noise 1.0`: with twice the noise more points are needed,
 # and the answer is "no group" for longer, not a wrong group.

@@ -174,8 +174,8 @@ run.claim(
     lhs=np.concatenate(list(left.values())),
     rhs=np.concatenate(list(right.values())),
     ceiling=np.inf,
-    note=f"the step behind it needs |r| |lambda|_inf up to 0.71 and the inequality "
-    f"{'holds' if repaired else 'fails'} there; it fails from {start:.2f} on",
+    note=f"the paper's reason covers |r| |lambda|_inf up to 0.707, where the inequality "
+    f"{'holds' if repaired else 'fails'}; it fails from {start:.2f} on",
 )
 
 # %% [markdown]

@@ -179,7 +179,7 @@ def accuracy(model, table, train, is_test):
 # %% [markdown]
 # ## Figures 1 and 5: accuracy against training samples
 #
-# The bag of words is invariant and stays where raw sequences do: invariance alone is not enough. CDF
+# The bag of words is invariant and ends where raw sequences end: invariance alone is not enough. CDF
 # pooling is invariant *and* rich, and approaches the kernel of its limit as templates are added.
 #
 # Regularised least squares picks $\lambda$ by leave-one-out.
@@ -324,9 +324,9 @@ run.claim(
 # ## Figure 4, left: sampled group elements
 #
 # Now the templates are moved by $r$ permutations drawn at random instead of all 120. The features
-# are then invariant only in the limit, and every sequence needs features of its own. The last column is
-# the whole group. Elements are drawn with replacement, as the theorems ask; a second pass draws them
-# without, so that its last column would be the whole group.
+# are then invariant only in the limit, and every sequence needs features of its own. Elements are drawn
+# with replacement, as the theorems ask, so 120 draws are not yet the whole group. A second pass draws
+# them without replacement; its last column is the whole group.
 
 
 # %%

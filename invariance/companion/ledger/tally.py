@@ -109,10 +109,12 @@ def sentence(rows: Sequence[Row]) -> str:
         verb = "repeats" if n_program == 1 else "repeat"
         text += f" Of the numbers, {n_program} {verb} the authors' own program."
     if any(tally.reproduced for tally in counted):
-        reproduced = [row for row in rows if row.claim.is_scored and row.verdict in KEPT]
+        scored = [row for row in rows if row.claim.is_scored]
+        reproduced = [row for row in scored if row.verdict in KEPT]
         n_weak = sum(bool(row.claim.limits) for row in reproduced)
         verb = "is" if n_weak == 1 else "are"
-        text += f" Of the {len(reproduced)} reproduced claims, {n_weak} {verb} weakly tested"
+        text += f" These are {len(reproduced)} of {len(scored)} claims, some of several numbers;"
+        text += f" {n_weak} of the {len(reproduced)} {verb} weakly tested"
         n_stand_ins = sum(row.claim.data == "stand-in" for row in reproduced)
         if n_stand_ins:
             verb = "was" if n_stand_ins == 1 else "were"

@@ -115,7 +115,8 @@ def test_counts_by_verdict_and_explains_what_fell_short(project):
     text = board(project)
     start = "**Reproduced at the papers' own scale: 0 of 6 theorems and 3 of 4 printed numbers**"
     assert text.startswith(start)
-    assert "Of the 2 reproduced claims, 0 are weakly tested." in text
+    claims = "These are 2 of 9 claims, some of several numbers; 0 of the 2 are weakly tested."
+    assert claims in text
     counts = table(text)
     assert counts["theorems"]["not reproduced"] == 2
     assert counts["theorems"]["waiting for a run"] == 4
@@ -210,7 +211,7 @@ def test_the_sentence_counts_claims_by_what_they_are_about(project):
     )
     text = sentence(rows)
     assert "scale: 0 of 2 theorems, 1 of 1 cost and 1 of 1 finding**" in text
-    tested = "Of the 2 reproduced claims, 1 is weakly tested"
+    tested = "These are 2 of 4 claims, some of several numbers; 1 of the 2 is weakly tested"
     assert f"{tested}, and 1 was tested on data that stand in for the paper's." in text
     turned = "turned 1 verdict from unfavourable to favourable, and 1 the other way."
     assert turned in text

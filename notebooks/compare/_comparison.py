@@ -181,12 +181,13 @@ def _methods_to_draw(
 
 
 def _least_changed(last: pd.DataFrame, names: Mapping[str, str], log: bool) -> list[str]:
-    """Return the methods that are invariant to rounding, or else the least changed method."""
+    """Return the methods that are invariant up to rounding, or else the least changed ones."""
     discrepancy = last["discrepancy"]
     exact = [name for name in names if name in last.index and discrepancy[name] < _ROUNDING]
     if log and exact:
         return exact
-    return [discrepancy.idxmin()]
+    least = 1.001 * discrepancy.min()
+    return [name for name in names if name in last.index and discrepancy[name] <= least]
 
 
 def _findings(
@@ -199,14 +200,15 @@ def _findings(
 ) -> tuple[str, str, str]:
     """Return the titles of the panels, on the largest number of samples."""
     least_changed = [names[method] for method in _least_changed(last, names, log)]
-    if last["discrepancy"].min() >= _ROUNDING or not log:
-        invariant = f"{_capitalized(least_changed[0])} changes least"
-    elif len(least_changed) < _MANY:
-        invariant = (
-            f"Only {' and '.join(least_changed)} {_is_or_are(least_changed)} invariant to rounding"
-        )
+    is_rounding = log and last["discrepancy"].min() < _ROUNDING
+    if len(least_changed) >= _MANY:
+        invariant = f"{len(least_changed)} of all {len(last)} methods "
+        invariant += "are invariant up to rounding" if is_rounding else "change equally little"
+    elif is_rounding:
+        verb = "is" if len(least_changed) == 1 else "are"
+        invariant = f"Only {' and '.join(least_changed)} {verb} invariant up to rounding"
     else:
-        invariant = f"{len(least_changed)} of {len(last)} methods are invariant to rounding"
+        invariant = f"The smallest change: {' and '.join(least_changed)}"
     best = names[answer.best]
     quickest = names[answer.quickest]
     if best == quickest:
@@ -218,10 +220,6 @@ def _findings(
 
 def _capitalized(words: str) -> str:
     return words[:1].upper() + words[1:]
-
-
-def _is_or_are(subjects: Sequence[str]) -> str:
-    return "is" if len(subjects) == 1 else "are"
 
 
 def show(

@@ -346,6 +346,6 @@ run.table(
 # - Surroundings suit a target that is a sum over pairs and triangles; whole sets suit a
 #   property of the whole.
 # - Predictions of the narrowest kernels still change if a set is rotated between the sixteen
-#   nodes. Surroundings are invariant to rounding.
+#   nodes. Surroundings are invariant up to rounding.
 # - The Gaussian between embeddings is needed: the average of the plain `SetKernel`, which is linear
 #   in both sets, retains only the points' distances from the origin.

@@ -242,7 +242,7 @@ run.figure(fig, "dihedral", caption=caption)
 
 
 # %% [markdown]
-# Features are invariant to rounding as well. The group acts on templates, because it is unitary.
+# Features are invariant up to rounding as well. The group acts on templates, because it is unitary.
 
 # %%
 features = OrbitFourier(ring, n_components=200, gamma=0.5, random_state=seed)

@@ -276,7 +276,8 @@ draw_panel(
     f"Spec-Avg of degree {degree + 1} divides it by "
     f"{last_errors['krr'] / last_errors[SPECTRAL[-1]]:.1f}",
 )
-draw_panel(axes[2], worst_gaps, f"{n_exact} of {len(EVERYWHERE)} methods are invariant to rounding")
+invariant = f"{n_exact} of {len(EVERYWHERE)} methods are invariant up to rounding"
+draw_panel(axes[2], worst_gaps, invariant)
 axes[0].set_ylabel("mean squared test error")
 axes[2].set_ylabel("relative invariance discrepancy")
 for axis in axes:  # once all limits are known

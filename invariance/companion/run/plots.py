@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import LogFormatter, NullLocator, ScalarFormatter
 from numpy.typing import ArrayLike, NDArray
 
 from ..words import without_tex
@@ -169,18 +169,46 @@ def _axes_in_words(axes: Axes) -> str:
     names = " against ".join(filter(None, [axes.get_ylabel(), axes.get_xlabel()]))
     head = ": ".join(filter(None, [axes.get_title(), names]))
     content = list(getattr(axes, "rows", []))
+    row_names = _row_names(axes)
     handles, labels = axes.get_legend_handles_labels()
     for handle, label in zip(handles, labels, strict=True):
-        content.append(_curve_in_words(handle, str(label)))
+        content.append(_curve_in_words(handle, str(label), axes, row_names))
     return "; ".join(filter(None, [head, ", ".join(content)]))
 
 
-def _curve_in_words(handle: Any, label: str) -> str:
+def _row_names(axes: Axes) -> dict[int, str]:
+    """Return the labels of the vertical axis by their positions, if they are words."""
+    if isinstance(axes.yaxis.get_major_formatter(), ScalarFormatter | LogFormatter):
+        return {}
+    places = axes.yaxis.get_majorticklocs()
+    labels = [" ".join(text.get_text().split()) for text in axes.get_yticklabels()]
+    names = {}
+    for place, label in zip(places, labels, strict=True):
+        if any(character.isalpha() for character in label):
+            names[round(float(place))] = label
+    return names
+
+
+def _curve_in_words(handle: Any, label: str, axes: Axes, row_names: Mapping[int, str]) -> str:
+    """Return a curve's start and end, a straight line's place, or the values in named rows."""
     line = getattr(handle, "lines", [handle])[0]
     if not hasattr(line, "get_ydata"):
         return label
-    y = np.asarray(line.get_ydata(), dtype=float)
-    y = y[np.isfinite(y)]
+    points = np.array([line.get_xdata(), line.get_ydata()], dtype=float)
+    x, y = points[:, np.isfinite(points).all(axis=0)]
+    if not len(y):
+        return label
+    x_is_data, y_is_data = line.get_transform().contains_branch_seperately(axes.transData)
+    if not y_is_data:
+        return f"{label} at {x[0]:.3g}"  # a vertical line through the axes
+    if not x_is_data:
+        return f"{label} at {y[0]:.3g}"  # a horizontal one
+    if row_names:
+        values = []
+        for value, place in zip(x, y, strict=True):
+            row = row_names.get(round(float(place)))
+            values.append(f"{row} {value:.3g}" if row else f"{value:.3g}")
+        return f"{label}: {', '.join(values)}"
     if len(y) < 2:
         return label
     return f"{label} from {y[0]:.3g} to {y[-1]:.3g}"

@@ -170,8 +170,9 @@ def label_ends(axes: Axes, *, room: float = 0.0, apart: float = 0.055) -> None:
     """Write each line's label beside its end, in its colour, instead of a legend.
 
     The labels stand in one column to the right of all lines, at least `apart` from each other, as a
-    share of the vertical axis. `room` is the space for them inside the axes, as a share of the
-    horizontal axis. Call this after setting limits and scales.
+    share of the vertical axis. If one of them is moved for this, thin lines lead from the ends to
+    the labels. `room` is the space for them inside the axes, as a share of the horizontal axis.
+    Call this after setting limits and scales.
 
     >>> from matplotlib.figure import Figure
     >>> axes = Figure().subplots()
@@ -184,16 +185,32 @@ def label_ends(axes: Axes, *, room: float = 0.0, apart: float = 0.055) -> None:
         _make_room(axes, room)
     ends = _ends(axes)
     heights = _spread([end.height for end in ends], apart)
-    column = max(end.x for end in ends) + 0.02
+    moves = [abs(height - end.height) for height, end in zip(heights, ends, strict=True)]
+    has_leaders = max(moves) > 0.03
+    gap = 0.08 if has_leaders else 0.02
+    column = max(end.x for end in ends) + gap
     for height, end in zip(heights, ends, strict=True):
-        axes.text(
-            column,
-            height,
+        leader = None
+        if has_leaders:
+            leader = {
+                "arrowstyle": "-",
+                "color": end.color,
+                "lw": 0.8,
+                "relpos": (0, 0.5),
+                "shrinkA": 0,
+                "shrinkB": 5,
+            }
+        axes.annotate(
             end.label,
+            xy=(end.x, end.height),
+            xytext=(column, height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
             color=end.color,
-            transform=axes.transAxes,
             va="center",
             fontsize=mpl.rcParams["legend.fontsize"],
+            arrowprops=leader,
+            annotation_clip=False,
         )
 
 

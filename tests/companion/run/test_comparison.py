@@ -106,7 +106,7 @@ def test_curves_draw_score_discrepancy_and_time_and_say_what_they_show():
     titles = [axis.get_title() for axis in panels[:2]]
     assert titles == [
         "Pooling is best at 100 training samples",
-        "Only averaging is invariant to rounding",
+        "Only averaging is invariant up to rounding",
     ]
 
 

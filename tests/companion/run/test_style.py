@@ -112,20 +112,26 @@ def test_every_colour_stands_out_from_white_and_from_a_dark_page():
             assert style.contrast(_on_a_dark_page(shade), _on_a_dark_page("white")) >= 3, method
 
 
-def test_labels_are_at_the_ends_of_their_lines_and_do_not_overlap():
+@pytest.mark.parametrize(("second", "moves"), [(1.01, True), (3.0, False)])
+def test_labels_are_at_the_ends_of_their_lines_and_do_not_overlap(second, moves):
     axes = Figure().subplots()
-    for name, last in (("a", 1.0), ("b", 1.01), ("c", 5.0)):
+    lasts = (1.0, second, 5.0)
+    for name, last in zip("abc", lasts, strict=True):
         axes.errorbar([1, 10], [0, last], yerr=0.1, label=name)
     axes.set(xscale="log", ylim=(0, 6))
-    style.label_ends(axes)
-    levels = [text.get_position()[1] for text in axes.texts]
-    assert [text.get_text() for text in axes.texts] == ["a", "b", "c"]
-    assert np.diff(levels).min() >= 0.055 - 1e-9 and axes.get_xlim()[1] > 10
-    end, _ = (axes.transData + axes.transAxes.inverted()).transform((10, 5.0))
-    assert end < axes.texts[-1].get_position()[0] < end + 0.05
-    style.label_ends(axes, room=0.5)
-    end, _ = (axes.transData + axes.transAxes.inverted()).transform((10, 5.0))
-    assert end < 0.7 and end < axes.texts[-1].get_position()[0] < end + 0.05
+    for room, right in ((0, 1), (0.5, 0.7)):
+        style.label_ends(axes, room=room)
+        texts = axes.texts[-3:]
+        assert [text.get_text() for text in texts] == ["a", "b", "c"]
+        levels = [text.get_position()[1] for text in texts]
+        assert np.diff(levels).min() >= 0.055 - 1e-9 and axes.get_xlim()[1] > 10
+        to_shares = axes.transData + axes.transAxes.inverted()
+        for text, last in zip(texts, lasts, strict=True):
+            end = to_shares.transform((10, last))
+            assert end[0] < right
+            assert end[0] < text.get_position()[0] < end[0] + 0.1
+            # A line leads from the end to the label if labels had to be moved.
+            assert np.allclose(text.xy, end) and (text.arrow_patch is not None) == moves
 
 
 def test_labels_stay_within_the_height_of_the_figure():

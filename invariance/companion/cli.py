@@ -511,6 +511,32 @@ def grade(lesson: str, files: tuple[Path, ...]) -> None:
 
 
 @main.command()
+@click.argument(
+    "checkouts",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+def unmoved(checkouts: tuple[Path, ...]) -> None:
+    """Record the notebooks whose quick numbers a change of code has not moved.
+
+    CHECKOUTS are folders with an earlier commit, each with quick runs of its own, as this one.
+    Two of the same commit show which numbers are measured times; these are not compared. The
+    outcome is added to notebooks/unmoved.yml, which 'invariance check' reads.
+    """
+    from .ledger.unmoved import compare_quick_runs, record_unmoved
+
+    paths = Paths.find()
+    comparison = compare_quick_runs(paths, checkouts)
+    record_unmoved(paths, comparison)
+    for notebook, difference in comparison.moved.items():
+        click.echo(f"{click.style(notebook, bold=True)}: {difference}")
+    n_same = len(comparison.unmoved)
+    commits = f"{comparison.before} and {comparison.after}"
+    click.echo(f"The quick numbers of {n_same} notebooks are the same at {commits}.")
+
+
+@main.command()
 @click.option(
     "--download", "names", multiple=True, metavar="NAME", help="Download a data set; repeatable."
 )

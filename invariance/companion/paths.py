@@ -104,6 +104,11 @@ class Paths:
         return self.notebooks / "figures.yml"
 
     @property
+    def unmoved(self) -> Path:
+        """Changes of code that moved no number of quick runs. The file is optional."""
+        return self.notebooks / "unmoved.yml"
+
+    @property
     def tables(self) -> Path:
         """The layouts of the papers' tables. The file is optional."""
         return self.notebooks / "tables.yml"

@@ -356,16 +356,19 @@ def awaiting(paths: Paths) -> list[str]:
 
 
 def could_have_moved(paths: Paths) -> list[str]:
-    """Return a sentence about the results that a change of code since their run could have moved.
+    """Return sentences about the results that are older than the code that computes them.
 
     They are no inconsistency: each result names the revision that made it.
     """
-    notebooks = outdated_results(paths)
-    if not notebooks:
-        return []
-    count = f"{len(notebooks)} published result" + "s" * (len(notebooks) > 1)
-    names = ", ".join(notebooks)
-    return [f"{count} older than the code that computes them, which could have moved: {names}"]
+    outdated = outdated_results(paths)
+    same = "the changes moved no number of their quick runs"
+    sentences = []
+    for notebooks, reading in ((outdated.moved, "they could have moved"), (outdated.unmoved, same)):
+        if notebooks:
+            count = f"{len(notebooks)} published result" + "s" * (len(notebooks) > 1)
+            names = ", ".join(notebooks)
+            sentences.append(f"{count} older than the code, {reading}: {names}")
+    return sentences
 
 
 def _groups_of(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -1,10 +1,12 @@
 """Published results that a change of code since their run could have moved: `outdated_results`."""
 
 import ast
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ..errors import NotebookError
+from ..errors import LedgerError, NotebookError
 from ..files import read_text
 from ..paths import Paths
 from ..provenance import modules_of
@@ -12,11 +14,24 @@ from ..source import code_cells, parse_without_docstrings, tree_text
 from .registration import commit_of
 from .repository import Repository
 from .results import read_results
+from .unmoved import Unmoved, recorded_changes
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
 
-def outdated_results(paths: Paths) -> list[str]:
+@dataclass
+class Outdated:
+    """Notebooks whose published results are older than their code.
+
+    ``unmoved`` are those whose quick numbers are the same with the code of the run and the present
+    one (`unmoved`); the results of the others, in ``moved``, could have moved.
+    """
+
+    moved: list[str] = field(default_factory=list)
+    unmoved: list[str] = field(default_factory=list)
+
+
+def outdated_results(paths: Paths) -> Outdated:
     """Return the notebooks whose code, or a module that they import, has changed since their run.
 
     The revision that the results name is compared with the files of this checkout. Comments,
@@ -25,8 +40,9 @@ def outdated_results(paths: Paths) -> list[str]:
     published results are of the profile ``full``. Results of a revision that is not in this copy of
     the history are left out.
     """
-    changes = _Changes(paths)
-    outdated = []
+    history = _History(paths)
+    changes = recorded_changes(paths)
+    outdated = Outdated()
     for file in sorted(paths.figures.glob("[!.]*/[!.]*/results.json")):
         notebook = f"{file.parts[-3]}/{file.parts[-2]}"
         source = paths.source(notebook)
@@ -34,14 +50,33 @@ def outdated_results(paths: Paths) -> list[str]:
         if results is None or not source.is_file():
             continue
         commit, _ = commit_of(results["provenance"]["code"])
-        if not commit or changes.repository.unknown(commit):
+        if not commit or history.repository.unknown(commit):
             continue
-        is_outdated = changes.moves(commit, source, is_notebook=True) or any(
-            changes.moves(commit, module) for module in _modules_of(source)
-        )
-        if is_outdated:
-            outdated.append(notebook)
+        files = [source, *_modules_of(source)]
+        if history.is_same(commit, "", files):
+            continue
+        relevant = [change for change in changes if notebook in change.notebooks]
+        if _leads_to_present(history, commit, relevant, files):
+            outdated.unmoved.append(notebook)
+        else:
+            outdated.moved.append(notebook)
     return outdated
+
+
+def _leads_to_present(
+    history: "_History", commit: str, changes: Sequence[Unmoved], files: Sequence[Path]
+) -> bool:
+    """Whether changes that moved no number connect a commit's code with that of the checkout."""
+    reached = [commit]
+    for earlier in reached:  # grows
+        if history.is_same(earlier, "", files):
+            return True
+        for change in changes:
+            if change.after in reached or not history.knows(change):
+                continue
+            if history.is_same(earlier, change.before, files):
+                reached.append(change.after)
+    return False
 
 
 def _modules_of(source: Path) -> list[Path]:
@@ -54,32 +89,48 @@ def _modules_of(source: Path) -> list[Path]:
     return [path for path in modules.values() if not path.is_relative_to(companion)]
 
 
-class _Changes:
-    """The files whose code differs from that of earlier commits. Answers are remembered."""
+class _History:
+    """The code of files at earlier commits and, with the name "", in the checkout."""
 
     def __init__(self, paths: Paths) -> None:
         self.repository = Repository(paths)
-        self._root = paths.root
-        self._ids_at: dict[str, dict[Path, str]] = {}
-        self._answers: dict[tuple[Path, str], bool] = {}
+        self._paths = paths
+        #: For each commit the files that have changed since, with their ids there.
+        self._changed: dict[str, dict[Path, str]] = {"": {}}
+        self._codes: dict[tuple[Path, str], list[str] | None] = {}
 
-    def moves(self, commit: str, path: Path, *, is_notebook: bool = False) -> bool:
-        """Whether the code of a file differs from that of a commit."""
-        if commit not in self._ids_at:
-            self._ids_at[commit] = self.repository.changed_since(commit, self._root)
-        file_id = self._ids_at[commit].get(path)
-        if file_id is None:
-            return False
-        if (path, file_id) not in self._answers:
-            self._answers[path, file_id] = self._differs(path, file_id, is_notebook)
-        return self._answers[path, file_id]
+    def knows(self, change: Unmoved) -> bool:
+        """Whether both commits of a change are in this copy of the history."""
+        return not (self.repository.unknown(change.before) or self.repository.unknown(change.after))
 
-    def _differs(self, path: Path, file_id: str, is_notebook: bool) -> bool:
-        try:
-            before = _code(self.repository.text_of(file_id), is_notebook)
-            return before != _code(read_text(path, NotebookError), is_notebook)
-        except (LookupError, NotebookError):
-            return True
+    def is_same(self, commit: str, other: str, files: Sequence[Path]) -> bool:
+        """Whether the code of all these files is the same at two commits."""
+        for path in files:
+            file_id = self._id_at(commit, path)
+            other_id = self._id_at(other, path)
+            if file_id != other_id and self._code(path, file_id) != self._code(path, other_id):
+                return False
+        return True
+
+    def _id_at(self, commit: str, path: Path) -> str:
+        """Return the id of a file at a commit, or "" if it is that of the checkout."""
+        if commit not in self._changed:
+            self._changed[commit] = self.repository.changed_since(commit, self._paths.root)
+        return self._changed[commit].get(path, "")
+
+    def _code(self, path: Path, file_id: str) -> list[str] | None:
+        """Return the code of a file; None if it did not exist, or is no Python."""
+        if (path, file_id) not in self._codes:
+            try:
+                text = self.repository.text_of(file_id) if file_id else read_text(path)
+                is_notebook = self._is_notebook(path)
+                self._codes[path, file_id] = _code(text, is_notebook)
+            except (LookupError, NotebookError, LedgerError):
+                self._codes[path, file_id] = None
+        return self._codes[path, file_id]
+
+    def _is_notebook(self, path: Path) -> bool:
+        return path.is_relative_to(self._paths.notebooks) and not path.name.startswith("_")
 
 
 def _code(text: str, is_notebook: bool) -> list[str]:

@@ -164,7 +164,7 @@ METHODS = {
     "augmentation": "copies",
     "lgika-rff": "features",
     "haar": "kernel",
-    "raw": "copies, penalty without",
+    "raw": "copies, penalty chosen without",
 }
 group = Permutations(4)
 
@@ -272,7 +272,10 @@ change_of_large_part = max(changes[:, -2].mean() for changes in change_of_parts.
 fig, axes = plt.subplots(1, 2, figsize=(9, 4))
 panel(axes[0], shares, risk_curves, log="y", ends=None, ylabel="mean squared error")
 panel(axes[1], shares, change_curves, log="y", ends=None, ylabel="relative discrepancy")
-axes[0].set_title(f"The whole group divides the risk by {min(gains):.1f} to {max(gains):.1f}")
+axes[0].set_title(
+    f"The whole group divides the risk by {min(gains):.1f} to {max(gains):.1f},\n"
+    "unless the penalty is chosen without copies"
+)
 axes[1].set_title(f"{PARTS[-2]} of 24 elements leave a discrepancy of {change_of_large_part:.0e}")
 for axis in axes:
     axis.set_xlabel("part of the group")

@@ -15,8 +15,8 @@
 # model on pixels knows that. Here the knowledge goes into random templates: each is translated by
 # up to 3 pixels in all directions and rotated within 20 degrees, and an image is described by how
 # its inner products with all these copies are *distributed*. No training image is ever moved. With few
-# training images pooling gains many points over raw pixels. Thresholds are those that the paper prints;
-# with localised templates, too, which it does not describe, accuracies are higher.
+# training images pooling gains many points over raw pixels. Thresholds are those of the paper.
+# With localised templates, an addition of ours, accuracies are higher.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

@@ -230,7 +230,8 @@ axes[0].set(
     title=f"The kernel is never more than {max(highest):.3f} above the limit",
 )
 axes[1].set_title(
-    rf"At most {max(shares_used):.2f} of $\delta_1$ and, dashed, $-\delta_2$ are used"
+    f"The deviation uses at most {max(shares_used):.2f} of either slack\n"
+    r"(solid $\delta_1$, dashed $-\delta_2$)"
 )
 axes[0].legend()
 run.figure(fig, "sandwich", caption="The exact deviation over all possible $d_G$.")
@@ -430,7 +431,7 @@ largest = [eigenvalues[0] for eigenvalues in spectra.values()]
 run.figure(
     fig,
     "spectrum",
-    caption=f"Without the first eigenvalue of each matrix, {min(largest):.0f} to {max(largest):.0f}.",
+    caption=f"Without the first eigenvalue of each matrix, {np.mean(largest):.0f}.",
 )
 
 # %% tags=["claims"]

@@ -299,6 +299,11 @@ for setting in CUTOFF_CASES:
 
 # %%
 best_factors = {FACTORS[risk.mean(axis=0).argmin()] for risk in cutoff_risks.values()}
+if best_factors == {1}:
+    least_at = "the theorem's cutoff"
+else:
+    multiples = ", ".join(f"{factor:g}" for factor in sorted(best_factors))
+    least_at = f"{multiples} times the theorem's cutoff"
 figure, axis = plt.subplots(figsize=(7, 4.2))
 panel(
     axis,
@@ -308,9 +313,7 @@ panel(
     ends=None,
     xlabel="cutoff over the theorem's $n^{1/(1+\\alpha)}$",
     ylabel="excess risk",
-    title="The risk is least at "
-    + ", ".join(f"{factor:g}" for factor in sorted(best_factors))
-    + " times the theorem's cutoff",
+    title=f"The risk is least at {least_at}",
 )
 axis.legend()
 run.figure(figure, "cutoff", caption=f"Mean and two standard errors over {n_cutoff_draws} draws.")

@@ -5,7 +5,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,11 +94,7 @@ class PaperTable:
     @property
     def headings(self) -> list[str]:
         """The heading of each column in one line, with that of its group."""
-        above = [""] * len(self.columns)
-        if self.groups:
-            above = [""]
-            for heading, width in self.groups:
-                above += [heading] * width
+        above = ["", *_spread_out(self.groups)] if self.groups else [""] * len(self.columns)
         pairs = zip(above, self.columns, strict=True)
         return [f"{group} {column}".strip() for group, column in pairs]
 
@@ -177,14 +173,15 @@ def table_of(name: str, layout: Mapping[str, Any], rows: Mapping[str, Row]) -> P
     try:
         columns = tuple(layout["columns"])
         lines = []
+        groups = tuple((heading, int(width)) for heading, width in layout.get("groups", []))
+        groups_of_cells = _spread_out(groups) or [""] * (len(columns) - 1)
         for label, specifications in layout["rows"].items():
             if len(specifications) != len(columns) - 1:
                 problem = f"{len(specifications)} cells below {len(columns) - 1} columns"
                 raise LedgerError(f"table {name}, row {label!r}: {problem}")
             cells = tuple(_cell(entry, paper, rows) for entry in specifications)
-            remarks = tuple(dict.fromkeys(_remarks(cells, rows)))
+            remarks = tuple(dict.fromkeys(_remarks(cells, groups_of_cells, rows)))
             lines.append(TableRow(label, cells, remarks))
-        groups = tuple((heading, int(width)) for heading, width in layout.get("groups", []))
         return PaperTable(
             name=name,
             title=layout["title"],
@@ -281,17 +278,44 @@ def _score(name: str, row: Row) -> str:
         return ""
 
 
-def _remarks(cells: Iterable[Cell], rows: Mapping[str, Row]) -> Iterator[str]:
-    """Yield the counterfactuals of the claims of some cells, in words."""
-    for claim_id in dict.fromkeys(cell.claim for cell in cells if cell.claim):
-        row = rows[claim_id]
-        remarks = []
-        for entry in row.counterfactuals:
-            with suppress(*UNREADABLE):  # The numbers suit an earlier statement of the claim.
-                remarks.append(counterfactual_in_words(row.claim, entry))
-        if not remarks and row.claim.counterfactual:
-            remarks.append(f"not run yet: {row.claim.counterfactual}")
-        yield from remarks
+def _spread_out(groups: Iterable[tuple[str, int]]) -> list[str]:
+    """Return the heading of the group above each column.
+
+    >>> _spread_out([("digits", 2), ("letters", 1)])
+    ['digits', 'digits', 'letters']
+    """
+    headings = []
+    for heading, width in groups:
+        headings += [heading] * width
+    return headings
+
+
+def _remarks(
+    cells: Sequence[Cell], groups: Sequence[str], rows: Mapping[str, Row]
+) -> Iterator[str]:
+    """Yield the counterfactuals of the claims of some cells, in words.
+
+    If they belong to several groups of columns, each begins with the name of its group.
+    """
+    remarks = {}
+    for cell, group in zip(cells, groups, strict=True):
+        if cell.claim and cell.claim not in remarks:
+            remarks[cell.claim] = (group, _counterfactuals(rows[cell.claim]))
+    names = {group for group, sentences in remarks.values() if sentences}
+    for group, sentences in remarks.values():
+        for sentence in sentences:
+            yield f"{group}: {sentence}" if len(names) > 1 else sentence
+
+
+def _counterfactuals(row: Row) -> list[str]:
+    """Return the counterfactuals of a claim, in words."""
+    sentences = []
+    for entry in row.counterfactuals:
+        with suppress(*UNREADABLE):  # The numbers suit an earlier statement of the claim.
+            sentences.append(counterfactual_in_words(row.claim, entry))
+    if not sentences and row.claim.counterfactual:
+        sentences.append(f"not run yet: {row.claim.counterfactual}")
+    return sentences
 
 
 def counterfactual_in_words(claim: Claim, entry: Entry) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,20 @@ def test_the_margin_shows_each_counterfactual_once_and_what_it_reaches():
     shown = table(measured([12, 12], counterfactuals=(change,)))
     assert shown.has_margin and shown.rows[0].margin == ("sorted atoms: 10.20 ± 0.10 ✓",)
     assert not table(measured([12, 12])).has_margin
+
+
+def test_counterfactuals_of_several_groups_of_columns_name_their_groups():
+    change = {"change": "sorted atoms", "recorded": {"value": [10.2, None], "se": [0.1, None]}}
+    digits = measured([12, 12], counterfactuals=(change,))
+    letters = replace(digits, claim=replace(digits.claim, id="demo/other"))
+    layout = LAYOUT | {
+        "groups": [["Digits", 1], ["Letters", 1]],
+        "rows": {"both": ["error 0", "other 0"], "one": ["error 0", ""]},
+    }
+    both, one = table_of("demo/table1", layout, {"demo/error": digits, "demo/other": letters}).rows
+    words = "sorted atoms: 10.20 ± 0.10 ✓"
+    assert both.margin == (f"Digits: {words}", f"Letters: {words}")
+    assert one.margin == (words,)
 
 
 def test_csv_has_three_columns_for_each_of_the_papers():

@@ -21,16 +21,18 @@ _N_STEPS = 100  # of the integrator
 
 def acceleration(position: Array) -> Array:
     """Return the acceleration of one of two equal bodies around their centre, shape (n, 2)."""
-    return -position / (4 * np.linalg.norm(position, axis=1, keepdims=True) ** 3)
+    radius = np.linalg.norm(position, axis=1, keepdims=True)
+    return -position / (4 * radius**3)
 
 
 def next_position(position: Array, momentum: Array) -> Array:
     """Return the positions after `STEP`, by the velocity Verlet method, shape (n, 2)."""
-    h = STEP / _N_STEPS
+    step = STEP / _N_STEPS
+    half_step = step / 2
     for _ in range(_N_STEPS):
-        halfway = momentum + h / 2 * acceleration(position)
-        position = position + h * halfway
-        momentum = halfway + h / 2 * acceleration(position)
+        halfway = momentum + half_step * acceleration(position)
+        position = position + step * halfway
+        momentum = halfway + half_step * acceleration(position)
     return position
 
 
@@ -42,50 +44,68 @@ def two_bodies(n: int, rng: Generator) -> tuple[Array, Array]:
     """
     radii = rng.uniform(*RADII, n)
     angles = rng.uniform(0, 2 * np.pi, n)
-    directions = np.column_stack([np.cos(angles), np.sin(angles)])
-    tangents = np.column_stack([-np.sin(angles), np.cos(angles)])
-    speeds = 0.5 / np.sqrt(radii)[:, None]
+    cosines = np.cos(angles)
+    sines = np.sin(angles)
+    directions = np.column_stack([cosines, sines])
+    tangents = np.column_stack([-sines, cosines])
     positions = radii[:, None] * directions
-    momenta = speeds * (tangents + 0.3 * rng.standard_normal((n, 2)))
+    speeds = 0.5 / np.sqrt(radii)
+    noise = rng.standard_normal((n, 2))
+    momenta = speeds[:, None] * (tangents + 0.3 * noise)
     tests = rng.standard_normal((n, 2))
-    values = np.sum(tests * next_position(positions, momenta), axis=1)
-    return np.stack([positions, momenta, tests], axis=1), values
+    next_positions = next_position(positions, momenta)
+    values = np.sum(tests * next_positions, axis=1)
+    vectors = np.stack([positions, momenta, tests], axis=1)
+    return vectors, values
 
 
 def moment_of_inertia(n: int, rng: Generator) -> tuple[Array, Array]:
     """Return three points of space and an axis u, and u . I u for their moment of inertia I."""
     vectors = rng.standard_normal((n, 4, 3))
-    across = np.cross(vectors[:, :3], vectors[:, 3:])
-    return vectors, np.sum(across**2, axis=(1, 2))
+    points = vectors[:, :3]
+    axis = vectors[:, 3:]
+    products = np.cross(points, axis)
+    values = np.sum(products**2, axis=(1, 2))
+    return vectors, values
 
 
 def double_pendulum(n: int, rng: Generator) -> tuple[Array, Array]:
     """Return positions and momenta of two masses that hang on springs, and their energy."""
-    first, between = rng.standard_normal((2, n, 3))
+    springs = rng.standard_normal((2, n, 3))
     momenta = rng.standard_normal((n, 2, 3))
+    first, between = springs
     second = first + between
-    stretched = np.column_stack([np.linalg.norm(first, axis=1), np.linalg.norm(between, axis=1)])
-    energy = np.sum((stretched - 1) ** 2, axis=1) / 2
-    energy += np.sum(momenta**2, axis=(1, 2)) / 2
-    energy += first[:, 2] + second[:, 2]
-    return np.concatenate([np.stack([first, second], axis=1), momenta], axis=1), energy
+    positions = np.stack([first, second], axis=1)
+    lengths = np.linalg.norm(springs, axis=2)
+    elastic = np.sum((lengths - 1) ** 2, axis=0) / 2
+    kinetic = np.sum(momenta**2, axis=(1, 2)) / 2
+    height = first[:, 2] + second[:, 2]
+    energy = elastic + kinetic + height
+    vectors = np.concatenate([positions, momenta], axis=1)
+    return vectors, energy
 
 
 def invariant_mass(n: int, rng: Generator) -> tuple[Array, Array]:
     """Return the four-momenta of two particles of mass 1/2, and the logarithm of their mass."""
     momenta = rng.standard_normal((n, 2, 3))
-    energies = np.sqrt(0.25 + np.sum(momenta**2, axis=2, keepdims=True))
-    total = np.sum(np.concatenate([energies, momenta], axis=2), axis=1)
-    squared_mass = total[:, 0] ** 2 - np.sum(total[:, 1:] ** 2, axis=1)
-    return np.concatenate([energies, momenta], axis=2), np.log(squared_mass)
+    squared_momenta = np.sum(momenta**2, axis=2, keepdims=True)
+    energies = np.sqrt(0.25 + squared_momenta)
+    vectors = np.concatenate([energies, momenta], axis=2)
+    total = np.sum(vectors, axis=1)
+    total_energy = total[:, 0]
+    total_momentum = total[:, 1:]
+    squared_mass = total_energy**2 - np.sum(total_momentum**2, axis=1)
+    return vectors, np.log(squared_mass)
 
 
 def two_vectors(n: int, rng: Generator) -> tuple[Array, Array]:
     """Return two vectors of five numbers, and a function of their lengths and angle."""
     vectors = rng.standard_normal((n, 2, 5))
-    first, second = np.linalg.norm(vectors, axis=2).T
-    cosines = np.sum(vectors[:, 0] * vectors[:, 1], axis=1) / (first * second)
-    return vectors, np.sin(first) - second**3 / 2 + cosines
+    first_length, second_length = np.linalg.norm(vectors, axis=2).T
+    products = np.sum(vectors[:, 0] * vectors[:, 1], axis=1)
+    cosines = products / (first_length * second_length)
+    values = np.sin(first_length) - second_length**3 / 2 + cosines
+    return vectors, values
 
 
 @dataclass(frozen=True)
@@ -105,16 +125,23 @@ class KnownTask:
     matrices: Array
 
 
-PLANE = rotations([1, 1])[:, :, :-1]
-SPACE = rotations([1, 1, 1])[:, :, :-1]
-LORENTZ = rotations([1, -1, -1, -1])[:, :, :-1]
-FIVE = rotations([1, 1, 1, 1, 1])[:, :, :-1]
+def _matrices(signs: list[int]) -> Array:
+    """Return the generators of `rotations` without their shifts, which are zero."""
+    fields = rotations(signs)
+    return fields[:, :, :-1]
+
+
+PLANE = _matrices([1, 1])
+SPACE = _matrices([1, 1, 1])
+LORENTZ = _matrices([1, -1, -1, -1])
+FIVE = _matrices([1, 1, 1, 1, 1])
+ABOUT_ONE_AXIS = SPACE[:1]
 
 KNOWN_TASKS = {
     "two bodies, one step": KnownTask("LieGAN, LieSD", two_bodies, PLANE),
     "moment of inertia": KnownTask("LieSD", moment_of_inertia, SPACE),
     "mass of two particles": KnownTask("after top tagging", invariant_mass, LORENTZ),
-    "double pendulum on springs": KnownTask("EMLP", double_pendulum, SPACE[:1]),
+    "double pendulum on springs": KnownTask("EMLP", double_pendulum, ABOUT_ONE_AXIS),
     "two vectors of five numbers": KnownTask("EMLP, LieGG", two_vectors, FIVE),
 }
 
@@ -122,9 +149,12 @@ KNOWN_TASKS = {
 def draw_known(name: str, n: int, noise: float, seed: list[int]) -> tuple[Array, Array]:
     """Return points (n, k * m) and noisy values, with noise relative to the standard deviation."""
     rng = np.random.default_rng(seed)
-    vectors, values = KNOWN_TASKS[name].sample(n, rng)
-    values = (values - values.mean()) / values.std()
-    return vectors.reshape(n, -1), values + noise * rng.standard_normal(n)
+    task = KNOWN_TASKS[name]
+    vectors, values = task.sample(n, rng)
+    points = vectors.reshape(n, -1)
+    standardised = (values - values.mean()) / values.std()
+    errors = rng.standard_normal(n)
+    return points, standardised + noise * errors
 
 
 def shared_fields(
@@ -152,15 +182,19 @@ def shared_fields(
     n = len(points)
     vectors = points.reshape(n, n_vectors, -1)
     slopes = gradients.reshape(n, n_vectors, -1)
+    # The slope along A x is the sum of the entries of A times these products.
     products = slopes[:, :, :, None] * vectors[:, :, None, :]
     if one_matrix:
         products = products.sum(axis=1)
-    m = vectors.shape[2]
     rows = products.reshape(n, -1)
-    changes, fields = np.linalg.eigh(rows.T @ rows / n)
-    return changes, fields.T.reshape(len(changes), -1, m)
+    quadratic_form = rows.T @ rows / n
+    changes, eigenvectors = np.linalg.eigh(quadratic_form)
+    m = vectors.shape[2]
+    fields = eigenvectors.T.reshape(len(changes), -1, m)
+    return changes, fields
 
 
 def cosine_of_smallest(fields: Array, matrices: Array) -> float:
     """Return the cosine of the largest angle between as many first fields as matrices, and these."""
-    return cosine(fields[: len(matrices)], matrices)
+    smallest = fields[: len(matrices)]
+    return cosine(smallest, matrices)

@@ -17,10 +17,10 @@ def rotations(signs: list[int]) -> Array:
     d = len(signs)
     generators = []
     for i, j in combinations(range(d), 2):
-        matrix = np.zeros((d, d + 1))
-        matrix[i, j] = 1
-        matrix[j, i] = -signs[i] * signs[j]
-        generators.append(matrix)
+        field = np.zeros((d, d + 1))
+        field[i, j] = 1
+        field[j, i] = -signs[i] * signs[j]
+        generators.append(field)
     return np.array(generators)
 
 
@@ -59,13 +59,32 @@ class Task:
 
 def sum_of_squares(signs: list[int]) -> Callable[[Array], Array]:
     """Return the function sum_i signs_i x_i^2, of standard deviation one at normal points."""
+    column = np.array(signs, dtype=float)[:, None]
     scale = np.sqrt(2 * len(signs))
-    return lambda X: X**2 @ np.array(signs, dtype=float)[:, None] / scale
+
+    def signed_sum(X: Array) -> Array:
+        return X**2 @ column / scale
+
+    return signed_sum
 
 
 def around_axis(X: Array) -> Array:
-    """Return the squared distance from the last axis of space, and the position along it."""
-    return np.column_stack([(X[:, :2] ** 2).sum(axis=1) / 2, X[:, 2]])
+    """Return half the squared distance from the last axis of space, and the position along it."""
+    squares = X[:, :2] ** 2
+    half_squared_distances = squares.sum(axis=1) / 2
+    heights = X[:, 2]
+    return np.column_stack([half_squared_distances, heights])
+
+
+def first_two(X: Array) -> Array:
+    """Return the first two coordinates, times 1.5."""
+    return 1.5 * X[:, :2]
+
+
+def direction(X: Array) -> Array:
+    """Return the points divided by their norms, times two."""
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return 2 * X / norms
 
 
 TASKS = {
@@ -73,8 +92,8 @@ TASKS = {
     "so(4)": Task(4, sum_of_squares([1, 1, 1, 1]), rotations([1, 1, 1, 1])),
     "so(1,3)": Task(4, sum_of_squares([1, -1, -1, -1]), rotations([1, -1, -1, -1])),
     "one rotation": Task(3, around_axis, rotations([1, 1, 1])[:1]),
-    "a translation": Task(3, lambda X: 1.5 * X[:, :2], along_axis(3), affine=True),
-    "a scaling": Task(3, lambda X: 2 * X / np.linalg.norm(X, axis=1, keepdims=True), scaling(3)),
+    "a translation": Task(3, first_two, along_axis(3), affine=True),
+    "a scaling": Task(3, direction, scaling(3)),
 }
 
 
@@ -85,22 +104,32 @@ def random_waves(
     k = values.shape[1]
     directions = rng.standard_normal((k, n_waves))
     directions /= np.linalg.norm(directions, axis=0)
-    rates = rng.uniform(*frequencies, n_waves)
+    lowest, highest = frequencies
+    rates = rng.uniform(lowest, highest, n_waves)
     phases = rng.uniform(0, 2 * np.pi, n_waves)
-    return np.sin(values @ directions * rates + phases) @ rng.standard_normal(n_waves)
+    amplitudes = rng.standard_normal(n_waves)
+    projections = values @ directions
+    waves = np.sin(projections * rates + phases)
+    return waves @ amplitudes
 
 
 def cubic(X: Array, rng: Generator) -> Array:
     """Return a random polynomial of degree three with all its terms of equal mean size."""
-    n, d = X.shape
-    linear = X @ rng.standard_normal(d)
-    squares = np.einsum("ni,nj->nij", X, X).reshape(n, -1)
-    cubes = np.einsum("ni,nj->nij", squares, X).reshape(n, -1)
-    total = linear / linear.std()
-    for terms in (squares, cubes):
-        values = terms @ rng.standard_normal(terms.shape[1])
+    squares = _products(X, X)
+    cubes = _products(squares, X)
+    total = np.zeros(len(X))
+    for terms in (X, squares, cubes):
+        n_terms = terms.shape[1]
+        coefficients = rng.standard_normal(n_terms)
+        values = terms @ coefficients
         total += values / values.std()
     return total
+
+
+def _products(first: Array, second: Array) -> Array:
+    """Return the products of every column of the first array with every column of the second."""
+    products = np.einsum("ni,nj->nij", first, second)
+    return products.reshape(len(first), -1)
 
 
 def additive(X: Array, rng: Generator) -> Array:
@@ -108,45 +137,87 @@ def additive(X: Array, rng: Generator) -> Array:
     d = X.shape[1]
     rates = rng.uniform(0.5, 2.5, d)
     phases = rng.uniform(0, 2 * np.pi, d)
-    return np.sin(X * rates + phases) @ rng.uniform(0.3, 1, d)
+    amplitudes = rng.uniform(0.3, 1, d)
+    waves = np.sin(X * rates + phases)
+    return waves @ amplitudes
+
+
+def many_waves(X: Array, rng: Generator) -> Array:
+    """Return a sum of 100 waves."""
+    return random_waves(X, 100, (0.3, 2.5), rng)
+
+
+def five_waves(X: Array, rng: Generator) -> Array:
+    """Return a sum of five waves."""
+    return random_waves(X, 5, (0.5, 2.0), rng)
+
+
+def zero(X: Array, rng: Generator) -> Array:
+    """Return zeros."""
+    return np.zeros(len(X))
 
 
 #: Functions without symmetry, of points (n, 3).
 WITHOUT = {
-    "100 waves": lambda X, rng: random_waves(X, 100, (0.3, 2.5), rng),
+    "100 waves": many_waves,
     "cubic polynomial": cubic,
     "sum over coordinates": additive,
-    "five waves": lambda X, rng: random_waves(X, 5, (0.5, 2.0), rng),
-    "noise alone": lambda X, rng: np.zeros(len(X)),
+    "five waves": five_waves,
+    "noise alone": zero,
 }
 
 
 def draw(name: str, n: int, noise: float, seed: list[int]) -> tuple[Array, Array, Array]:
     """Return points, noisy values of a random function, and its planted fields.
 
-    Points are normal, for the scaling in a shell of radii 1 to 2. Coordinates of planted functions are turned by a random rotation.
+    Points are normal, for the scaling in a shell of radii 1 to 2. Coordinates of planted functions
+    are turned by a random rotation.
     """
     rng = np.random.default_rng(seed)
     if name in WITHOUT:
         X = rng.standard_normal((n, 3))
-        values = WITHOUT[name](X, rng)
+        function = WITHOUT[name]
+        values = function(X, rng)
         fields = np.zeros((0, 3, 4))
     else:
         task = TASKS[name]
         X = rng.standard_normal((n, task.d))
         if name == "a scaling":  # Functions of the direction have no limit at the origin.
-            X *= (rng.uniform(1, 2, n) / np.linalg.norm(X, axis=1))[:, None]
+            X = _in_shell(X, rng)
         turn = stats.ortho_group.rvs(task.d, random_state=rng)
-        values = random_waves(task.invariants(X @ turn), 4, (0.5, 1.5), rng)
-        # In the new coordinates x = turn u the field A u + b is turn (A turn^T x + b).
-        back = np.eye(task.d + 1)
-        back[: task.d, : task.d] = turn.T
-        fields = turn @ task.fields @ back
-    spread = values.std() or 1.0
-    return X, values / spread + noise * rng.standard_normal(n), fields
+        invariants = task.invariants(X @ turn)
+        values = random_waves(invariants, 4, (0.5, 1.5), rng)
+        fields = _turned(task.fields, turn)
+    spread = values.std()
+    if spread > 0:
+        values = values / spread
+    errors = rng.standard_normal(n)
+    return X, values + noise * errors, fields
+
+
+def _in_shell(X: Array, rng: Generator) -> Array:
+    """Return the points moved along their rays to random radii between 1 and 2."""
+    radii = rng.uniform(1, 2, len(X))
+    factors = radii / np.linalg.norm(X, axis=1)
+    return X * factors[:, None]
+
+
+def _turned(fields: Array, turn: Array) -> Array:
+    """Return the fields A u + b in the coordinates x = turn u: turn (A turn^T x + b)."""
+    d = len(turn)
+    back = np.eye(d + 1)
+    back[:d, :d] = turn.T
+    return turn @ fields @ back
 
 
 def cosine(first: Array, second: Array) -> float:
     """Return the cosine of the largest angle between two spans of fields of equal dimension."""
-    bases = [np.linalg.qr(fields.reshape(len(fields), -1).T)[0] for fields in (first, second)]
-    return float(np.linalg.svd(bases[0].T @ bases[1], compute_uv=False).min())
+    cosines = np.linalg.svd(_basis(first).T @ _basis(second), compute_uv=False)
+    return float(cosines.min())
+
+
+def _basis(fields: Array) -> Array:
+    """Return an orthonormal basis of the span of fields, as columns."""
+    columns = fields.reshape(len(fields), -1).T
+    basis, _ = np.linalg.qr(columns)
+    return basis

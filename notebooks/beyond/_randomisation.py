@@ -27,8 +27,11 @@ def kernel_scales(sample: Array, n_widths: int = N_WIDTHS) -> dict[str, Array]:
     """
     scales = {}
     for metric, power in POWERS.items():
-        low, high = np.quantile(pdist(sample, metric), [0.05, 0.95]) ** (1 / power)
-        scales[metric] = np.linspace(low / 2, 2 * high, n_widths) ** power
+        distances = pdist(sample, metric)
+        quantiles = np.quantile(distances, [0.05, 0.95])
+        low, high = quantiles ** (1 / power)
+        widths = np.linspace(low / 2, 2 * high, n_widths)
+        scales[metric] = widths**power
     return scales
 
 
@@ -39,8 +42,10 @@ def mean_kernels(distances: dict[str, Array], scales: dict[str, Array]) -> Array
         # Single precision: these are means over thousands of pairs.
         in_single = values.astype(np.float32)
         for scale in scales[metric]:
-            kernel = np.exp(in_single * np.float32(-1 / scale))
-            means.append(kernel.mean(axis=1, dtype=float))
+            rate = np.float32(-1 / scale)
+            kernel = np.exp(in_single * rate)
+            mean = kernel.mean(axis=1, dtype=float)
+            means.append(mean)
     return np.array(means).T
 
 
@@ -61,22 +66,33 @@ def randomisation_p_value(
 
     and the p-value is (1 + number of B randomised samples with at least this statistic) / (B + 1).
     """
-    scales = scales or kernel_scales(sample)
+    if scales is None:
+        scales = kernel_scales(sample)
     reference = draw(rng)
     randomised = [draw(rng) for _ in range(N_RANDOMISATIONS)]
-    samples = [sample, *randomised]
+    discrepancies = _discrepancies([sample, *randomised], reference, scales)
+    n = len(sample)
+    fusion = np.sqrt(n * (n - 1))
+    statistics = logsumexp(fusion * discrepancies, axis=1) / fusion
+    is_larger = statistics[1:] >= statistics[0]
+    n_larger = np.count_nonzero(is_larger)
+    return (1 + n_larger) / (N_RANDOMISATIONS + 1)
+
+
+def _discrepancies(samples: list[Array], reference: Array, scales: dict[str, Array]) -> Array:
+    """Return squared maximum mean discrepancies, shape (samples, kernels), from the reference."""
     inside = {}
     across = {}
     for metric in POWERS:
-        inside[metric] = np.array([pdist(points, metric) for points in [*samples, reference]])
+        within_each = [pdist(points, metric) for points in [*samples, reference]]
+        inside[metric] = np.array(within_each)
         to_reference = [cdist(points, reference, metric).ravel() for points in samples]
         across[metric] = np.array(to_reference)
     means_inside = mean_kernels(inside, scales)
-    discrepancies = means_inside[:-1] + means_inside[-1] - 2 * mean_kernels(across, scales)
-    fusion = np.sqrt(len(sample) * (len(sample) - 1))
-    statistics = logsumexp(fusion * discrepancies, axis=1) / fusion
-    n_larger = np.count_nonzero(statistics[1:] >= statistics[0])
-    return (1 + n_larger) / (N_RANDOMISATIONS + 1)
+    means_of_samples = means_inside[:-1]
+    means_of_reference = means_inside[-1]
+    means_across = mean_kernels(across, scales)
+    return means_of_samples + means_of_reference - 2 * means_across
 
 
 def random_rotations(X: Array, rng: np.random.Generator) -> Array:
@@ -86,16 +102,21 @@ def random_rotations(X: Array, rng: np.random.Generator) -> Array:
     """
     first = X / np.linalg.norm(X, axis=1, keepdims=True)
     second = rng.standard_normal(X.shape)
-    second -= np.sum(first * second, axis=1, keepdims=True) * first
+    products = np.sum(first * second, axis=1, keepdims=True)
+    second -= products * first
     second /= np.linalg.norm(second, axis=1, keepdims=True)
-    return np.stack([first, second, np.cross(first, second)], axis=2)
+    third = np.cross(first, second)
+    return np.stack([first, second, third], axis=2)
 
 
 def orders(X: Array, rng: np.random.Generator) -> Array:
     """Return, for each point, the permutation matrix that takes its sorted numbers to the point."""
     n, d = X.shape
+    points = np.arange(n)[:, None]
+    rows = np.argsort(X, axis=1)
+    columns = np.arange(d)
     matrices = np.zeros((n, d, d))
-    matrices[np.arange(n)[:, None], np.argsort(X, axis=1), np.arange(d)] = 1.0
+    matrices[points, rows, columns] = 1.0
     return matrices
 
 
@@ -112,13 +133,20 @@ class Turned:
         self.elements = elements
         self.targets = np.einsum("nji,nj->ni", elements, Y)
         n, p = invariants.shape
-        rule_of_thumb = (4 / (p + 2)) ** (1 / (p + 4)) * n ** (-1 / (p + 4))
-        scaled = invariants / (rule_of_thumb * invariants.std(axis=0, ddof=1))
-        kernel = np.exp(-cdist(scaled, scaled, "sqeuclidean") / 2)
-        self._cumulative = np.cumsum(kernel / kernel.sum(axis=1, keepdims=True), axis=1)
+        factor = (4 / (p + 2)) ** (1 / (p + 4))
+        rule_of_thumb = factor * n ** (-1 / (p + 4))
+        widths = rule_of_thumb * invariants.std(axis=0, ddof=1)
+        scaled = invariants / widths
+        squared_distances = cdist(scaled, scaled, "sqeuclidean")
+        kernel = np.exp(-squared_distances / 2)
+        probabilities = kernel / kernel.sum(axis=1, keepdims=True)
+        self._cumulative = np.cumsum(probabilities, axis=1)
 
     def draw(self, rng: np.random.Generator) -> Array:
         """Return randomised targets, of the shape of the targets."""
-        uniform = rng.random((len(self._cumulative), 1))
-        sources = np.minimum((self._cumulative < uniform).sum(axis=1), len(uniform) - 1)
-        return np.einsum("nij,nj->ni", self.elements[sources], self.targets)
+        n = len(self._cumulative)
+        uniform = rng.random((n, 1))
+        n_below = (self._cumulative < uniform).sum(axis=1)
+        sources = np.minimum(n_below, n - 1)  # rounded sums of probabilities may end below one
+        elements = self.elements[sources]
+        return np.einsum("nij,nj->ni", elements, self.targets)

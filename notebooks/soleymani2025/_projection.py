@@ -10,7 +10,9 @@ from invariance.spectral import project
 def turn(axis, angle):
     """Rotation matrix about an axis in space."""
     axis = np.asarray(axis, dtype=float)
-    return Rotation.from_rotvec(angle * axis / np.linalg.norm(axis)).as_matrix()
+    vector = angle * axis / np.linalg.norm(axis)
+    rotation = Rotation.from_rotvec(vector)
+    return rotation.as_matrix()
 
 
 def icosahedral_group():
@@ -25,7 +27,9 @@ def tilted_square_group(tilt):
     """Symmetries of a square in a plane that is tilted by an orthogonal matrix."""
     quarter = turn([0, 0, 1], np.pi / 2)
     mirror = np.diag([1.0, -1.0, 1.0])
-    return groups.OrthogonalMatrices([tilt @ quarter @ tilt.T, tilt @ mirror @ tilt.T])
+    tilted_quarter = tilt @ quarter @ tilt.T
+    tilted_mirror = tilt @ mirror @ tilt.T
+    return groups.OrthogonalMatrices([tilted_quarter, tilted_mirror])
 
 
 def commutation_errors(basis, group, rng):
@@ -34,32 +38,44 @@ def commutation_errors(basis, group, rng):
     Each is the maximum over generators. The moved eigenfunctions are expanded in all eigenfunctions
     by least squares.
     """
-    X = basis.sample(3 * basis.n_functions_ + 50, rng.integers(2**31))
+    n_points = 3 * basis.n_functions_ + 50
+    X = basis.sample(n_points, rng.integers(2**31))
     values = basis.evaluate(X)
     leaks = []
-    orthogonality = []
-    representation = []
+    defects = []
+    differences = []
     for generator in group.generators():
-        moved_values = basis.evaluate(group.act(generator[None], X)[0])
-        fitted = np.linalg.lstsq(values, moved_values, rcond=None)[0].T
+        images = group.act(generator[None], X)[0]
+        moved_values = basis.evaluate(images)
+        coefficients, *_ = np.linalg.lstsq(values, moved_values, rcond=None)
+        fitted = coefficients.T
         outside = fitted.copy()
         for k, block in enumerate(basis.slices()):
             outside[block, block] = 0
-            D = basis.representation(k, group, generator[None])[0].toarray()
-            orthogonality.append(np.abs(D @ D.T - np.eye(len(D))).max())
-            representation.append(np.abs(fitted[block, block] - D).max())
+            D = _representation(basis, k, group, generator)
+            defect = D @ D.T - np.eye(len(D))
+            defects.append(np.abs(defect).max())
+            difference = fitted[block, block] - D
+            differences.append(np.abs(difference).max())
         leaks.append(np.abs(outside).max())
-    return [max(leaks), max(orthogonality), max(representation)]
+    return [max(leaks), max(defects), max(differences)]
+
+
+def _representation(basis, k, group, element):
+    """D(g) of one element on the eigenspace k, as a dense matrix."""
+    matrices = basis.representation(k, group, element[None])
+    return matrices[0].toarray()
 
 
 def representation_matrix(basis, group, max_functions):
     """D(g) of the first generator on the first eigenspaces, with at most `max_functions` rows."""
     n_eigenspaces = int(np.searchsorted(basis.counts_, max_functions, side="right"))
+    blocks = basis.slices()[:n_eigenspaces]
     size = basis.counts_[n_eigenspaces - 1]
     matrix = np.zeros((size, size))
-    generator = group.generators()[:1]
-    for k, block in enumerate(basis.slices()[:n_eigenspaces]):
-        matrix[block, block] = basis.representation(k, group, generator)[0].toarray()
+    generator = group.generators()[0]
+    for k, block in enumerate(blocks):
+        matrix[block, block] = _representation(basis, k, group, generator)
     return matrix
 
 
@@ -70,9 +86,11 @@ def draw_permutations(rng):
     """
     n = int(rng.integers(3, 9))
     n_permutations = int(rng.integers(1, 6))
-    permutations = np.tile(np.arange(n), (n_permutations, 1))
+    longest = min(n, 4)
+    identity = np.arange(n)
+    permutations = np.tile(identity, (n_permutations, 1))
     for row in permutations:
-        length = int(rng.integers(2, min(n, 4) + 1))
+        length = int(rng.integers(2, longest + 1))
         support = rng.choice(n, size=length, replace=False)
         row[support] = np.roll(support, 1)
     return permutations
@@ -80,13 +98,17 @@ def draw_permutations(rng):
 
 def minimal_subset(permutations):
     """Number of generators left after dropping redundant ones, and the order of the group."""
-    remaining = list(range(len(permutations)))
+    n_permutations = len(permutations)
     order = groups.GeneratedPermutations(permutations).order
     if order == 1:
         return 0, order
-    for i in range(len(permutations)):
+    remaining = list(range(n_permutations))
+    for i in range(n_permutations):
         fewer = [j for j in remaining if j != i]
-        if fewer and groups.GeneratedPermutations(permutations[fewer]).order == order:
+        if not fewer:
+            continue
+        subgroup = groups.GeneratedPermutations(permutations[fewer])
+        if subgroup.order == order:
             remaining = fewer
     return len(remaining), order
 
@@ -101,7 +123,8 @@ def differences_from_reynolds(basis, group, rng):
             projected = project(coefficients, basis, group, method=method)
         except ValueError:  # the generators do not permute the frame
             continue
-        differences.append(float(np.abs(projected - reference).max()))
+        difference = np.abs(projected - reference).max()
+        differences.append(float(difference))
     return differences
 
 
@@ -109,17 +132,27 @@ def primary_estimates(values, y, n_kept, weights):
     """Coefficients of four estimates within the first `n_kept` functions, by name."""
     n = len(y)
     inside = values[:, :n_kept]
-    gram = (values * weights) @ values.T
-    penalty = 0.1 * np.trace(gram) / n
-    dual = np.linalg.solve(gram + penalty * np.eye(n), y)
-    kernel_ridge = weights * (values.T @ dual)
+    products = inside.T @ y
+    least_squares, *_ = np.linalg.lstsq(inside, y, rcond=None)
     ridge_matrix = inside.T @ inside + 0.1 * n * np.eye(n_kept)
+    ridge = np.linalg.solve(ridge_matrix, products)
+    kernel_ridge = _kernel_ridge(values, y, weights)
     return {
-        "mean": inside.T @ y / n,
-        "least squares": np.linalg.lstsq(inside, y, rcond=None)[0],
-        "ridge": np.linalg.solve(ridge_matrix, inside.T @ y),
+        "mean": products / n,
+        "least squares": least_squares,
+        "ridge": ridge,
         "truncated kernel ridge": kernel_ridge[:n_kept],
     }
+
+
+def _kernel_ridge(values, y, weights):
+    """Coefficients of kernel ridge regression, for a kernel with these weights of the functions."""
+    n = len(y)
+    gram = (values * weights) @ values.T
+    penalty = 0.1 * np.trace(gram) / n
+    penalised = gram + penalty * np.eye(n)
+    dual = np.linalg.solve(penalised, y)
+    return weights * (values.T @ dual)
 
 
 def projected_estimates(basis, group, draw):
@@ -138,17 +171,26 @@ def projected_estimates(basis, group, draw):
     weights = np.repeat(wide.counts_**-2.0, wide.dimensions_)
     coefficients = rng.standard_normal(wide.n_functions_) * np.sqrt(weights)
     target = project(coefficients, wide, group)
-    X = basis.sample(2 * n_kept + 50, rng)
+    n_samples = 2 * n_kept + 50
+    X = basis.sample(n_samples, rng)
     values = wide.evaluate(X)
-    y = values @ target + 0.5 * rng.standard_normal(len(X))
-    outside = np.sum(target[n_kept:] ** 2)
+    noise = rng.standard_normal(n_samples)
+    y = values @ target + 0.5 * noise
+    estimates = primary_estimates(values, y, n_kept, weights)
     distances = {}
     changes = []
-    for name, before in primary_estimates(values, y, n_kept, weights).items():
+    for name, before in estimates.items():
         after = project(before, basis, group)
-        squared_before = np.sum((before - target[:n_kept]) ** 2)
-        squared_after = np.sum((after - target[:n_kept]) ** 2)
-        distances[name] = [np.sqrt(squared_before + outside), np.sqrt(squared_after + outside)]
+        distances[name] = [_distance(before, target), _distance(after, target)]
         expansion = spectral.Expansion(basis, after)
-        changes.append(expansion.discrepancy(X[:20], group, n_elements=20, relative=True))
+        change = expansion.discrepancy(X[:20], group, n_elements=20, relative=True)
+        changes.append(change)
     return distances, changes
+
+
+def _distance(estimate, target):
+    """Distance of coefficients from those of the target, which may have more of them."""
+    n_kept = len(estimate)
+    inside = np.sum((estimate - target[:n_kept]) ** 2)
+    outside = np.sum(target[n_kept:] ** 2)
+    return np.sqrt(inside + outside)

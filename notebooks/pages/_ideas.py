@@ -22,46 +22,60 @@ def _points(x: Values, y: Values) -> Points:
 
 def _wave(y: np.ndarray) -> Points:
     """Return a curve between -1 and 1, about the middle."""
-    return _points(np.linspace(0, 1, len(y)), 0.5 + 0.45 * y)
+    across = np.linspace(0, 1, len(y))
+    heights = 0.5 + 0.45 * y
+    return _points(across, heights)
 
 
 def _steps(values: np.ndarray) -> Points:
     """Return the empirical distribution of values."""
     n = len(values)
-    ranks = np.repeat(np.arange(1, n + 1), 2)[:-1]
-    heights = np.r_[0, 0, ranks, n] / n
-    places = np.r_[0, np.repeat(np.sort(values), 2), 1]
+    ranks = np.repeat(np.arange(n + 1), 2)
+    heights = ranks / n
+    jumps = np.repeat(np.sort(values), 2)
+    places = np.r_[0, jumps, 1]
     return _points(places, heights)
 
 
 def _rescaled(values: np.ndarray, low: float, high: float) -> np.ndarray:
     """Return values moved and scaled to the interval from low to high."""
-    share = (values - values.min()) / np.ptp(values)
-    return share * (high - low) + low
+    shares = (values - values.min()) / np.ptp(values)
+    return shares * (high - low) + low
+
+
+def _shifted(x: np.ndarray) -> np.ndarray:
+    """Return all cyclic shifts of a vector, one in a row."""
+    from invariance.groups import CyclicShifts
+
+    group = CyclicShifts(len(x))
+    images = group.act(group.elements(), x[None])
+    return images[:, 0]
 
 
 @cache
 def orbit(n: int = 8, between: int = 5) -> Idea:
     """A ring of readings that turns, its inner products that turn with it, their CDF that stays."""
-    from invariance.groups import CyclicShifts
-
     rng = np.random.default_rng(3)
     x = rng.uniform(0.15, 1, n)
     template = rng.standard_normal(n)
-    group = CyclicShifts(n)
-    products = group.act(group.elements(), template[None])[:, 0] @ x
+    turned_templates = _shifted(template)
+    products = turned_templates @ x
     heights = _rescaled(products, 0.1, 1)
-
     beads = []
     for i, value in enumerate(x.tolist()):
         angle = 2 * np.pi * i / n
-        beads.append((62 * np.cos(angle), 62 * np.sin(angle), 5 + 12 * value))
+        across = 62 * np.cos(angle)
+        down = 62 * np.sin(angle)
+        radius = 5 + 12 * value
+        beads.append((across, down, radius))
     fixed = {"beads": beads, "heights": heights.tolist(), "steps": _steps(heights)}
     degrees = [360 * step / n / between for step in range(n * between)]
 
     def numbers(step: int) -> Numbers:
-        offset = 20 * (step / between - n)
-        return fixed | {"turned": f"{degrees[step]:g}", "slid": f"{offset:g}"}
+        n_turns = step / between
+        offset = 20 * (n_turns - n)
+        moving = {"turned": f"{degrees[step]:g}", "slid": f"{offset:g}"}
+        return fixed | moving
 
     labels = [f"turned by {angle:.0f}°" for angle in degrees]
     alt = (
@@ -71,31 +85,42 @@ def orbit(n: int = 8, between: int = 5) -> Idea:
     return Idea(alt, labels, HERE / "orbit.svg", numbers, plays=True)
 
 
+def _convolved(curves: np.ndarray, window: np.ndarray) -> np.ndarray:
+    """Return the cyclic convolutions of curves with a window."""
+    spectra = np.fft.fft(curves) * np.fft.fft(window)
+    return np.fft.ifft(spectra).real
+
+
 @cache
 def distribution(n: int = 24) -> Idea:
     """A template that turns: each inner product has its place in the distribution."""
-    from invariance.groups import CyclicShifts
-
     rng = np.random.default_rng(8)
-    bump = np.exp(np.cos(2 * np.pi * np.arange(n) / n) * 6)
+    angles = 2 * np.pi * np.arange(n) / n
+    bump = np.exp(np.cos(angles) * 6)
     noise = rng.standard_normal((2, n))
-    curves = np.fft.ifft(np.fft.fft(noise) * np.fft.fft(bump)).real
-    x, template = curves / abs(curves).max(axis=1, keepdims=True)
-    group = CyclicShifts(n)
-    turned = group.act(group.elements(), template[None])[:, 0]
-    levels = _rescaled(turned @ x, 0.05, 0.95)
+    curves = _convolved(noise, bump)
+    largest = abs(curves).max(axis=1, keepdims=True)
+    x, template = curves / largest
+    turned = _shifted(template)
+    products = turned @ x
+    levels = _rescaled(products, 0.05, 0.95)
     ranks = levels.argsort().argsort() + 1
-    turns = np.linspace(0, 1, n)
+    across = np.linspace(0, 1, n)
+    fixed = {
+        "data": _wave(x),
+        "products": _points(across, levels),
+        "steps": _steps(levels),
+    }
 
     def numbers(g: int) -> Numbers:
-        return {
-            "data": _wave(x),
+        level = levels[g]
+        share = ranks[g] / n
+        moving = {
             "turned": _wave(turned[g]),
-            "products": _points(turns, levels),
-            "product": (turns[g], levels[g]),
-            "steps": _steps(levels),
-            "share": (levels[g], ranks[g] / n),
+            "product": (across[g], level),
+            "share": (level, share),
         }
+        return fixed | moving
 
     labels = [f"template turned by {360 * g / n:.0f}°" for g in range(n)]
     alt = (
@@ -108,16 +133,18 @@ def distribution(n: int = 24) -> Idea:
 @cache
 def local(n: int = 36) -> Idea:
     """An average over nearby rotations: from the plain kernel to the invariant one."""
-    from invariance.groups import CyclicShifts
     from invariance.kernels import Gaussian
 
     positions = np.arange(n)
-    point = np.exp(4 * np.cos(2 * np.pi * (positions - n // 2) / n) - 4)[None]
-    group = CyclicShifts(n)
-    orbit_points = group.act(group.elements(), point)[:, 0]
-    gram = Gaussian(gamma=1.5)(orbit_points, orbit_points)
-    distances = np.minimum(positions, n - positions) * 360 / n
-    order = (positions + n // 2) % n  # from -180 to 170 degrees
+    half = n // 2
+    angles = 2 * np.pi * (positions - half) / n
+    point = np.exp(4 * np.cos(angles) - 4)
+    orbit_points = _shifted(point)
+    kernel = Gaussian(gamma=1.5)
+    gram = kernel(orbit_points, orbit_points)
+    n_steps = np.minimum(positions, n - positions)
+    distances = n_steps * 360 / n
+    order = (positions + half) % n  # from -180 to 170 degrees
     across = np.linspace(0, 1, n)
     widths = [0, *range(10, 180, 10), 180]
 
@@ -126,10 +153,11 @@ def local(n: int = 36) -> Idea:
         weights = is_within / np.sum(is_within)
         averaging = np.array([np.roll(weights, g) for g in range(n)])
         averaged = averaging @ gram @ averaging.T
+        density = 0.85 * weights[order] / weights.max()
         return {
-            "density": (0.85 * weights[order] / weights.max()).tolist(),
-            "plain": _points(across, 0.95 * gram[0][order]),
-            "averaged": _points(across, 0.95 * averaged[0][order]),
+            "density": density.tolist(),
+            "plain": _points(across, 0.95 * gram[0, order]),
+            "averaged": _points(across, 0.95 * averaged[0, order]),
         }
 
     labels = [f"averaged over ±{width}°" for width in widths]
@@ -142,10 +170,12 @@ def local(n: int = 36) -> Idea:
 
 def _pixels(image: np.ndarray, mask: np.ndarray) -> list[tuple[int, int, str]]:
     """Return column, row and shade of the pixels of a 16 x 16 image that are dark in `mask`."""
+    shades = np.clip(image, 0, 1)
+    dark = np.flatnonzero(mask > 0.1)
     pixels = []
-    for i in np.flatnonzero(mask > 0.1).tolist():
-        shade = min(max(float(image[i]), 0), 1)
-        pixels.append((i % 16, i // 16, f"{shade:.1f}"))
+    for i in dark.tolist():
+        row, column = divmod(i, 16)
+        pixels.append((column, row, f"{shades[i]:.1f}"))
     return pixels
 
 
@@ -159,20 +189,25 @@ def alignment() -> Idea:
     from invariance.kernels import BestFit, Polynomial
 
     def enlarged(image: np.ndarray) -> np.ndarray:
-        return np.clip(zoom(image / 16, 2, order=1), 0, 1).reshape(1, -1)
+        zoomed = zoom(image / 16, 2, order=1)
+        return np.clip(zoomed, 0, 1).reshape(1, -1)
 
     digits = load_digits()
-    twos = digits.images[digits.target == 2]
+    is_two = digits.target == 2
+    twos = digits.images[is_two]
     x = enlarged(twos[0])
     z = enlarged(twos[4])
     angles = np.arange(-64, 65, 8)
     group = Rotations((16, 16), degrees=angles)
-    tilted = group.act(np.radians([-32.0]), z)[0]
+    tilt = np.radians([-32.0])
+    tilted = group.act(tilt, z)[0]
     turned = group.act(group.elements(), tilted)[:, 0]
     base = Polynomial(degree=4, gamma=1 / 16)
-    best = BestFit(base, group)(x, tilted)[0, 0]
+    similarities = base(x, turned)[0]
+    best_fit = BestFit(base, group)
+    best = best_fit(x, tilted)[0, 0]
     top = 0.92
-    levels = top * base(x, turned)[0] / best
+    levels = top * similarities / best
     across = np.linspace(0, 1, len(angles))
     ever_dark = turned.max(axis=0)
 
@@ -198,20 +233,26 @@ def projection(n: int = 120) -> Idea:
     """A curve on the circle and its part that rotations by 1/k of a turn do not change."""
     rng = np.random.default_rng(5)
     frequencies = np.arange(1, 13)
-    cosines, sines = rng.standard_normal((2, 12)) / frequencies**0.7
-    angles = np.outer(frequencies, 2 * np.pi * np.arange(n) / n)
-    parts = cosines[:, None] * np.cos(angles) + sines[:, None] * np.sin(angles)
-    parts /= abs(parts.sum(0)).max()
-    amplitudes = np.hypot(cosines, sines)
+    coefficients = rng.standard_normal((2, 12)) / frequencies**0.7
+    cosines, sines = coefficients[:, :, None]
+    circle = 2 * np.pi * np.arange(n) / n
+    angles = np.outer(frequencies, circle)
+    parts = cosines * np.cos(angles) + sines * np.sin(angles)
+    parts /= abs(parts.sum(axis=0)).max()
+    whole = parts.sum(axis=0)
+    amplitudes = np.hypot(*coefficients)
     power = amplitudes / amplitudes.max()
+    bars = 0.93 * power
 
     def numbers(step: int) -> Numbers:
-        is_invariant = frequencies % (step + 1) == 0
+        k = step + 1
+        is_invariant = frequencies % k == 0
+        invariant = parts[is_invariant].sum(axis=0)
         return {
-            "whole": _wave(parts.sum(0)),
-            "invariant": _wave(parts[is_invariant].sum(0)),
-            "power": (0.93 * power).tolist(),
-            "names": ["bar" if stays else "dropped" for stays in is_invariant],
+            "whole": _wave(whole),
+            "invariant": _wave(invariant),
+            "power": bars.tolist(),
+            "names": np.where(is_invariant, "bar", "dropped").tolist(),
         }
 
     labels = [f"rotations by 360°/{k}" for k in range(1, 7)]

@@ -10,9 +10,11 @@ BATCH = 500  # draws of points on a sphere that are in memory at a time
 def integrated_moments(mean_x, mean_y, sd_x, sd_y, rho):
     """Mean and variance of max(X, Y), X and Y Gaussian, by integrating the density on a fine grid."""
     z = np.linspace(-30, 30, 60_001)
-    density = _density_of_maximum(z, mean_x, sd_x, mean_y, sd_y, rho)
-    density = density + _density_of_maximum(z, mean_y, sd_y, mean_x, sd_x, rho)
-    mass = density * (z[1] - z[0])
+    spacing = z[1] - z[0]
+    density_of_x = _density_of_maximum(z, mean_x, sd_x, mean_y, sd_y, rho)
+    density_of_y = _density_of_maximum(z, mean_y, sd_y, mean_x, sd_x, rho)
+    density = density_of_x + density_of_y
+    mass = density * spacing
     mean = mass @ z
     variance = mass @ (z - mean) ** 2
     return mean, variance
@@ -20,10 +22,12 @@ def integrated_moments(mean_x, mean_y, sd_x, sd_y, rho):
 
 def _density_of_maximum(z, mean, sd, other_mean, other_sd, rho):
     """Density at z of the first variable while the second one is smaller."""
-    conditional_mean = other_mean + rho * other_sd / sd * (z - mean)
+    slope = rho * other_sd / sd
+    conditional_mean = other_mean + slope * (z - mean)
     conditional_sd = other_sd * np.sqrt(1 - rho**2)
+    density = stats.norm.pdf(z, mean, sd)
     other_is_smaller = stats.norm.cdf(z, conditional_mean, conditional_sd)
-    return stats.norm.pdf(z, mean, sd) * other_is_smaller
+    return density * other_is_smaller
 
 
 def mean_norms(space, n_vectors, n_draws, rng):
@@ -32,33 +36,45 @@ def mean_norms(space, n_vectors, n_draws, rng):
     `space` is "signs", "steps" or "sphere in d" for a number d.
     """
     if space == "signs":
-        heads = rng.binomial(n_vectors, 0.5, n_draws)
-        return np.abs(2 * heads - n_vectors) / n_vectors
+        return _norms_of_signs(n_vectors, n_draws, rng)
     if space == "steps":
-        # This is the L2 distance of an empirical distribution from the uniform one.
-        u = np.sort(rng.random((n_draws, n_vectors)), axis=1)
-        ranks = np.arange(1, n_vectors + 1)
-        middles = (2 * ranks - 1) / (2 * n_vectors)
-        squared = np.square(u - middles).mean(axis=1)
-        within_steps = 1 / (12 * n_vectors**2)
-        return np.sqrt(within_steps + squared)
+        return _norms_of_steps(n_vectors, n_draws, rng)
     d = int(space.split()[-1])
     means = []
     for start in range(0, n_draws, BATCH):
         n_batch = min(BATCH, n_draws - start)
         vectors = sphere(n_batch * n_vectors, d, rng)
-        by_draw = vectors.reshape(-1, n_vectors, d)
+        by_draw = vectors.reshape(n_batch, n_vectors, d)
         means.append(by_draw.mean(axis=1))
-    return np.linalg.norm(np.concatenate(means), axis=1)
+    all_means = np.concatenate(means)
+    return np.linalg.norm(all_means, axis=1)
+
+
+def _norms_of_signs(n_signs, n_draws, rng):
+    """Absolute means of random signs."""
+    n_positive = rng.binomial(n_signs, 0.5, n_draws)
+    sums = 2 * n_positive - n_signs
+    return np.abs(sums) / n_signs
+
+
+def _norms_of_steps(n_steps, n_draws, rng):
+    """L2 distances of empirical distributions from the uniform one."""
+    drawn = rng.random((n_draws, n_steps))
+    places = np.sort(drawn, axis=1)
+    ranks = np.arange(1, n_steps + 1)
+    middles = (2 * ranks - 1) / (2 * n_steps)
+    squared = np.square(places - middles).mean(axis=1)
+    within_steps = 1 / (12 * n_steps**2)
+    return np.sqrt(within_steps + squared)
 
 
 def multinomial_outcomes(m, p):
     """Largest distance of F_m from F, and probability, of all counts of three values."""
     values = np.arange(m + 1)
     first, second = np.meshgrid(values, values, indexing="ij")
-    possible = first + second <= m
-    first = first[possible]
-    second = second[possible]
+    is_possible = first + second <= m
+    first = first[is_possible]
+    second = second[is_possible]
     third = m - first - second
     counts = np.stack([first, second, third], axis=1)
     empirical = np.cumsum(counts[:, :2], axis=1) / m
@@ -70,9 +86,10 @@ def multinomial_outcomes(m, p):
 
 def binomial_outcomes(m, p):
     """Distance of F_m from F, and probability, of all counts of a Bernoulli variable."""
-    k = np.arange(m + 1)
-    distances = np.abs(k / m - p)
-    probabilities = stats.binom.pmf(k, m, p)
+    counts = np.arange(m + 1)
+    empirical = counts / m
+    distances = np.abs(empirical - p)
+    probabilities = stats.binom.pmf(counts, m, p)
     return distances, probabilities
 
 
@@ -81,17 +98,19 @@ def mean_of_signs(k):
     if k == 0:
         return 0.0
     half = np.ceil(k / 2)
-    return 2 * half * stats.binom.pmf(half, k, 0.5)
+    probability = stats.binom.pmf(half, k, 0.5)
+    return 2 * half * probability
 
 
 def complexity(n_samples, n_points):
     """Rademacher complexity of all functions of size one on equally likely points, exactly."""
     counts = np.arange(n_samples + 1)
     probabilities = stats.binom.pmf(counts, n_samples, 1 / n_points)
-    possible = probabilities > 1e-17
     total = 0
-    for count, probability in zip(counts[possible], probabilities[possible], strict=True):
-        total = total + n_points * probability * mean_of_signs(count) / n_samples
+    for count, probability in zip(counts, probabilities, strict=True):
+        if probability > 1e-17:
+            mean = mean_of_signs(count)
+            total = total + n_points * probability * mean / n_samples
     return total
 
 

@@ -12,28 +12,32 @@ from invariance.spectral import SpectralAveraging
 DIMENSION = 10
 N_TEST = 100
 LAMBDAS = np.logspace(-6, 4, 21)
-SIGNS_OF_HALF = np.array(list(product([1.0, -1.0], repeat=DIMENSION // 2)))
+HALF = DIMENSION // 2
+SIGNS_OF_HALF = np.array(list(product([1.0, -1.0], repeat=HALF)))
 group = SignFlips(DIMENSION)
 torus = spectral.Torus(DIMENSION)
 
 
 def target(X):
     """Target of the paper, the mean of i x_i^2 over the coordinates i."""
-    return X**2 @ np.arange(1, DIMENSION + 1) / DIMENSION
+    coefficients = np.arange(1, DIMENSION + 1)
+    return X**2 @ coefficients / DIMENSION
 
 
 def draw(case, n, noise=0.0):
     """Training points, labels and test points of one seed."""
     rng = np.random.RandomState(case)
     X = torus.sample(n, rng)
-    y = target(X) + noise * rng.standard_normal(n)
+    errors = rng.standard_normal(n)
+    y = target(X) + noise * errors
     Z = torus.sample(N_TEST, rng)
     return X, y, Z
 
 
 def error(predicted, Z):
     """Mean squared test error against the noise-free target, one per model (column)."""
-    return np.mean((predicted.T - target(Z)) ** 2, axis=-1)
+    differences = predicted.T - target(Z)
+    return np.mean(differences**2, axis=-1)
 
 
 def von_mises(eta):
@@ -49,13 +53,15 @@ def averaged_von_mises(eta):
 def ridge_path(kernel, X, y, lambdas=LAMBDAS):
     """Kernel ridge regression at all penalties at once, one output per penalty."""
     repeated = np.repeat(y[:, None], len(lambdas), axis=1)
-    return KernelRidge(kernel=kernel, alpha=lambdas).fit(X, repeated)
+    model = KernelRidge(kernel=kernel, alpha=lambdas)
+    return model.fit(X, repeated)
 
 
 def invariant_counts(max_degree):
     """Number of invariant eigenfunctions up to each degree."""
     basis = torus.truncate(degree=max_degree)
-    return np.cumsum(spectral.invariant_dimensions(basis, group))
+    dimensions = spectral.invariant_dimensions(basis, group)
+    return np.cumsum(dimensions)
 
 
 def averages(X, y, degrees, counts, estimator="mean"):
@@ -74,13 +80,16 @@ def change_under_flips(path, eta, Z):
     Both have one value per penalty. The kernel's values at all flips of a point are products of its
     values on the two halves of the coordinates.
     """
-    first_half, second_half = np.split(np.pi * path.X_fit_, 2, axis=1)
+    X = np.pi * path.X_fit_
+    n = len(X)
+    first_half, second_half = np.split(X, 2, axis=1)
     largest = 0.0
     mean_square = 0.0
     for z in np.pi * Z:
-        first = _flipped_values(first_half, z[: DIMENSION // 2], eta)
-        second = _flipped_values(second_half, z[DIMENSION // 2 :], eta)
-        kernel = (first[:, None] * second).reshape(-1, len(path.X_fit_))
+        first = _flipped_values(first_half, z[:HALF], eta)
+        second = _flipped_values(second_half, z[HALF:], eta)
+        products = first[:, None] * second
+        kernel = products.reshape(-1, n)
         values = kernel @ path.dual_coef_
         changes = values - values[0]
         largest = np.maximum(largest, np.abs(changes).max(axis=0))
@@ -91,16 +100,20 @@ def change_under_flips(path, eta, Z):
 def _flipped_values(X, z, eta):
     """Kernel of all sign flips of z with X, on half of the coordinates, shape (flips, points)."""
     cosines = np.cos(X) @ np.cos(z)
-    sines = (SIGNS_OF_HALF * np.sin(z)) @ np.sin(X).T
+    flipped_sines = SIGNS_OF_HALF * np.sin(z)
+    sines = flipped_sines @ np.sin(X).T
     return np.exp(eta * (cosines + sines))
 
 
 def ridge_left_out(kernel, X, y):
     """Leave-one-out error of kernel ridge regression, one per penalty."""
     eigenvalues, eigenvectors = np.linalg.eigh(kernel(X))
-    shrunk = 1 / (np.maximum(eigenvalues, 0)[:, None] + LAMBDAS)
-    dual = eigenvectors @ (shrunk * (eigenvectors.T @ y)[:, None])
-    residuals = dual / (eigenvectors**2 @ shrunk)
+    positive = np.maximum(eigenvalues, 0)
+    shrunk = 1 / (positive[:, None] + LAMBDAS)
+    coordinates = eigenvectors.T @ y
+    dual = eigenvectors @ (shrunk * coordinates[:, None])
+    diagonal = eigenvectors**2 @ shrunk  # of the inverse of the penalised Gram matrix
+    residuals = dual / diagonal
     return np.mean(residuals**2, axis=0)
 
 
@@ -108,27 +121,38 @@ def mean_left_out(model, X, y):
     """Leave-one-out error of the published mean in the model's invariant subspace."""
     n = len(X)
     phi = model.basis_.combine(X, model.vectors_)
-    predicted = phi @ (phi.T @ y / n)
-    without_itself = (n * predicted - (phi**2).sum(axis=1) * y) / (n - 1)
-    return np.mean((without_itself - y) ** 2)
+    coefficients = phi.T @ y / n
+    predicted = phi @ coefficients
+    squared_norms = (phi**2).sum(axis=1)
+    without_itself = (n * predicted - squared_norms * y) / (n - 1)
+    residuals = without_itself - y
+    return np.mean(residuals**2)
 
 
 def chosen_errors(X, y, Z, degrees, counts, bandwidths):
     """Test errors with all hyperparameters chosen by leave-one-out, and the choices."""
+    bandwidth, penalty = _chosen_ridge(X, y, bandwidths)
+    ridge = ridge_path(von_mises(bandwidth), X, y, np.array([penalty]))
+    ridge_errors = error(ridge.predict(Z), Z)
+    models = averages(X, y, degrees, counts)
+    left_out = {degree: mean_left_out(model, X, y) for degree, model in models.items()}
+    degree = min(left_out, key=left_out.get)
+    mean_error = error(models[degree].predict(Z), Z)
+    return {
+        "n": len(X),
+        "krr": ridge_errors[0],
+        "spec-avg": float(mean_error),
+        "eta": bandwidth,
+        "lambda": penalty,
+        "D": int(counts[degree]),
+    }
+
+
+def _chosen_ridge(X, y, bandwidths):
+    """Bandwidth and penalty of the least leave-one-out error."""
     left_out = {}
     for bandwidth in bandwidths:
         errors = ridge_left_out(von_mises(bandwidth), X, y)
         for penalty, left_out_error in zip(LAMBDAS, errors, strict=True):
             left_out[bandwidth, penalty] = left_out_error
-    bandwidth, penalty = min(left_out, key=left_out.get)
-    ridge = ridge_path(von_mises(bandwidth), X, y, np.array([penalty]))
-    models = averages(X, y, degrees, counts)
-    degree = min(models, key=lambda k: mean_left_out(models[k], X, y))
-    return {
-        "n": len(X),
-        "krr": error(ridge.predict(Z), Z)[0],
-        "spec-avg": float(error(models[degree].predict(Z), Z)),
-        "eta": bandwidth,
-        "lambda": penalty,
-        "D": int(counts[degree]),
-    }
+    return min(left_out, key=left_out.get)

@@ -14,20 +14,25 @@ def spectrum(side: int, length: float) -> NDArray:
     """Return the eigenvalues of the covariance of a stationary field; length 0 is white noise."""
     frequencies = np.fft.fftfreq(side)
     squares = frequencies[:, None] ** 2 + frequencies**2
-    values = np.exp(-2 * (np.pi * length) ** 2 * squares)
-    return (values / values.mean()).ravel()
+    rate = -2 * (np.pi * length) ** 2
+    values = np.exp(rate * squares)
+    normalised = values / values.mean()
+    return normalised.ravel()
 
 
 def correlated(white: NDArray, length: float) -> NDArray:
     """Return white images (n, side, side) as rows of correlated pixels."""
     n, side, _ = white.shape
-    root = np.sqrt(spectrum(side, length)).reshape(side, side)
-    return np.fft.ifft2(np.fft.fft2(white) * root).real.reshape(n, -1)
+    eigenvalues = spectrum(side, length).reshape(side, side)
+    coefficients = np.fft.fft2(white) * np.sqrt(eigenvalues)
+    images = np.fft.ifft2(coefficients).real
+    return images.reshape(n, -1)
 
 
 def stationary_images(n: int, side: int, length: float, rng: np.random.Generator) -> NDArray:
     """Return n images as rows; pixels are correlated over `length` pixels."""
-    return correlated(rng.standard_normal((n, side, side)), length)
+    white = rng.standard_normal((n, side, side))
+    return correlated(white, length)
 
 
 def best_fit_grams(X: NDArray, kernel: BestFit) -> Iterator[NDArray]:
@@ -41,6 +46,8 @@ def best_fit_grams(X: NDArray, kernel: BestFit) -> Iterator[NDArray]:
     smallest = -kernel(X, -X) / m
     half_norms = (X**2).mean(axis=1) / 2
     yield linear
+    largest_size = np.maximum(1 + linear, -(1 + smallest))
     for degree in (2, 8):
-        yield np.maximum(1 + linear, -(1 + smallest)) ** degree
-    yield np.exp(linear - half_norms[:, None] - half_norms)
+        yield largest_size**degree
+    exponents = linear - half_norms[:, None] - half_norms
+    yield np.exp(exponents)

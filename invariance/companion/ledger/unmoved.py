@@ -30,7 +30,7 @@ class Unmoved:
 
 @dataclass
 class Comparison:
-    """What quick runs with the code of two commits have in common.
+    """The outcome for each notebook of comparing quick runs with the code of two commits.
 
     ``moved`` holds a sentence for each notebook with a different number, and for each without a
     number to compare.

@@ -1,4 +1,4 @@
-"""What published results have and a new run lacks: `lost_results`.
+"""Published results that a new run lacks: `lost_results`.
 
 A notebook may skip cells, or rows of a table, without an optional package or a file.
 """
@@ -10,7 +10,7 @@ from ..ledger.results import Results, read_results
 
 
 def lost_results(published: Path, folder: Path, source: Path, notebook: str) -> list[str]:
-    """Return descriptions of what is published and neither in a folder's results nor given up.
+    """Return descriptions of published results that a folder lacks and that are not given up.
 
     These are claims, figures and tables, columns of tables, and words in tables that have fewer
     rows than before. Names that are gone from the code of the notebook, and of the modules beside

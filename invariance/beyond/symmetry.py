@@ -57,7 +57,7 @@ from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
 
 from ..core import parameters as kinds
-from ..core.arrays import validate_data
+from ..core.arrays import refuse_masked, validate_data
 from ..core.dask_arrays import refuse_dask
 from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
@@ -307,9 +307,7 @@ def symmetry_test(
     ('lowers the error', 'raises the error')
     """
     groups = _named("symmetry_test", group if isinstance(group, Mapping) else [group])
-    refuse_dask("X", X)
-    points = np.asarray(X)
-    targets = np.asarray(y)
+    points, targets = _checked(model, X, y)
     classifies = is_classifier(model)
     models = [clone(model)]
     models += [build(model, each) for each in groups.values()]
@@ -355,8 +353,20 @@ def _named(
     return named
 
 
+def _checked(model: Any, X: ArrayLike, y: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return points and targets as arrays; labels of shape (n, 1) become those of shape (n,)."""
+    refuse_dask("X", X)
+    refuse_masked("X", X)
+    refuse_masked("y", y)
+    targets = np.asarray(y)
+    if is_classifier(model) and targets.shape[1:] == (1,):
+        targets = targets[:, 0]
+    return np.asarray(X), targets
+
+
 def _error(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> float:
     """Return the per cent of wrong labels, or the root mean squared error."""
+    predictions = np.reshape(predictions, y.shape)
     if classifies:
         return float(100 * np.mean(predictions != y))
     return float(np.sqrt(np.mean((predictions - y) ** 2)))
@@ -491,9 +501,7 @@ def find_symmetry(
     """
     named = _named("find_symmetry", groups)
     check_values("find_symmetry", {"margin": kinds.Number(0)}, {"margin": margin})
-    refuse_dask("X", X)
-    points = np.asarray(X)
-    targets = np.asarray(y)
+    points, targets = _checked(model, X, y)
     inside = _inside(named, points.shape[1:], parents)
     models = {_NOTHING: clone(model)}
     for name in inside:
@@ -590,7 +598,7 @@ def _without_each(model: Any, X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] 
         return None
     if is_classifier(model):
         return _sizes(learner._labels(decisions), y, True)
-    return _sizes(decisions.reshape(y.shape), y, False)
+    return _sizes(decisions, y, False)
 
 
 def _on_folds(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDArray[Any]:
@@ -605,6 +613,7 @@ def _on_folds(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDAr
 
 def _sizes(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> NDArray[Any]:
     """Return the size of each point's error: 100 for a wrong label, or an absolute value."""
+    predictions = np.reshape(predictions, y.shape)
     errors = 100.0 * (predictions != y) if classifies else predictions - y
     return np.linalg.norm(errors.reshape(len(y), -1), axis=1)
 

@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, LeaveOneOut, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeRegressor
 
 from invariance import beyond
 from invariance import groups as G
@@ -462,3 +463,32 @@ def test_a_margin_accepts_groups_that_cost_almost_nothing():
         assert (
             find_symmetry(RLSRegressor(), {"2": TWO}, X, y, margin=margin, **options).best == best
         )
+
+
+@pytest.mark.parametrize("test", [symmetry_test, find_symmetry])
+def test_targets_in_one_column_give_the_same_result(test):
+    """The predictions of trees have shape (n,) also if targets have shape (n, 1)."""
+    X, y = ring(50)
+    model = DecisionTreeRegressor(max_depth=3, random_state=0)
+    in_column = test(model, {"-": Negation()}, X, y[:, None])
+    assert str(in_column) == str(test(model, {"-": Negation()}, X, y))
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("model", [RLSClassifier([1e-2], Gaussian(0.2)), SVC(kernel=Gaussian(0.2))])
+@pytest.mark.parametrize("test", [symmetry_test, find_symmetry])
+def test_labels_in_one_column_give_the_same_result(test, model):
+    X, y = ring(40)
+    labels = np.where(y > 0, "high", "low")
+    groups = {"-": Negation()}
+    assert str(test(model, groups, X, labels[:, None])) == str(test(model, groups, X, labels))
+
+
+@pytest.mark.parametrize("test", [symmetry_test, find_symmetry])
+def test_masked_entries_are_refused(test):
+    X, y = ring(20)
+    groups = {"-": Negation()}
+    with pytest.raises(ValueError, match="X has 1 masked entries: fill them"):
+        test(RLSRegressor(), groups, np.ma.masked_array(X, np.arange(80).reshape(X.shape) == 3), y)
+    with pytest.raises(ValueError, match="y has 1 masked entries: fill them"):
+        test(RLSRegressor(), groups, X, np.ma.masked_array(y, np.arange(20) == 3))

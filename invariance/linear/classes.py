@@ -122,8 +122,12 @@ def fit_calibration(values: NDArray, truth: NDArray, weights: NDArray) -> tuple[
     They are the most likely ones under wide normal priors on the logarithm of the slope and on the
     logit of the noise, which keep them finite if the classes are separable. A slope alone (Guo et
     al. 2017) cannot model labels that are as often wrong far from the boundary as near to it.
-    ``truth`` holds the column of each point's class.
+    ``truth`` holds the column of each point's class. Points without weight are left out.
     """
+    counted = weights > 0
+    values = values[counted]
+    truth = truth[counted]
+    weights = weights[counted]
     scale = float(np.ptp(values, axis=1).max()) or 1.0
     # The weights' sum is the effective number of points.
     counts = weights * (weights.sum() / np.square(weights).sum())

@@ -299,6 +299,15 @@ def test_probabilities_have_nearly_the_smallest_loss_and_agree_with_predictions(
     assert losses[0] <= loss + 1e-3 and loss < losses[1] and loss < losses[0] + 0.03
 
 
+def test_probabilities_do_not_depend_on_points_without_weight():
+    _, values, _, y = noisy(0, 3)
+    weights = np.ones(len(y))
+    expected = fit_calibration(values, y, weights)
+    far = np.vstack([values, 1e9 * values[:5], np.zeros((5, 3))])
+    labels = np.r_[y, y[:5], y[:5]]
+    assert fit_calibration(far, labels, np.r_[weights, np.zeros(10)]) == expected
+
+
 def test_calibration_recovers_the_share_of_random_labels():
     rng = np.random.default_rng(0)
     values = rng.standard_normal((20_000, 3))

@@ -93,7 +93,7 @@ class Dataset:
             Row numbers, or a mask over all rows.
         """
         n_points = len(self.data)
-        indices = _row_numbers("rows", rows, n_points)
+        indices = row_numbers("rows", rows, n_points)
         details = dict(self.details)
         for name, value in self.details.items():
             if has_row_per_point(value, n_points):
@@ -121,11 +121,11 @@ class Dataset:
             ``details["rows"]`` has the previous row number of each point.
         """
         n_points = len(self.data)
-        test_rows = _row_numbers("test", test, n_points)
+        test_rows = row_numbers("test", test, n_points)
         if train is None:
             train_rows = np.setdiff1d(np.arange(n_points), test_rows)
         else:
-            train_rows = _row_numbers("train", train, n_points)
+            train_rows = row_numbers("train", train, n_points)
         in_both = np.intersect1d(train_rows, test_rows)
         if len(in_both):
             raise ParameterError(f"{len(in_both)} rows, such as {in_both[0]}, are in both parts")
@@ -159,8 +159,11 @@ class Dataset:
         return self.n_train
 
 
-def _row_numbers(name: str, rows: ArrayLike, n_points: int) -> NDArray[np.intp]:
+def row_numbers(name: str, rows: ArrayLike, n_points: int) -> NDArray[np.intp]:
+    """Return row numbers, which are given as such or as a mask over all rows."""
     numbers = np.asarray(rows)
+    if numbers.shape == (0,):
+        return np.empty(0, np.intp)
     if numbers.dtype == bool and numbers.shape == (n_points,):
         return np.flatnonzero(numbers)
     valid = numbers.ndim == 1 and np.issubdtype(numbers.dtype, np.integer)

@@ -12,7 +12,7 @@ from scipy import ndimage
 from sklearn.utils import check_random_state
 
 from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
-from .dataset import Dataset, Random, apply_filter
+from .dataset import Dataset, Random, apply_filter, row_numbers
 from .images import read_idx_dataset
 
 
@@ -213,9 +213,9 @@ def make_rotated_mnist(
     Parameters
     ----------
     images, labels : as in `make_translated_mnist`
-    never_test : array-like of int, or None
-        Rows of the images that must not be in the test part, such as rows of another draw that
-        settings were chosen on.
+    never_test : array-like of int or bool, or None
+        Row numbers of the images that must not be in the test part, or a mask over all rows, such
+        as rows of another draw that settings were chosen on.
 
     Returns
     -------
@@ -236,7 +236,8 @@ def make_rotated_mnist(
     drawn = rng.permutation(n_images)
     testable = drawn
     if never_test is not None:
-        testable = drawn[~np.isin(drawn, never_test)]
+        excluded = row_numbers("never_test", never_test, n_images)
+        testable = drawn[~np.isin(drawn, excluded)]
     if n_train + n_test > n_images or len(testable) < n_test:
         raise ParameterError(
             f"{n_train=} and {n_test=} are too many: {n_images} images are there, "

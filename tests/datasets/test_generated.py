@@ -343,3 +343,18 @@ def test_images_in_never_test_are_not_test_images():
     message = "n_test=80 are too many: 100 images are there, 70 of them to test on"
     with pytest.raises(ParameterError, match=message):
         D.make_rotated_mnist(X, y, n_train=20, n_test=80, never_test=chosen_on, random_state=0)
+
+
+def test_never_test_may_be_a_mask_but_no_set():
+    digits = D.load_digits_images()
+    images = (digits.data[:40], digits.target[:40])
+    sizes = {"n_train": 10, "n_test": 20, "random_state": 0}
+    rows = np.arange(0, 40, 3)
+    by_rows = D.make_rotated_mnist(*images, never_test=rows, **sizes)
+    by_mask = D.make_rotated_mnist(*images, never_test=np.arange(40) % 3 == 0, **sizes)
+    assert_array_equal(by_mask.rows, by_rows.rows)
+    assert not np.isin(by_mask.rows[10:], rows).any()
+    assert len(D.make_rotated_mnist(*images, never_test=[], **sizes).rows) == 30
+    for unusable in ({1, 2}, [40], [-1], [0.5], np.ones(39, dtype=bool)):
+        with pytest.raises(ParameterError, match="never_test must be row numbers below 40 or a m"):
+            D.make_rotated_mnist(*images, never_test=unusable, **sizes)

@@ -77,7 +77,7 @@ class Expansion:
             gaps = invariance_discrepancy(
                 self.predict, case_group, X, outputs=case_outputs, relative=relative, **options
             )
-            largest = max(largest, float(np.max(gaps)))
+            largest = float(np.maximum(largest, np.max(gaps)))  # NaN stays NaN, unlike in max
         return largest
 
 
@@ -160,7 +160,7 @@ def invariance_discrepancy(
     8.0
     """
     X = np.asarray(X, dtype=float)
-    reference = np.asarray(function(X))
+    reference = _values(function, X)
     largest_value = np.abs(reference).max(axis=0)
     largest_gap = np.zeros_like(largest_value)
     elements = _elements_to_try(group, n_elements, random_state)
@@ -168,7 +168,7 @@ def invariance_discrepancy(
     for start in range(0, len(elements), step):
         block = elements[start : start + step]
         points = group.act(block, X).reshape(-1, X.shape[1])
-        values = np.asarray(function(points)).reshape(len(block), *reference.shape)
+        values = _values(function, points).reshape(len(block), *reference.shape)
         expected = reference[None]
         if outputs is not None:
             images = outputs.act(block, reference.reshape(len(X), -1))
@@ -180,6 +180,14 @@ def invariance_discrepancy(
         return largest_gap
     ratio = largest_gap / np.where(largest_value > 0, largest_value, 1)
     return np.asarray(ratio)[()]
+
+
+def _values(function: Callable[[NDArray], NDArray], points: NDArray) -> NDArray:
+    """Return a function's values; integers, whose differences may wrap, as floats."""
+    values = np.asarray(function(points))
+    if values.dtype.kind in "biu":
+        return values.astype(float)
+    return values
 
 
 def _elements_to_try(group: Transformations, n_elements: int, random_state: Any) -> NDArray:

@@ -314,3 +314,21 @@ def test_predictions_scale_with_the_unit_of_the_targets(estimator, unit):
         assert getattr(scaled, "alpha_", None) == getattr(expected, "alpha_", None)
         assert_allclose(scaled.predict(X) / unit, expected.predict(X), rtol=1e-9, atol=1e-9)
         assert_array_equal(clone(model).fit(X, 0 * targets).predict(X), 0 * targets)
+
+
+def test_the_discrepancy_of_an_undefined_function_is_undefined():
+    f = S.Expansion(S.Torus(1, degree=1), np.array([np.nan, 1.0, 1.0]))
+    assert np.isnan(f.discrepancy([[0.3]], G.SignFlips(1)))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, bool])
+@pytest.mark.parametrize("x", [-0.5, 0.5])
+def test_the_discrepancy_of_integers_does_not_wrap(dtype, x):
+    top = np.iinfo(dtype).max if dtype is not bool else 1
+    bottom = np.iinfo(dtype).min if dtype is not bool else 0
+
+    def step(X):
+        return np.where(X[:, 0] > 0, top, bottom).astype(dtype)
+
+    gap = S.invariance_discrepancy(step, G.SignFlips(1), [[x]])
+    assert gap == float(top) - float(bottom)

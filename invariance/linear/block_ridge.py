@@ -115,6 +115,14 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         unknown = ~np.isin(y, self.classes_) & (weights > 0)
         if unknown.any():
             raise ValueError(f"label {y[unknown][0]} is not among classes {self.classes_}")
+        self.n_seen_ += len(X)
+        counted = weights > 0
+        if not counted.any():
+            return
+        if not counted.all():  # otherwise copies are saved
+            X = X[counted]
+            y = y[counted]
+            weights = weights[counted]
         Y = signs(y, self.classes_)
         if self._origin is None:
             # In the precision of the points: differences of like numbers are then exact.
@@ -134,7 +142,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._sum += weighted.sum(axis=0, dtype=np.float64)
         self._targets_sum += weights @ Y
         self._weights_sum += float(weights.sum())
-        self.n_seen_ += len(X)
 
     def _solutions(self, alphas: NDArray) -> list[tuple[NDArray, NDArray]]:
         """Coefficients and the intercept for features relative to the origin, at each alpha."""
@@ -168,9 +175,12 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         (solution,) = self._solutions(np.array([float(alpha)]))
         coef, _ = solution
         if np.isnan(coef).any():
+            remedy = "raise alpha"
+            if self._squares.dtype == np.float32:
+                remedy = "raise alpha or use float64"
             raise ValueError(
                 f"normal equations not positive definite at alpha={alpha:.1e} in "
-                f"{self._squares.dtype}: raise alpha or use float64"
+                f"{self._squares.dtype}: {remedy}"
             )
         self._solved = solution
         self.alpha_ = float(alpha)

@@ -152,9 +152,11 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         n_samples = float(weights.sum())
         if not n_samples > 0:
             raise ParameterError("sample_weight must hold a positive weight, all of them are zero")
+        targets = labels.reshape(len(labels), -1)
+        targets = np.where(weights[:, None] > 0, targets, 0.0)
         # Division by a power of two rounds nothing, and squares of the quotients do not overflow.
-        _, exponent = np.frexp(np.abs(labels).max())
-        targets = np.ldexp(labels, -exponent).reshape(len(labels), -1)
+        _, exponent = np.frexp(np.abs(targets).max())
+        targets = np.ldexp(targets, -exponent)
         n_outputs = 1
         if self.outputs is not None:
             n_outputs = targets.shape[1]

@@ -426,3 +426,25 @@ def test_alpha_takes_effect_in_the_next_fit_and_at_once_in_solve():
     assert model.alpha_ == 10.0 and model.solve(1e-3).alpha_ == 1e-3
     lazy = BlockRidgeClassifier(1e-3).partial_fit(X, y, [0, 1, 2]).set_params(alpha=10.0)
     assert_allclose(lazy.decision_function(X), before, rtol=1e-6)
+
+
+def test_blocks_ignore_points_without_weight():
+    X, y = load_iris(return_X_y=True)
+    expected = BlockRidgeClassifier(1e-2, block_rows=3).fit(X, y)
+    far = np.vstack([np.full((3, 4), 1e15), X])
+    weights = np.r_[np.zeros(3), np.ones(150)]
+    for block_rows in (3, 153):
+        model = BlockRidgeClassifier(1e-2, block_rows=block_rows)
+        model.fit(far, np.r_[0, 1, 2, y], sample_weight=weights)
+        assert model.n_seen_ == 153
+        assert_allclose(model.decision_function(X), expected.decision_function(X), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_singular_equations_in_double_precision_have_no_remedy_but_a_larger_alpha(dtype):
+    X = load_digits().data / 16
+    y = np.arange(len(X)) % 2
+    model = BlockRidgeClassifier(1e-30, dtype=dtype)
+    with pytest.raises(ValueError, match="not positive definite .* raise alpha") as raised:
+        model.fit(np.concatenate([X, X], axis=1), y)
+    assert ("use float64" in str(raised.value)) == (dtype == "float32")

@@ -332,3 +332,18 @@ def test_the_discrepancy_of_integers_does_not_wrap(dtype, x):
 
     gap = S.invariance_discrepancy(step, G.SignFlips(1), [[x]])
     assert gap == float(top) - float(bottom)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_targets_with_weight_zero_have_no_effect_whatever_their_size(estimator):
+    X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+    y = np.cos(np.pi * X[:, 0])
+    weights = np.r_[np.ones(59), 0.0]
+    degree = None if estimator == "ridge" else 2
+    predictions = []
+    for size in (1.0, 1e200, 1e308):
+        model = S.SpectralAveraging(S.Torus(2), degree=degree, estimator=estimator)
+        model.fit(X, np.r_[y[:59], size], sample_weight=weights)
+        predictions.append(model.predict(X))
+    assert_array_equal(predictions[1], predictions[0])
+    assert_array_equal(predictions[2], predictions[0])

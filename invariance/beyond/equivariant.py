@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
@@ -131,10 +131,12 @@ class EquivariantRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._X = points[counted]
         Y = targets.reshape(len(targets), -1)[counted].astype(float)
         n, p = Y.shape
+        # Copies: changes of parameters after fitting must not change the fitted model.
+        self._kernel = clone(self.kernel, safe=False)
         self._act_on_both = not preserved(self.kernel, self.group)
-        self.group_ = self._finite_group(p)
-        matrices = self._target_matrices(self.group_, p)
-        gram = self._blocks(self._X, self._X, self.group_, matrices).reshape(n * p, n * p)
+        self.group_ = self._finite_group(clone(self.group, safe=False), p)
+        self._matrices = self._target_matrices(self.group_, p)
+        gram = self._blocks(self._X, self._X, self.group_, self._matrices).reshape(n * p, n * p)
         shares = weights[counted] / weights[counted].sum()
         roots = np.repeat(np.sqrt(shares), p)
         system = roots[:, None] * gram * roots + self.alpha * np.eye(n * p)
@@ -153,28 +155,26 @@ class EquivariantRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         points = validate_data(self, X, reset=False)
         elements, weights = self.group_.quadrature()
-        matrices = self._target_matrices(self.group_, self.dual_coef_.shape[1])
         if not self._act_on_both:
-            values = self._values(points, elements, weights, matrices)
+            values = self._values(points, elements, weights)
         else:
             values = np.zeros((len(points), self.dual_coef_.shape[1]))
-            for element, weight, matrix in zip(elements, weights, matrices, strict=True):
+            for element, weight, matrix in zip(elements, weights, self._matrices, strict=True):
                 images = self.group_.act(element[None], points)[0]
                 # The inverse of an orthogonal matrix is its transpose.
-                values += weight * self._values(images, elements, weights, matrices) @ matrix
+                values += weight * self._values(images, elements, weights) @ matrix
         return values[:, 0] if self._is_flat else values
 
-    def _values(self, X: Array, elements: Array, weights: Array, matrices: Array) -> Array:
+    def _values(self, X: Array, elements: Array, weights: Array) -> Array:
         """Return the sums over j and g of w_g k(x, g x_j) rho(g) c_j for points x."""
         values = np.zeros((len(X), self.dual_coef_.shape[1]))
-        for element, weight, matrix in zip(elements, weights, matrices, strict=True):
+        for element, weight, matrix in zip(elements, weights, self._matrices, strict=True):
             templates = self.group_.act(element[None], self._X)[0]
-            values += weight * self.kernel(X, templates) @ (self.dual_coef_ @ matrix.T)
+            values += weight * self._kernel(X, templates) @ (self.dual_coef_ @ matrix.T)
         return values
 
-    def _finite_group(self, p: int) -> Any:
-        """Return the group, or a finite rule that is fine enough for the training points."""
-        group = self.group
+    def _finite_group(self, group: Any, p: int) -> Any:
+        """Return a group, or a finite rule that is fine enough for the training points."""
         if group.order < inf:
             return group
         if group.refined(1) is None:
@@ -226,7 +226,7 @@ class EquivariantRidge(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """Return the means over g of k(x, g z) rho(g), shape (n, p, m, p)."""
         grams = np.empty((len(elements), len(X), len(Z)))
         for i, element in enumerate(elements):
-            grams[i] = weights[i] * self.kernel(X, group.act(element[None], Z)[0])
+            grams[i] = weights[i] * self._kernel(X, group.act(element[None], Z)[0])
         return np.einsum("rnm,rab->namb", grams, matrices, optimize=True)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lstsq
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..core import parameters as kinds
@@ -161,7 +161,10 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         if self.outputs is not None:
             n_outputs = targets.shape[1]
             targets = targets.reshape(-1, 1)
-        manifold: Basis = Torus(points.shape[1]) if self.basis is None else self.basis
+        manifold: Basis = Torus(points.shape[1])
+        if self.basis is not None:
+            # A copy: changes of the basis after fitting must not change the fitted model.
+            manifold = clone(self.basis, safe=False)
         manifold.check_points(points)
         message = manifold.outside(points)
         if message is not None:

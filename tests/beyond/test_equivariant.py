@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression, Ridge
 
@@ -188,3 +189,17 @@ def test_drawn_copies_use_the_same_element_for_point_and_target():
     assert_allclose(model.predict(X), turned, atol=1e-9)
     ordinary = Augmented(LinearRegression(), group, n_copies=5).fit(X, turned)
     assert np.abs(ordinary.predict(X) - turned).max() > 0.1
+
+
+@pytest.mark.parametrize("kernel", [Gaussian(0.1), Laplacian(0.2)])
+def test_a_fitted_model_does_not_follow_changes_of_its_parameters(kernel):
+    group = G.CyclicShifts(3, block=2)
+    action = G.CyclicShifts(3)
+    model = EquivariantRidge(clone(kernel), group, act_on_targets=action).fit(X, Y)
+    expected = model.predict(Z)
+    model.kernel.gamma = 9.0
+    group.set_params(n=6, block=1)
+    action.set_params(n=1, block=3)
+    assert_array_equal(model.predict(Z), expected)
+    model.set_params(act_on_targets=G.Negation(), group=G.Negation(), kernel=Linear())
+    assert_array_equal(model.predict(Z), expected)

@@ -347,3 +347,15 @@ def test_targets_with_weight_zero_have_no_effect_whatever_their_size(estimator):
         predictions.append(model.predict(X))
     assert_array_equal(predictions[1], predictions[0])
     assert_array_equal(predictions[2], predictions[0])
+
+
+@pytest.mark.parametrize("factor", [S.Torus(2, degree=2), S.Torus(2)])
+def test_a_fitted_model_does_not_follow_changes_of_its_basis(factor):
+    basis = clone(factor) if factor.degree else beyond.Product([clone(factor)])
+    X = basis.sample(40, random_state=0)
+    y = np.cos(np.pi * X[:, 0])
+    model = S.SpectralAveraging(basis).fit(X, y)
+    expected = model.predict(X)
+    changed = basis if factor.degree else basis.factors[0]
+    changed.set_params(n_features=3, degree=1)
+    assert_array_equal(model.predict(X), expected)

@@ -26,6 +26,9 @@ Array = NDArray[Any]
 #: Environment variable that names the filter of all data sets, as ``module:function``.
 FILTER_VARIABLE = "INVARIANCE_DATASET_FILTER"
 
+#: Names of details that hold row numbers, which do not hold for some of the rows.
+_ROW_NUMBERS = ("folds", "lossy_test_rows")
+
 Random = int | np.random.RandomState | None
 
 
@@ -45,9 +48,10 @@ def apply_filter(dataset: Dataset) -> Dataset:
     return filtered
 
 
-def has_row_per_point(value: Any, n_points: int) -> bool:
+def has_row_per_point(name: str, value: Any, n_points: int) -> bool:
     """Whether a detail of a data set is an array with one row per point."""
-    return isinstance(value, np.ndarray) and value.ndim > 0 and len(value) == n_points
+    is_array = isinstance(value, np.ndarray) and value.ndim > 0
+    return is_array and len(value) == n_points and name not in _ROW_NUMBERS
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Dataset:
         For ``run.uses_data(data)``; empty for generated data.
     details : mapping
         Further arrays, also available as attributes: ``dataset.speaker`` is
-        ``dataset.details["speaker"]``.
+        ``dataset.details["speaker"]``. Those named "folds" and "lossy_test_rows" hold row numbers.
 
     >>> import numpy as np
     >>> dots = Dataset(np.eye(3), np.arange(3), description="three points", n_train=2)
@@ -85,7 +89,7 @@ class Dataset:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def take(self, rows: ArrayLike) -> Dataset:
-        """Return copies of some rows, without a split.
+        """Return copies of some rows, without a split and without details that hold row numbers.
 
         Parameters
         ----------
@@ -94,10 +98,12 @@ class Dataset:
         """
         n_points = len(self.data)
         indices = row_numbers("rows", rows, n_points)
-        details = dict(self.details)
+        details = {}
         for name, value in self.details.items():
-            if has_row_per_point(value, n_points):
+            if has_row_per_point(name, value, n_points):
                 details[name] = value[indices]
+            elif name not in _ROW_NUMBERS:
+                details[name] = value
         return Dataset(
             self.data[indices],
             self.target[indices],
@@ -108,6 +114,8 @@ class Dataset:
 
     def split(self, *, test: ArrayLike, train: ArrayLike | None = None) -> Dataset:
         """Return the same points, first the ``n_train`` rows for training, then those for testing.
+
+        Details that hold row numbers are left out.
 
         Parameters
         ----------

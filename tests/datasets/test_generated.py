@@ -261,6 +261,19 @@ def test_take_copies_rows_with_their_attributes():
         points.take([5])
 
 
+@pytest.mark.parametrize("n_points", [5, 20])
+def test_parts_have_no_row_numbers_of_the_whole(n_points):
+    molecules = D.make_molecules(n_points, random_state=0)
+    rows = np.arange(n_points)[::-1]
+    for part in (molecules.take(rows), molecules.split(test=rows[:2], train=rows[2:])):
+        assert not hasattr(part, "folds") and len(part.charges) == n_points
+    assert molecules.folds.shape == (5, n_points // 5)
+    photographs = D.Dataset(
+        np.zeros((3, 2)), np.arange(3), description="3", details={"lossy_test_rows": np.arange(2)}
+    )
+    assert not hasattr(photographs.take([0]), "lossy_test_rows")
+
+
 #: Loaders that need no file, with small arguments.
 GENERATED = {
     "load_digits_images": {},

@@ -79,7 +79,7 @@ class UnsplitDataset:
         n_points = len(self._dataset.data)
         details = {}
         for name, value in self._dataset.details.items():
-            if not has_row_per_point(value, n_points) or value.ndim == 1:
+            if not has_row_per_point(name, value, n_points) or value.ndim == 1:
                 details[name] = value
         return details
 

@@ -11,6 +11,7 @@ from sklearn.base import clone, is_classifier
 
 from ..kernels import GramTransformer, Kernel
 from ..linear import kernel_ridge
+from ..linear.ridge import in_power_of_two
 
 Predict = Callable[[NDArray], NDArray]
 
@@ -44,18 +45,38 @@ def best_by_leave_one_out(
     True
     """
 
+    targets, exponent = _in_unit(learner, y)
+
     def fit(candidate: Any) -> tuple[Any, Any]:
         model = clone(learner)
         features = clone(candidate)
         if not hasattr(candidate, "transform"):
             model.set_params(kernel="precomputed")
             features = GramTransformer(candidate, repair="clip")
-        model.fit(features.fit_transform(X), y)
+        model.fit(features.fit_transform(X), targets)
         return features, model
 
     # One at a time: each holds a matrix as large as that of the training points.
     features, model = min(map(fit, candidates), key=lambda fitted: _least_error(fitted[1]))
-    return lambda Z: model.predict(features.transform(Z))
+    return _from_unit(lambda Z: model.predict(features.transform(Z)), exponent)
+
+
+def _in_unit(learner: Any, y: NDArray) -> tuple[NDArray, int]:
+    """Targets, and the exponent of their unit, which is one unless squares overflow or vanish."""
+    is_plain = isinstance(y, np.ndarray) and y.dtype == np.float64 and not np.ma.is_masked(y)
+    if is_classifier(learner) or not is_plain:
+        return y, 0
+    largest = np.abs(y).max(initial=0.0)
+    if 0 < largest < 1e-100 or 1e100 < largest < np.inf:
+        return in_power_of_two(y)
+    return y, 0
+
+
+def _from_unit(predict: Predict, exponent: int) -> Predict:
+    """Predictions of targets that `_in_unit` has expressed in a unit."""
+    if exponent == 0:
+        return predict
+    return lambda Z: np.ldexp(predict(Z), exponent)
 
 
 def _least_error(model: Any) -> float:
@@ -78,6 +99,7 @@ def best_with_copies(
     >>> bool(abs(f(np.array([[-0.5]]))[0] - 0.25) < 0.01)
     True
     """
+    y, exponent = _in_unit(learner, y)
     models = []
     for kernel in kernels:
         model = clone(learner).set_params(kernel=kernel)
@@ -98,4 +120,4 @@ def best_with_copies(
             return decisions
         return classes[decisions.argmax(axis=1)]
 
-    return predict
+    return _from_unit(predict, exponent)

@@ -489,5 +489,5 @@ def _largest_eigenvalue(gram: NDArray) -> float:
     size = 1.0
     for _ in range(20):
         vector = gram @ (vector / size)
-        size = float(np.linalg.norm(vector)) or 1.0
+        size = frobenius_norm(vector) or 1.0
     return size

@@ -93,3 +93,16 @@ def test_copies_are_added_with_the_penalty_chosen_without_them(task):
         assert_allclose(predicted, decided, rtol=1e-6)
     else:
         assert_array_equal(predicted, np.array(["a", "b", "c"])[decided.argmax(axis=1)])
+
+
+@pytest.mark.parametrize("exponent", [-600, -400, 400, 900])
+@pytest.mark.parametrize("with_copies", [False, True])
+def test_the_choice_does_not_depend_on_the_unit_of_the_targets(with_copies, exponent):
+    kernels = [Gaussian(50.0), Gaussian(0.3), Gaussian(1e-3)]
+
+    def fit(targets):
+        if with_copies:
+            return best_with_copies(kernels, RLSRegressor(), X=X, y=targets, moved=-X[None])
+        return best_by_leave_one_out(kernels, RLSRegressor(), X=X, y=targets)
+
+    assert_array_equal(fit(np.ldexp(y, exponent))(Z), np.ldexp(fit(y)(Z), exponent))

@@ -131,3 +131,16 @@ def test_the_copies_of_a_point_do_not_reveal_its_label():
 
 def test_the_share_of_negative_definite_matrices_is_nan():
     assert np.isnan(left_out_with_copies(-Gaussian(0.5)(AUGMENTED), LABELS, alphas=[1e-3])).all()
+
+
+@pytest.mark.parametrize(
+    ("dtype", "exponents"), [(np.float64, (-560, -530, 0, 530)), (np.float32, (-80, 0, 80))]
+)
+def test_a_search_for_alpha_has_the_scale_of_the_matrix(dtype, exponents):
+    X, y = problem()
+    gram = X @ X.T
+    relative_scales = []
+    for exponent in exponents:
+        model = rls_by_cholesky(np.ldexp(gram.astype(dtype), exponent), y)
+        relative_scales.append((np.ldexp(model.scale, -exponent), np.ldexp(model.alpha, -exponent)))
+    assert_allclose(relative_scales, relative_scales[-1:] * len(exponents), rtol=1e-4)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 
+from ..core.parameters import ParameterError, short
 from ..kernels import GramTransformer, Kernel
 from ..linear import kernel_ridge
 from ..linear.ridge import in_power_of_two
@@ -90,7 +91,8 @@ def best_with_copies(
     """Fit kernel ridge regression to points and transformed copies ``moved``, shape (r, n, d).
 
     Leave-one-out chooses kernel and alpha without the copies, because the copies of a point that
-    is left out would reveal its target. Otherwise as `best_by_leave_one_out`.
+    is left out would reveal its target. Otherwise as `best_by_leave_one_out`, for learners with an
+    intercept and without weights of classes.
 
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
@@ -99,6 +101,12 @@ def best_with_copies(
     >>> bool(abs(f(np.array([[-0.5]]))[0] - 0.25) < 0.01)
     True
     """
+    parameters = learner.get_params(deep=False)
+    if parameters.get("class_weight") is not None or not parameters.get("fit_intercept", True):
+        raise ParameterError(
+            "best_with_copies needs a learner with fit_intercept=True and class_weight=None, got "
+            f"{short(learner)}: fit others to points and copies yourself"
+        )
     y, exponent = _in_unit(learner, y)
     models = []
     for kernel in kernels:

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import linalg
 from sklearn.preprocessing import FunctionTransformer
 
+from invariance.core.parameters import ParameterError
 from invariance.evaluation.selection import best_by_leave_one_out, best_with_copies
 from invariance.groups import Negation, Translations
 from invariance.kernels import BestFit, Gaussian, Linear
@@ -106,3 +107,12 @@ def test_the_choice_does_not_depend_on_the_unit_of_the_targets(with_copies, expo
         return best_by_leave_one_out(kernels, RLSRegressor(), X=X, y=targets)
 
     assert_array_equal(fit(np.ldexp(y, exponent))(Z), np.ldexp(fit(y)(Z), exponent))
+
+
+@pytest.mark.parametrize(
+    "learner",
+    [RLSClassifier(class_weight="balanced"), RLSRegressor(fit_intercept=False)],
+)
+def test_copies_are_refused_for_learners_whose_parameters_would_be_ignored(learner):
+    with pytest.raises(ParameterError, match="fit_intercept=True and class_weight=None, got RLS"):
+        best_with_copies([Gaussian(0.5)], learner, X=X, y=np.arange(20) % 2, moved=-X[None])

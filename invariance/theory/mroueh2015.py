@@ -206,6 +206,12 @@ def clark_max_moments(
     (0.5642, 0.6817)
     """
     mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(mean_x, mean_y, sd_x, sd_y, rho)
+    # Far from zero, squares of the means would swallow the variance.
+    larger_mean = np.maximum(mean_x, mean_y)
+    is_far = np.abs(larger_mean) > 1000 * (sd_x + sd_y)
+    origin = np.where(is_far, larger_mean, 0.0)
+    mean_x = mean_x - origin
+    mean_y = mean_y - origin
     variance_of_difference = sd_x**2 + sd_y**2 - 2 * rho * sd_x * sd_y
     a = np.sqrt(np.maximum(variance_of_difference, 0))
     larger_is_x = np.where(mean_x >= mean_y, np.inf, -np.inf)
@@ -219,7 +225,7 @@ def clark_max_moments(
     square_y = sd_y**2 + mean_y**2
     squares = square_x * x_wins + square_y * y_wins
     second_moment = squares + (mean_x + mean_y) * a * density
-    return mean, second_moment - mean**2
+    return mean + origin, second_moment - mean**2
 
 
 @in_floats

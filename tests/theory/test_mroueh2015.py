@@ -167,6 +167,15 @@ def test_the_moments_of_clark_hold_in_limiting_cases():
     assert_allclose(variance, [1.0, 1.0])
 
 
+@pytest.mark.parametrize("offset", [-1e9, 1e5, 1e9])
+@pytest.mark.parametrize("gap", [0.0, 0.5, 1e9])
+def test_the_variance_of_clark_keeps_its_digits_far_from_zero(offset, gap):
+    expected = theory.clark_max_moments(-gap, 0.0, sd_x=1.0, sd_y=0.5, rho=0.25)
+    mean, variance = theory.clark_max_moments(offset - gap, offset, sd_x=1.0, sd_y=0.5, rho=0.25)
+    assert_allclose(mean - offset, expected[0], atol=1e-6)
+    assert_allclose(variance, expected[1], rtol=1e-6)
+
+
 def test_equation_11_is_the_mean_of_clark():
     d = 7
     x, z = unit_points(np.random.default_rng(0), 2, d)

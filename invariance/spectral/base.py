@@ -102,7 +102,7 @@ class Basis(Remembering, BaseEstimator, ABC):
     volume : float
     eigenspaces_ : list of Eigenspace
     labels_, eigenvalues_, dimensions_ : ndarray of shape (K,)
-        The kept eigenspaces in ascending order.
+        The kept eigenspaces in ascending order. Dimensions beyond 64 bits are Python's numbers.
     counts_ : ndarray of shape (K,)
         D_lambda, the number of eigenfunctions of eigenvalue at most lambda.
     n_functions_ : int
@@ -203,11 +203,11 @@ class Basis(Remembering, BaseEstimator, ABC):
 
     @computed
     def dimensions_(self) -> NDArray:
-        return np.array([space.dimension for space in self.eigenspaces_], dtype=int)
+        return whole_numbers([space.dimension for space in self.eigenspaces_])
 
     @computed
     def counts_(self) -> NDArray:
-        return np.cumsum(self.dimensions_)
+        return whole_numbers(list(accumulate(space.dimension for space in self.eigenspaces_)))
 
     @property
     def n_functions_(self) -> int:
@@ -454,6 +454,16 @@ def block_diagonal(blocks: list[sparse.csr_array]) -> sparse.csr_array:
     return sparse.csr_array(parts, (height, width))
 
 
+def whole_numbers(values: list[int]) -> NDArray:
+    """Array of whole numbers; if one is beyond 64 bits, they stay Python's.
+
+    >>> whole_numbers([1, 2**70])
+    array([1, 1180591620717411303424], dtype=object)
+    """
+    fit = all(abs(value) < 2**63 for value in values)
+    return np.array(values, dtype=int if fit else object)
+
+
 def permutation_matrix(targets: NDArray, signs: NDArray) -> sparse.csr_array:
     """Sparse matrix with the entry ``signs[a]`` in row a and column ``targets[a]``."""
     return sparse.csr_array((signs, targets, np.arange(len(targets) + 1)))
@@ -475,6 +485,28 @@ def signed_permutation(matrix: NDArray) -> tuple[NDArray, NDArray] | None:
         return None
     perm = hits.argmax(axis=1)
     return perm, rounded[np.arange(len(perm)), perm]
+
+
+def cycles(perm: NDArray, signs: NDArray, shift: NDArray) -> Iterator[tuple[int, float, float]]:
+    """Yield the length, sign and translation of each cycle of coordinates of a map.
+
+    The matrix of the map is the `signed_permutation` of perm and signs.
+    """
+    visited = np.zeros(len(perm), dtype=bool)
+    for start in range(len(perm)):
+        if visited[start]:
+            continue
+        length = 0
+        sign = 1.0
+        translation = 0.0
+        i = start
+        while not visited[i]:
+            visited[i] = True
+            translation += sign * shift[i]
+            sign *= signs[i]
+            length += 1
+            i = int(perm[i])
+        yield length, sign, translation
 
 
 class RowIndex:

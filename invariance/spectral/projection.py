@@ -25,7 +25,7 @@ from ..core.extras import need
 from ..core.parameters import Array, Has, Kind, OneOf, ParameterError, Whole, arguments, short
 from ..groups.base import GROUP, FiniteGroup, Transformations
 from .actions import Actions, Symmetry
-from .base import BASIS, Basis, OracleCalls
+from .base import BASIS, Basis, OracleCalls, whole_numbers
 
 METHODS = ("auto", "components", "null_space", "closed_form", "qp", "reynolds")
 
@@ -447,8 +447,8 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
 
     It is the mean character, :math:`\frac1{|G|} \sum_g \operatorname{tr} D^\lambda(g)`. The traces
     have generating functions: on the sphere Molien's, on the torus a product of theta series. The
-    group is listed; the eigenspaces may be huge. ``basis`` is a truncated `Sphere`, `Torus` or
-    `Circle`.
+    group is listed; the eigenspaces may be huge, if the traces keep their digits. ``basis`` is a
+    truncated `Sphere`, `Torus` or `Circle`.
 
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
@@ -457,7 +457,21 @@ def invariant_dimensions(basis: Basis, group: FiniteGroup) -> NDArray:
     """
     elements = group.elements()
     matrices, shifts = basis.isometries(group, elements)
-    total: Any = 0
+    are_huge = max(basis.dimensions_) > 2**53
+    totals: Any = np.zeros(len(basis.dimensions_), dtype=object)
     for matrix, shift in zip(matrices, shifts, strict=True):
-        total = total + basis.characters(matrix, shift)
-    return np.rint(total / len(elements)).astype(int)
+        characters = basis.characters(matrix, shift)
+        if are_huge and characters.dtype == np.float64:
+            raise ParameterError(
+                f"{short(basis)} has eigenspaces of over 2**53 functions, whose traces under "
+                f"{short(group)} lose their last digits: lower the degree"
+            )
+        totals = totals + characters.astype(object)  # Python's whole numbers are exact
+    return whole_numbers([_rounded_ratio(total, len(elements)) for total in totals])
+
+
+def _rounded_ratio(total: float, n: int) -> int:
+    """Return the whole number nearest to a ratio; it is exact for whole numbers."""
+    if isinstance(total, int):
+        return total // n
+    return round(total / n)

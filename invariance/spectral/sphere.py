@@ -38,8 +38,10 @@ from .base import (
     Maps,
     RowIndex,
     computed,
+    cycles,
     permutation_matrix,
     signed_permutation,
+    whole_numbers,
 )
 from .spherical_harmonics import angular_momentum, rotated, solid_harmonics
 
@@ -256,9 +258,16 @@ class Sphere(Basis):
         return derived_power(matrix, k)
 
     def characters(self, matrix: NDArray, shift: NDArray) -> NDArray:
-        r"""Traces by degree: :math:`\sum_k t^k \operatorname{tr} = (1 - t^2) / \det(I - t A)`."""
+        r"""Traces by degree: :math:`\sum_k t^k \operatorname{tr} = (1 - t^2) / \det(I - t A)`.
+
+        Those of signed permutations are exact whole numbers.
+        """
         degrees = self.labels_.astype(int)
         n_terms = int(degrees[-1]) + 1
+        structure = signed_permutation(matrix)
+        if structure is not None:
+            traces = _permutation_traces(*structure, n_terms)
+            return whole_numbers([traces[k] for k in degrees])
         determinant = np.poly(matrix).real
         d = len(matrix)
         # The reciprocal of the determinant, after d zeros.
@@ -269,6 +278,18 @@ class Sphere(Basis):
         series = padded[d:]
         series[2:] -= series[:-2].copy()
         return series[degrees]
+
+
+def _permutation_traces(perm: NDArray, signs: NDArray, n_terms: int) -> list[int]:
+    """Traces of a signed permutation on harmonic polynomials of degrees below ``n_terms``.
+
+    The determinant has the factor 1 - sign t^length for each cycle.
+    """
+    traces = [1] + [0] * (n_terms - 1)
+    for length, sign, _ in cycles(perm, signs, np.zeros(len(perm))):
+        for k in range(length, n_terms):
+            traces[k] += int(sign) * traces[k - length]
+    return [traces[k] - (traces[k - 2] if k >= 2 else 0) for k in range(n_terms)]
 
 
 class _GroupedParents:

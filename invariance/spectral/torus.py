@@ -22,6 +22,7 @@ from .base import (
     Maps,
     RowIndex,
     computed,
+    cycles,
     permutation_matrix,
     signed_permutation,
 )
@@ -231,7 +232,7 @@ class Torus(Basis):
         n_terms = int(squared_norms[-1]) + 1
         series = np.zeros(n_terms)
         series[0] = 1.0
-        for length, sign, translation in _cycles(matrix, shift):
+        for length, sign, translation in cycles(*_lattice_map(matrix), shift):
             if sign < 0:
                 continue
             product = series.copy()
@@ -282,26 +283,6 @@ def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:
     """Return perm and signs of a matrix that is known to be a signed permutation."""
     perm = np.abs(matrix).argmax(axis=1)
     return perm, matrix[np.arange(len(perm)), perm]
-
-
-def _cycles(matrix: NDArray, shift: NDArray) -> Iterator[tuple[int, float, float]]:
-    """Yield the length, sign and translation of each cycle of coordinates of a map."""
-    perm, signs = _lattice_map(matrix)
-    visited = np.zeros(len(perm), dtype=bool)
-    for start in range(len(perm)):
-        if visited[start]:
-            continue
-        length = 0
-        sign = 1.0
-        translation = 0.0
-        i = start
-        while not visited[i]:
-            visited[i] = True
-            translation += sign * shift[i]
-            sign *= signs[i]
-            length += 1
-            i = int(perm[i])
-        yield length, sign, translation
 
 
 def _snapped(angles: NDArray) -> tuple[NDArray, NDArray]:

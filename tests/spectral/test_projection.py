@@ -1,5 +1,7 @@
 """Representations and projections: every method gives the average over the listed group."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,6 +13,7 @@ from scipy.stats import ortho_group
 from invariance import beyond
 from invariance import groups as G
 from invariance import spectral as S
+from invariance.core.parameters import ParameterError
 from invariance.groups import base as groups_base
 from invariance.spectral.actions import Actions, Symmetry
 
@@ -322,3 +325,27 @@ def test_an_inaccurate_solution_of_the_quadratic_program_is_refused(size, invari
     f = np.random.default_rng(1).standard_normal(basis.n_functions_)
     with pytest.raises(RuntimeError, match=r"by \d.*optimal.*method='auto'"):
         S.project(f, basis, group, method="qp")
+
+
+def test_invariants_of_huge_eigenspaces_are_counted_exactly():
+    for d, degree in ((20, 60), (50, 40)):
+        basis = S.Sphere(d, degree=degree)
+        counts = S.invariant_dimensions(basis, G.Negation())
+        assert_array_equal(counts[::2], basis.dimensions_[::2])
+        assert not counts[1::2].any()
+    # With every coordinate's sign, harmonic functions of squares: comb(d - 2 + k / 2, k / 2).
+    counts = S.invariant_dimensions(S.Sphere(8, degree=400), G.SignFlips(8))
+    assert_array_equal(counts[::2], [comb(6 + half, half) for half in range(201)])
+
+
+def test_dimensions_beyond_64_bits_are_exact():
+    basis = S.Sphere(50, degree=60)
+    assert basis.dimensions_[-1] == comb(109, 60) - comb(107, 58)
+    assert basis.n_functions_ == sum(map(int, basis.dimensions_)) > 2**63
+
+
+def test_traces_that_lose_digits_are_refused():
+    turn = np.eye(20)
+    turn[:2, :2] = np.array([[-1.0, -(3**0.5)], [3**0.5, -1.0]]) / 2
+    with pytest.raises(ParameterError, match="2.*53 functions, .*: lower the degree"):
+        S.invariant_dimensions(S.Sphere(20, degree=60), G.OrthogonalMatrices([turn]))

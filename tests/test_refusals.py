@@ -160,7 +160,7 @@ GROUPS = [
     (lambda: beyond.Rotations3D().times(G.OrthogonalMatrices([EYE[[1, 2, 0]]])), "commute"),
     (lambda: G.Translations((4, 4), 1).times(G.Negation()), "two groups"),
     (lambda: G.OnPoints(G.CyclicShifts(3), 3).act([[1, 2, 3]], X[:1]), "rows of points of 3 coord"),
-    (beyond.PitchSpeed((80,), speeds=[0]).elements, "speeds .* > 0"),
+    (beyond.PitchSpeed((80,), speeds=[0]).elements, "speeds .* >= 0.01"),
     (beyond.PitchSpeed((80,), cents=[]).elements, "at least one"),
     (lambda: beyond.PitchSpeed((80,)).act([100.0], np.zeros((1, 80))), "pairs"),
     (lambda: beyond.PitchSpeed((80,)).act([[0, -1.0]], np.zeros((1, 80))), "pairs"),

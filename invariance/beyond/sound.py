@@ -45,7 +45,9 @@ def _mel(hertz: ArrayLike) -> Array:
 #: Changes of pitch by at most ten octaves, the range of hearing.
 _CENTS = kinds.Array(1, least=-12_000, most=12_000) | kinds.Number(-12_000, 12_000)
 #: Factors on the speed.
-_SPEEDS = kinds.Array(1, above=0) | kinds.Positive()
+_SPEEDS = kinds.Array(1, least=0.01, most=100) | kinds.Number(0.01, 100)
+#: Largest factor by which sound is stretched. A factor of 10,000 ended the process.
+_LARGEST_STRETCH = 2000
 
 
 @stores_parameters
@@ -79,8 +81,12 @@ class _PitchSpeed(Transformations):
 
     def _check_elements(self, elements: Array) -> Array:
         pairs = self._batch(elements, "pairs (cents, speed > 0)", 2).astype(float)
-        if np.any(np.abs(pairs[:, 0]) > 12_000) or np.any(pairs[:, 1] <= 0):
-            self._refuse(elements, "pairs (cents, speed > 0), of ten octaves at most")
+        is_slow_or_fast = (pairs[:, 1] < 0.01) | (pairs[:, 1] > 100)
+        if np.any(np.abs(pairs[:, 0]) > 12_000) or np.any(is_slow_or_fast):
+            self._refuse(
+                elements,
+                "pairs (cents, speed), cents of ten octaves at most and speeds from 0.01 to 100",
+            )
         return pairs
 
 
@@ -98,7 +104,7 @@ class PitchSpeed(_PitchSpeed):
     cents : sequence of float
         Changes of pitch; 100 cents are a semitone.
     speeds : sequence of float
-        Factors on the speed; 2 is twice as fast.
+        Factors on the speed, 0.01 to 100; 2 is twice as fast.
     sample_rate : float
         Samples per second.
     high_quality : bool
@@ -132,8 +138,15 @@ class PitchSpeed(_PitchSpeed):
 
         # Resampling raises the pitch and also shortens; stretching first compensates for that.
         ratio = Fraction(2 ** (cents / 1200)).limit_denominator(200)
+        if cents < -4800:  # smaller ratios need larger denominators
+            ratio = 1 / Fraction(2 ** (-cents / 1200)).limit_denominator(10)
         stretched = wave.astype(np.float32)[None]
         factor = speed / float(ratio)
+        if factor * _LARGEST_STRETCH < 1:
+            raise ParameterError(
+                f"PitchSpeed cannot stretch sound by a factor of {1 / factor:.3g}, as "
+                f"cents={cents:g} and speed={speed:g} need: take smaller changes"
+            )
         if factor != 1:
             stretched = time_stretch(
                 stretched,
@@ -142,7 +155,7 @@ class PitchSpeed(_PitchSpeed):
                 high_quality=self.high_quality,
             )
         sound = resample_poly(stretched[0], ratio.denominator, ratio.numerator)
-        return np.asarray(sound[: 4 * len(wave)])
+        return np.asarray(sound)
 
 
 def _write_centred(sound: Array, frame: Array) -> None:

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance.beyond import LogMel, PitchSpeed, SpectrogramPitchSpeed, mel_frequencies
+from invariance.core.parameters import ParameterError
 from invariance.datasets import make_vowels
 from invariance.features import draw_windowed_templates
 
@@ -141,3 +142,25 @@ def test_windowed_templates_stay_in_their_window():
         assert place.min() > width - 1 and place.max() < length - width
     flat = draw_windowed_templates(200, (28, 20), width=np.inf, random_state=0)
     assert_allclose(np.square(flat).mean(axis=0), 1 / 560, rtol=0.6)
+
+
+@pytest.mark.parametrize("cents", [0, 200])
+def test_very_slow_sound_keeps_its_middle(cents):
+    pytest.importorskip("pedalboard", reason="needs the extra `audio`")
+    wave = tone(500, seconds=0.1, n_samples=2000)
+    (changed,) = PitchSpeed((2000,)).act([[cents, 0.05]], wave[None])[0]
+    assert np.abs(changed[:200]).max() > 0.3 and np.abs(changed[-200:]).max() > 0.3
+
+
+def test_pitch_changes_by_up_to_ten_octaves_and_speed_a_hundredfold():
+    pytest.importorskip("pedalboard", reason="needs the extra `audio`")
+    wave = tone(500, seconds=0.1, n_samples=2000)[None]
+    for cents in (-12_000, 12_000):
+        assert np.isfinite(PitchSpeed((2000,)).act([[cents, 1]], wave)).all()
+    with pytest.raises(ParameterError, match="cents=12000 and speed=0.1 need: take smaller"):
+        PitchSpeed((2000,)).act([[12_000, 0.1]], wave)
+    for speed in (1e-3, 1e3):
+        with pytest.raises(ParameterError, match="speeds from 0.01 to 100"):
+            PitchSpeed((2000,)).act([[0, speed]], wave)
+        with pytest.raises(ParameterError, match="needs speeds to be .* 0.01 and <= 100"):
+            PitchSpeed((2000,), speeds=[speed]).elements()

@@ -605,8 +605,10 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
     Parameters
     ----------
     class_weight : dict, "balanced" or None
-        Weights of the classes, in the fit and in the leave-one-out error; "balanced" gives all
-        classes the same sum. Without it, few positives among many points are best ignored.
+        Weights of the classes, in the fit and in the leave-one-out error. "balanced" gives all
+        classes the same sum; without it, few positives among many points are best ignored. A
+        ``sample_weight`` is multiplied to these weights, so that sums may then differ, and points
+        without weight do not count.
 
     Attributes
     ----------
@@ -634,7 +636,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         check_classification_targets(labels)
         weights = checked_weights(sample_weight, points)
         if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, labels)
+            weights = _times_class_weights(weights, self.class_weight, labels)
         counted = labels[weights > 0] if weights.any() else labels
         self.classes_ = np.unique(counted)
         check_two_classes(self.classes_)
@@ -664,6 +666,16 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         left_out = _in_two_columns(self.loo_decision_)
         slope, noise = fit_calibration(left_out, self._columns, self._column_weights)
         return probabilities(decisions, slope, noise)
+
+
+def _times_class_weights(weights: NDArray, class_weight: Any, labels: NDArray) -> NDArray:
+    """Return weights times those of the classes, whose balance is that of points with weight."""
+    counted = weights > 0
+    products = np.zeros_like(weights)
+    if counted.any():
+        of_classes = compute_sample_weight(class_weight, labels[counted])
+        products[counted] = weights[counted] * of_classes
+    return products
 
 
 def _in_two_columns(decisions: NDArray) -> NDArray:

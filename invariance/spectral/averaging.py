@@ -141,7 +141,9 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Points of the manifold, uniform; others weighted by the inverse of their density.
         y : array-like of shape (n,) or (n, t)
         sample_weight : array-like of shape (n,), optional
-            A weight counts as so many copies of its sample.
+            A weight counts as so many copies of its sample. For "ridge" this holds at one alpha and
+            cutoff; others may be chosen, because a copy that stays gives away the one that is left
+            out.
         """
         check_parameters(self)
         points, labels = validate_data(

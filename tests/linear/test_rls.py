@@ -229,6 +229,17 @@ def test_balanced_agrees_with_explicit_weights():
         assert_allclose(model.fit(X, y, sample_weight=weights).decision_function(X), by_name)
 
 
+def test_points_without_weight_do_not_change_the_balance():
+    X, y = rare(0)
+    expected = RLSClassifier([1e-2], class_weight="balanced").fit(X, y).decision_function(X)
+    weights = np.r_[np.ones(300), np.zeros(50)]
+    before = weights.copy()
+    model = RLSClassifier([1e-2], class_weight="balanced")
+    model.fit(np.vstack([X, X[:50]]), np.r_[y, np.zeros(50, int)], sample_weight=weights)
+    assert_allclose(model.decision_function(X), expected, rtol=1e-10)
+    assert_array_equal(weights, before)
+
+
 def noisy(seed, n_classes):
     """400 training points and 2,000 new points; a fifth of the labels are random."""
     X, y = make_classification(

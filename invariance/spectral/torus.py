@@ -129,6 +129,9 @@ class Torus(Basis):
 
     def _factor_table(self, X: NDArray, highest: int) -> NDArray:
         """Return all one-dimensional factors: row (m + highest) d + i is factor m of x_i."""
+        is_far = np.abs(X) > 100 * self.period
+        if is_far.any():  # their angles would lose digits
+            X = np.where(is_far, self.same_place(X), X)
         angles = self._frequency * X.T
         table = np.empty((2 * highest + 1, *angles.shape))
         table[highest] = 1

@@ -273,3 +273,11 @@ def test_sums_with_equal_weights_are_those_of_the_table(block_bytes):
             with config_context(block_bytes=block_bytes):
                 combined = basis.combine(x, f[:, None])
             assert_allclose(combined[:, 0], values @ f, atol=1e-11)
+
+
+def test_far_points_of_the_torus_keep_their_digits():
+    near = np.array([[0.25, -0.375], [0.125, 0.0]])
+    basis = Torus(2, period=1.0, degree=10)
+    expected = basis.evaluate(near)
+    for turns in (1e9, -1e9, 2.0**40):
+        assert_allclose(basis.evaluate(near + turns), expected, atol=1e-12)

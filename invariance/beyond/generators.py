@@ -48,6 +48,7 @@ from ..core import parameters as kinds
 from ..core.arrays import check_array
 from ..core.parameters import ParameterError, arguments, short
 from ..kernels import Gaussian
+from ..linear.ridge import in_power_of_two
 
 Array = NDArray[Any]
 
@@ -79,7 +80,7 @@ class FoundGenerators:
     shifts : ndarray of shape (dimension, d)
         The vectors b, which are zero if only linear fields were asked for.
     changes : ndarray of shape (k,)
-        Mean squared slopes along all k fields, ascending.
+        Mean squared slopes along all k fields, ascending; zero or infinite beyond floats.
     p_values : ndarray of shape (k,)
         Shares of functions without symmetry that have a field with a slope as small.
     p_values_of_zero : ndarray of shape (k,)
@@ -117,7 +118,8 @@ class FoundGenerators:
         lines = [names.get(self.dimension, f"{self.dimension} generators")]
         if self.closure is not None:
             lines[0] += f", closed up to {100 * self.closure:.2g} % of a commutator"
-        relative = self.changes / self.changes.mean()
+        with np.errstate(invalid="ignore"):  # squares may have overflowed or vanished
+            relative = self.changes / self.changes.mean()
         for i in range(min(len(relative), self.dimension + 2)):
             lines.append(
                 f"squared slope {relative[i]:.2g} of the mean: p = {self.p_values[i]:.2g} without "
@@ -213,7 +215,12 @@ def find_generators(
     rng = check_random_state(random_state)
     used = np.sort(rng.permutation(len(points))[:n_points])
     points = points[used]
-    values = values[used] - values[used].mean()
+    values = values[used]
+    # Squares of values must neither overflow nor vanish, whatever their unit.
+    exponent = 0
+    if not 1e-100 < np.abs(values).max() < 1e100:
+        values, exponent = in_power_of_two(values)
+    values = values - values.mean()
     coordinates = _Coordinates(points, affine)
     white = coordinates.white
     few = rng.permutation(len(points))[:_MOST_TO_CHOOSE]
@@ -235,11 +242,13 @@ def find_generators(
     if p_values[0] <= level < p_values_of_zero[0]:
         dimension = _largest_step(changes, int(np.count_nonzero(p_values <= level)))
     matrices, shifts = coordinates.restored(fields.T)
+    with np.errstate(over="ignore", under="ignore"):
+        squared_slopes = np.ldexp(changes.clip(0), 2 * exponent)
     return FoundGenerators(
         dimension=dimension,
         matrices=matrices[:dimension],
         shifts=shifts[:dimension],
-        changes=changes.clip(0),
+        changes=squared_slopes,
         p_values=p_values,
         p_values_of_zero=p_values_of_zero,
         all_matrices=matrices,
@@ -248,7 +257,7 @@ def find_generators(
         gamma=gamma,
         ridge=ridge,
         points=points,
-        gradients=gradients @ coordinates.to_white.T,
+        gradients=np.ldexp(gradients @ coordinates.to_white.T, exponent),
     )
 
 

@@ -282,3 +282,15 @@ def test_invalid_arguments_are_refused(change, message):
     values = arguments.pop("y")
     with pytest.raises(ValueError, match=message):
         find_generators(points, values, **arguments)
+
+
+@pytest.mark.parametrize("exponent", [-600, 600])
+def test_values_may_have_any_size(exponent):
+    X = np.random.default_rng(0).standard_normal((60, 2))
+    y = np.hypot(X[:, 0], X[:, 1])
+    expected = find_generators(X, y, n_null=19, random_state=0)
+    result = find_generators(X, np.ldexp(y, exponent), n_null=19, random_state=0)
+    assert result.dimension == expected.dimension
+    assert_allclose(result.p_values, expected.p_values)
+    assert_allclose(result.p_values_of_zero, expected.p_values_of_zero)
+    assert_allclose(np.ldexp(result.gradients, -exponent), expected.gradients, rtol=1e-9)

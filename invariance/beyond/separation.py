@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
 from ..core.arrays import check_array
-from ..core.parameters import ParameterError, Seed, Whole, arguments
+from ..core.parameters import ParameterError, Seed, Whole, arguments, short
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import BestFit, Linear
@@ -104,6 +104,11 @@ def separation_report(
     pairs = np.stack([points[rows[drawn]], points[columns[drawn]]], axis=1)
     ratios = partial(_ratios, to_features, group)
     first_ratios = ratios(pairs)
+    if np.isnan(first_ratios).all():
+        raise ParameterError(
+            f"separation_report needs points X on different orbits of {short(group)}, got "
+            f"{len(points)} points on one: add others"
+        )
     smallest = np.argsort(np.where(np.isnan(first_ratios), np.inf, first_ratios))[:n_pairs]
     largest = np.argsort(np.where(np.isnan(first_ratios), np.inf, -first_ratios))[:n_pairs]
     lower, worst = _search(ratios, pairs[smallest], 1.0, n_steps, rng)

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from invariance.beyond import MaxFilter, separation_report
+from invariance.core.parameters import ParameterError
 from invariance.groups import CyclicShifts, Permutations, SignFlips
 
 RNG = np.random.default_rng(0)
@@ -80,3 +81,9 @@ def test_pairs_stay_within_the_range_of_the_points():
     largest = np.linalg.norm(X, axis=1).max() * (1 + 1e-9)
     assert np.linalg.norm([report.worst, report.steepest], axis=2).max() <= largest
     assert report.lower >= 1 - np.tanh(largest) ** 2  # the smallest slope in the range
+
+
+def test_points_on_one_orbit_are_refused():
+    X = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
+    with pytest.raises(ParameterError, match="different orbits of CyclicShifts.* 3 points on one"):
+        separation_report(lambda X: X, CyclicShifts(3), X, random_state=0)

@@ -32,5 +32,5 @@ def share_of_changes(
     """
     images = group.act(group.sample(n_elements, random_state), X)
     classes = predict(images.reshape(-1, X.shape[1]))
-    changes = classes.reshape(len(images), -1) != predict(X)
+    changes = classes.reshape(len(images), -1) != np.ravel(predict(X))
     return float(np.mean(changes))

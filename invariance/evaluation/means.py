@@ -44,6 +44,8 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     >>> mean_se([1.0, 2.0, 3.0])
     Score(mean=2.0, se=0.5773502691896258)
     """
+    if np.ma.is_masked(samples):
+        raise ValueError(f"samples has {np.ma.count_masked(samples)} masked entries: fill them")
     samples = np.asarray(samples, dtype=float)
     if samples.ndim == 0 or len(samples) < 2:
         raise ValueError(

@@ -74,3 +74,14 @@ def test_share_of_changes_counts_pairs_of_point_and_element():
     assert 0 < expected < 1
     assert share_of_changes(lambda Z: Z[:, 0] > 0, group, X=POINTS) == expected
     assert share_of_changes(lambda Z: np.abs(Z[:, 0]) > 1, group, X=POINTS) == 0
+
+
+def test_predictions_in_one_column_are_compared_point_by_point():
+    flat = share_of_changes(lambda Z: Z[:, 0] > 0, Negation(), X=POINTS)
+    assert share_of_changes(lambda Z: Z[:, :1] > 0, Negation(), X=POINTS) == flat
+
+
+def test_masked_samples_are_refused():
+    samples = np.ma.masked_array([1.0, 2.0, 3.0], [False, True, False])
+    with pytest.raises(ValueError, match="samples has 1 masked entries: fill them"):
+        mean_se(samples)

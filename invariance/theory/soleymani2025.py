@@ -90,7 +90,8 @@ def dirichlet_energy(coefficients: Numbers, eigenvalues: Numbers) -> float:
     >>> dirichlet_energy([1.0, 2.0], [0.0, 3.0])
     12.0
     """
-    return float(np.dot(eigenvalues, np.square(coefficients)))
+    floats = 1.0 * np.asarray(coefficients)  # squares of integers may wrap
+    return float(np.dot(eigenvalues, np.square(floats)))
 
 
 @in_floats

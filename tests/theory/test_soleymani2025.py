@@ -95,3 +95,8 @@ def test_the_risk_bound_holds_on_average():
 def test_weyls_law_holds_on_manifolds_with_a_known_spectrum(basis, eigenvalue, close):
     law = theory.weyl_law(eigenvalue, basis.manifold_dimension, volume=basis.volume)
     assert basis.counting(np.array([eigenvalue]))[0] == pytest.approx(law, rel=close)
+
+
+def test_the_energy_of_integer_coefficients_does_not_wrap():
+    energy = theory.dirichlet_energy(np.array([2**40, 1]), np.array([1, 2]))
+    assert energy == 2.0**80 + 2

@@ -43,6 +43,10 @@ class ContinuousGroup(Group):
     def moving(self, size: int) -> Floats:
         return np.ones((1, size))
 
+    def repeated(self, n_points: int) -> Transformations:
+        """Return the group itself, as it rotates all points of a row."""
+        return self
+
     def on_each(self, n_points: int) -> Transformations:
         """Return the group on rows of exactly ``n_points`` points.
 
@@ -201,6 +205,7 @@ class Rotations3D(SpaceRotations, ContinuousGroup):
     _size = 3
     moving = ContinuousGroup.moving
     moves_points = ContinuousGroup.moves_points
+    repeated = ContinuousGroup.repeated
     degree: Annotated[int | None, Whole(0, 200) | None] = None
 
     @property
@@ -263,6 +268,7 @@ class PlaneRotations(Angles, ContinuousGroup):
     _size = 2
     moving = ContinuousGroup.moving
     moves_points = ContinuousGroup.moves_points
+    repeated = ContinuousGroup.repeated
     n_nodes: Annotated[int | None, Whole(1, 2**20) | None] = None
 
     def _listed(self) -> Floats | None:

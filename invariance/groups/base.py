@@ -93,7 +93,8 @@ class Transformations(Remembering, BaseEstimator, ABC):
     ``mean_polynomial(A, B, c)``          E_g sum_k c_k <a, g b>^k, for a sequence of coefficients
     ``log_mean_exponential(A, B, xp)``    log E_g exp <a, g b>, for Gaussian kernels
     ``log_mean_laplacian(A, B)``          log E_g exp -sum_i |a_i - (g b)_i|
-    ``repeated(n_points)``                the same elements acting on so many points in a row
+    ``repeated(n_points)``                the same elements acting on so many points in a row: the
+                                          object itself if it takes rows of any number of points
     ``relative_rule()``                   elements h and weights w of one sum for a double mean,
                                           sum_ij w_i w_j k(g_i x, g_j z) = sum_h w(h) k(x, h z)
     ``refined(factor)``                   for an infinite set, a finite one with ``factor`` times

@@ -453,6 +453,10 @@ class Negation(FiniteGroup):
     def inverse(self, elements: ArrayLike) -> Array:
         return np.asarray(elements)
 
+    def repeated(self, n_points: int) -> Negation:
+        """The group itself, as it negates rows of any length."""
+        return self
+
     def _check_elements(self, elements: Array) -> Array:
         signs = self._batch(elements, "a row of 1 and -1").astype(float)
         if not np.all(np.abs(signs) == 1):

@@ -488,6 +488,12 @@ class Composition(_Parts):
             batches.append(elements.reshape(len(A), len(B), prod(elements.shape[2:])))
         return np.concatenate(batches, axis=2)
 
+    def repeated(self, n_points: int) -> Composition | None:
+        """The composition itself if this is so for both parts; otherwise not known."""
+        if all(part.repeated(n_points) is part for part in self._parts()):
+            return self
+        return None
+
     # If the parts commute, the composition is a group whose elements multiply part by part.
 
     @_if(_parts_commute("generators"))
@@ -713,6 +719,12 @@ class OnPoints(Transformations):
             return None
         return self._moving_coordinates(size)
 
+    def repeated(self, n_points: int) -> OnPoints | None:
+        """The object itself if it takes rows of any number of points; otherwise not known."""
+        if self.n_coordinates is None or self.n_points is not None:
+            return None
+        return self
+
     def reflects(self, n_features: int | None) -> bool | None:
         """Whether reflections generate the group, if a row is one point; otherwise not known."""
         row_length = n_features or self.n_features
@@ -760,23 +772,29 @@ class OnPoints(Transformations):
         rates[:, columns] = group_rates[:, None]
         return rates
 
-    def _group_of_row(self, n_points: int) -> Any:
-        """The group that moves all points of a row at once; None if it takes them one by one."""
-        repeated = self.group.repeated(n_points)
+    def _group_of_row(self, columns: Array) -> Any:
+        """The group that moves all points of a row at once; None if it takes them one by one.
+
+        ``columns`` has the shape (points, coordinates).
+        """
+        n_points, n_coordinates = columns.shape
+        group = self.group
+        if n_points > 1 and isinstance(group, OnPoints) and group.n_coordinates is None:
+            # A group on columns takes a row as one point, unless the length of points is stated.
+            group = OnPoints(group.group, n_coordinates, coordinates=group.coordinates)
+        repeated = group.repeated(n_points)
         if repeated is not None:
             return repeated
-        if n_points > 1 and self.group.n_features is not None:
-            return None
-        return self.group
+        return group if n_points == 1 else None
 
     def _on_moving_columns(self, A: Array, B: Array, ability: str) -> Any:
         """Results of an ability for the columns that move, and inner products of all others.
 
-        The result holds one entry per point; a group of rows of any length, or one that can be
-        ``repeated``, takes all points of a row at once.
+        The result holds one entry per point; a group that can be ``repeated`` takes all points of a
+        row at once.
         """
         columns = self._columns(A.shape[1])
-        group = self._group_of_row(len(columns))
+        group = self._group_of_row(columns)
         if group is None:
             group = self.group
         else:
@@ -816,7 +834,7 @@ class OnPoints(Transformations):
     def representatives(self, X: Array) -> Array | None:
         """The group's representatives; None if it knows none, or takes points one by one."""
         columns = self._columns(X.shape[1])
-        group = self._group_of_row(len(columns))
+        group = self._group_of_row(columns)
         if group is None:
             return None
         moving_part = X[:, columns.ravel()]

@@ -138,6 +138,58 @@ def test_sets_on_points_have_the_properties_of_their_group(group):
     assert (group.unitary, group.order) == (inner.unitary, inner.order)
 
 
+class Reversal(G.FiniteGroup):
+    """A group of one's own, on points of any length."""
+
+    linear = True
+    order = 2
+
+    def generators(self):
+        return np.array([-1])
+
+    def identity(self):
+        return np.array([1])
+
+    def compose(self, first, second):
+        return np.asarray(first) * np.asarray(second)
+
+    def inverse(self, elements):
+        return np.asarray(elements)
+
+    def _act(self, elements, X):
+        return np.stack([X[:, ::sign] for sign in elements.tolist()])
+
+
+def test_rotations_of_some_columns_of_several_points():
+    """Rotations about the third axis, written in two ways."""
+    X = np.random.default_rng(0).standard_normal((3, 6))
+    about_axis = G.OnPoints(beyond.PlaneRotations().on_columns([0, 1]), 3)
+    same = G.OnPoints(beyond.PlaneRotations(), 3, coordinates=(0, 1))
+    turned = about_axis.act([0.3], X)[0]
+    assert_allclose(turned, same.act([0.3], X)[0])
+    for kernel in (BestFit, Average):
+        gram = kernel(Gaussian(0.3), about_axis)(X)
+        assert_allclose(gram, kernel(Gaussian(0.3), same)(X), rtol=1e-6)
+        assert_allclose(kernel(Gaussian(0.3), about_axis)(turned, X), gram, rtol=1e-6)
+    assert_allclose(about_axis.canonical(turned), same.canonical(X), atol=1e-12)
+    best = BestFit(Gaussian(0.3), about_axis).best_element(X[:1], X[1:])
+    assert_allclose(best, BestFit(Gaussian(0.3), same).best_element(X[:1], X[1:]))
+
+
+@pytest.mark.parametrize(
+    "group", [G.CyclicShifts(3).on_columns([0, 1, 2]), Reversal(), G.Negation()], ids=repr
+)
+def test_groups_of_any_length_act_on_each_point_of_a_set(group):
+    X = np.random.default_rng(0).standard_normal((3, 6))
+    on_points = G.OnPoints(group, 3)
+    images = on_points.act(on_points.elements(), X)
+    values = np.array([Gaussian(0.3)(X, image) for image in images])
+    assert_allclose(BestFit(Gaussian(0.3), on_points)(X), values.max(axis=0))
+    assert_allclose(Average(Gaussian(0.3), on_points)(X), values.mean(axis=0))
+    for image in images:
+        assert_allclose(on_points.canonical(image), on_points.canonical(X))
+
+
 # -- groups that combine ---------------------------------------------------------------------------
 
 PRODUCTS = [

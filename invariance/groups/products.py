@@ -18,7 +18,7 @@ from sklearn.utils.metaestimators import available_if
 
 from ..core.parameters import Array as ArrayKind
 from ..core.parameters import Each, Has, ParameterError, Whole, stores_parameters
-from .base import GROUP, FiniteGroup, Transformations
+from .base import ENUMERATION_LIMIT, GROUP, FiniteGroup, Transformations
 from .canonical import last_images
 from .reflections import is_reflection_group
 
@@ -26,6 +26,10 @@ Array: TypeAlias = NDArray[Any]
 
 #: Largest number of values that are computed to find out whether two groups commute.
 _TRIAL = 10**6
+#: Numbers of elements that stand for a set without generators there: of a finite one, if this does
+#: not take long, and of any.
+_MANY = 64
+_FEW = 6
 #: Number of coordinates of points for that, if the groups take any number: whole points of the
 #: plane and of space.
 _TRIAL_SIZE = 60
@@ -55,11 +59,20 @@ def pairs(first: Array, second: Array) -> Array:
     return side_by_side([repeated_first, repeated_second])
 
 
-def _spanning(part: Any) -> Array:
-    """Generators of a part, or random elements of a set without generators, such as rotations."""
+def _spanning(part: Any, most: int = _FEW) -> Array:
+    """Generators of a part; elements of a set without generators, at most as many as stated.
+
+    They are drawn with equal probabilities, since weights may leave little but the identity.
+    """
     if hasattr(part, "generators"):
         return np.asarray(part.generators())
-    return np.asarray(part.sample(6, 0))
+    if part.order > ENUMERATION_LIMIT:
+        return np.asarray(part.sample(_FEW, 0))
+    elements = np.asarray(part.elements())
+    if len(elements) <= most:
+        return elements
+    drawn = np.random.RandomState(0).choice(len(elements), most, replace=False)
+    return elements[drawn]
 
 
 def _if(condition: Callable[[Any], bool]) -> Callable[[_Method], _Method]:
@@ -349,17 +362,27 @@ class Composition(_Parts):
             largest_column = max(largest_column, _least_size(part) or 0)
         return size * max(1, -(-largest_column // size))
 
+    def _trial_elements(self) -> tuple[Array, Array] | None:
+        """Generators (or elements) of both parts; None if their comparison would take long."""
+        size = self._trial_size()
+        for most in (_MANY, _FEW):
+            first_elements = _spanning(self.first, most)
+            second_elements = _spanning(self.second, most)
+            if len(first_elements) * len(second_elements) * size <= _TRIAL:
+                return first_elements, second_elements
+        return None
+
     def _commuting(self) -> Array | None:
-        """Which generators (or random elements) of the parts commute, a matrix of booleans.
+        """Which generators (or elements) of the parts commute, a matrix of booleans.
 
         Linear maps that agree on a random point are the same, with probability one. The result is
         None if the comparison would take long.
         """
-        first_elements = _spanning(self.first)
-        second_elements = _spanning(self.second)
-        X = np.random.RandomState(0).standard_normal((1, self._trial_size()))
-        if len(first_elements) * len(second_elements) * X.size > _TRIAL:
+        batches = self._trial_elements()
+        if batches is None:
             return None
+        first_elements, second_elements = batches
+        X = np.random.RandomState(0).standard_normal((1, self._trial_size()))
         first_images = self.first.act(first_elements, X)[:, 0]
         first_then_second = self.second.act(second_elements, first_images)
         second_images = self.second.act(second_elements, X)[:, 0]
@@ -374,15 +397,16 @@ class Composition(_Parts):
         to every shifted point.
         """
         first_part, second_part = self._parts()
+        batches = self._trial_elements()
         commutes = self._commuting()
-        if commutes is None:
+        if batches is None or commutes is None:
             raise ParameterError(
                 f"times: {first_part!r} and {second_part!r} have too many generators to try"
             )
         if not commutes.all():
             i, j = np.argwhere(~commutes)[0]
-            g = _spanning(first_part)[i].tolist()
-            h = _spanning(second_part)[j].tolist()
+            g = batches[0][i].tolist()
+            h = batches[1][j].tolist()
             raise ParameterError(
                 f"times needs groups that commute, but element {g} of {first_part!r} and {h} of "
                 f"{second_part!r} do not: .then applies one, then the other"

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance import beyond
 from invariance import groups as G
+from invariance.core.parameters import ParameterError
 from invariance.features import OrbitFourier
 from invariance.kernels import Average, BestFit, Gaussian
 
@@ -217,6 +218,18 @@ def test_times_is_the_direct_product(first, second):
         (BestFit(Gaussian(0.1), both), values.max(axis=0)),
     ):
         assert_allclose(kernel(X), expected, atol=1e-12)
+
+
+def test_a_group_with_one_dominant_weight_is_compared_by_all_elements():
+    """The smallest rotation does not commute with shifts, however rarely it is drawn."""
+    turns = G.CircleAction([1, 1], G.VonMises(2.0), n_nodes=4).on_columns([0, 2])
+    both = turns.then(G.CyclicShifts(4))
+    assert turns.weights().max() > 0.7 and not (both.is_group or both.symmetric)
+    X = np.random.default_rng(0).standard_normal((4, 4))
+    values = [Gaussian(0.3)(X, image) for image in both.act(both.elements(), X)]
+    assert_allclose(BestFit(Gaussian(0.3), both)(X), np.max(values, axis=0))
+    with pytest.raises(ParameterError, match="times needs groups that commute, but element"):
+        turns.times(G.CyclicShifts(4))
 
 
 def test_times_preserves_the_fast_methods_of_the_factors():

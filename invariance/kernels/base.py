@@ -17,7 +17,13 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.gaussian_process.kernels import Hyperparameter
+from sklearn.gaussian_process.kernels import (
+    ConstantKernel,
+    Exponentiation,
+    Hyperparameter,
+    Product,
+    Sum,
+)
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.metrics.pairwise import manhattan_distances
 
@@ -466,13 +472,15 @@ def preserved(kernel: Any, group: Transformations) -> bool:
     """Whether k(gx, gz) = k(x, z) is known for every element g of the group.
 
     Kernels of scikit-learn have no `preserved_by`. Their sums, products and powers are preserved if
-    all parts are. Other kernels of distances or inner products are preserved by unitary maps.
+    all parts are. Other kernels of distances or inner products are preserved by unitary maps. It is
+    not known for classes that derive from sums, products or powers, as they may compute other
+    values.
     """
     preserved_by = getattr(kernel, "preserved_by", None)
     if preserved_by is not None:
         return bool(preserved_by(group))
-    parts = [part for part in vars(kernel).values() if hasattr(part, "diag")]
-    if parts or hasattr(kernel, "constant_value"):
+    if type(kernel) in (Sum, Product, Exponentiation, ConstantKernel):
+        parts = [part for part in vars(kernel).values() if hasattr(part, "diag")]
         return all(preserved(part, group) for part in parts)
     return bool(group.unitary) and form_of(kernel, (1, 1, 1)) is not None
 

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import WhiteKernel
+from sklearn.gaussian_process.kernels import RBF, DotProduct, WhiteKernel
+from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -182,6 +183,36 @@ def test_user_defined_kernels_and_groups_use_the_fast_methods(reduced):
         assert_allclose(kernel(X), expected(X), rtol=1e-10)
         fast = {expected.explain(X).way, *expected.explain(X).alternatives}
         assert {kernel.explain(X).way, *kernel.explain(X).alternatives} == fast
+
+
+class OfWeightedPoints(GaussianProcessKernel):
+    """A kernel of points whose coordinates have different weights: shifts do not preserve it."""
+
+    def __init__(self, base, weights):
+        self.base = base
+        self.weights = weights
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return self.base(X * self.weights, None if Y is None else Y * self.weights)
+
+    def diag(self, X):
+        return self.base.diag(X)
+
+    def is_stationary(self):
+        return True
+
+
+@pytest.mark.parametrize("kernel_over_group", [K.Average, K.BestFit])
+def test_a_foreign_kernel_with_a_base_kernel_is_not_taken_for_a_sum(kernel_over_group):
+    X = points(3, d=3)
+    group = CyclicShifts(3)
+    images = group.act(group.elements(), X)
+    base = OfWeightedPoints(RBF(1.0), np.array([3.0, 1.0, 0.2]))
+    if kernel_over_group is K.Average:
+        expected = np.mean([[base(A, B) for B in images] for A in images], axis=(0, 1))
+    else:
+        expected = np.max([base(X, B) for B in images], axis=0)
+    assert_allclose(kernel_over_group(base, group)(X), expected)
 
 
 def test_every_kernel_works_in_estimators_of_scikit_learn():

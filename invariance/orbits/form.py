@@ -71,6 +71,8 @@ INNER = Form()
 def form_of(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
     """Return the form of a kernel for points (height, width, channels), or None if it has no form.
 
+    A subclass of a kernel of scikit-learn with its own ``__call__`` has none.
+
     >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
     >>> form_of(RBF(2.0), (1, 3, 1)).distance, form_of(DotProduct(), (1, 3, 1)).distance
     (True, False)
@@ -82,11 +84,20 @@ def form_of(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
     return form
 
 
+def _calls_like(kernel: Any, *classes: type) -> bool:
+    """Whether a kernel's values are those of one of these classes, not of a subclass's own."""
+    call = type(kernel).__call__
+    return any(call is cls.__call__ for cls in classes)
+
+
+_RADIAL = (sklearn_kernels.RBF, sklearn_kernels.Matern, sklearn_kernels.RationalQuadratic)
+
+
 @form_of.register(sklearn_kernels.RBF)
 @form_of.register(sklearn_kernels.Matern)
 @form_of.register(sklearn_kernels.RationalQuadratic)
 def _(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
-    if np.size(kernel.length_scale) > 1:
+    if not _calls_like(kernel, *_RADIAL) or np.size(kernel.length_scale) > 1:
         return None
     outer = partial(_on_line, kernel=kernel, distance=True)
     reach = float(np.square(kernel.length_scale).max())
@@ -96,7 +107,9 @@ def _(kernel: Any, shape: tuple[int, int, int]) -> Form | None:
 
 
 @form_of.register
-def _(kernel: sklearn_kernels.DotProduct, shape: tuple[int, int, int]) -> Form:
+def _(kernel: sklearn_kernels.DotProduct, shape: tuple[int, int, int]) -> Form | None:
+    if not _calls_like(kernel, sklearn_kernels.DotProduct):
+        return None
     return Form(partial(_on_line, kernel=kernel, distance=False))
 
 
@@ -119,14 +132,18 @@ def _on_line(values: Any, xp: Any, kernel: Any, distance: bool) -> Any:
 def array_gram(kernel: Any) -> ArrayGram | None:
     """Return a function (xp, X, Y) for a kernel's matrix in the library of X and Y, or None.
 
-    Sums, products and powers of kernels have one if all their parts have one.
+    Sums, products and powers of kernels have one if all their parts have one, unless they are of a
+    subclass with its own ``__call__``.
     """
     function: ArrayGram | None = getattr(kernel, "_gram_arrays", None)
     return function
 
 
 @array_gram.register
-def _(kernel: sklearn_kernels.ConstantKernel) -> ArrayGram:
+def _(kernel: sklearn_kernels.ConstantKernel) -> ArrayGram | None:
+    if not _calls_like(kernel, sklearn_kernels.ConstantKernel):
+        return None
+
     def constant(xp: Any, X: Any, Y: Any) -> Any:
         # Zero times the points keeps their type and device.
         zeros = 0 * X[:, :1] + 0 * Y[:, :1].T
@@ -138,6 +155,8 @@ def _(kernel: sklearn_kernels.ConstantKernel) -> ArrayGram:
 @array_gram.register(sklearn_kernels.Sum)
 @array_gram.register(sklearn_kernels.Product)
 def _(kernel: Any) -> ArrayGram | None:
+    if not _calls_like(kernel, sklearn_kernels.Sum, sklearn_kernels.Product):
+        return None
     first = array_gram(kernel.k1)
     second = array_gram(kernel.k2)
     if first is None or second is None:
@@ -152,6 +171,8 @@ def _(kernel: Any) -> ArrayGram | None:
 
 @array_gram.register
 def _(kernel: sklearn_kernels.Exponentiation) -> ArrayGram | None:
+    if not _calls_like(kernel, sklearn_kernels.Exponentiation):
+        return None
     function = array_gram(kernel.kernel)
     if function is None:
         return None

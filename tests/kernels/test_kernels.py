@@ -215,6 +215,28 @@ def test_a_foreign_kernel_with_a_base_kernel_is_not_taken_for_a_sum(kernel_over_
     assert_allclose(kernel_over_group(base, group)(X), expected)
 
 
+class RBFOfRanks(RBF):
+    def __call__(self, X, Y=None, eval_gradient=False):
+        ranks = np.argsort(np.argsort(X, axis=1), axis=1)
+        return super().__call__(ranks, None if Y is None else np.argsort(np.argsort(Y, axis=1)))
+
+
+class FirstProducts(DotProduct):
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return super().__call__(X[:, :1], None if Y is None else Y[:, :1])
+
+
+@pytest.mark.parametrize("base", [RBFOfRanks(), FirstProducts()], ids=repr)
+def test_subclasses_of_kernels_of_scikit_learn_compute_their_own_values(base):
+    X = points(3, d=3)
+    group = CyclicShifts(3)
+    images = group.act(group.elements(), X)
+    double_mean = np.mean([[base(A, B) for B in images] for A in images], axis=(0, 1))
+    assert_allclose(K.Average(base, group)(X, X.copy()), double_mean)
+    largest = np.max([base(X, B) for B in images], axis=0)
+    assert_allclose(K.BestFit(base, group)(X, X.copy()), largest)
+
+
 def test_every_kernel_works_in_estimators_of_scikit_learn():
     X = points(20)
     y = np.arange(20) % 2

@@ -12,6 +12,7 @@ from math import comb, factorial, perm, prod
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.polynomial.polynomial import polyval
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
@@ -23,6 +24,10 @@ _CACHED = 2**16
 #: Even degree up to which sums of even powers give the moments; beyond, their differences lose
 #: digits.
 _BY_SUMS = 6
+#: A mean over permutations has lost digits if it is below this share of its terms' sizes, and
+#: centred rows are taken if their terms are smaller by this factor.
+_LOST = 1e-7
+_GAIN = 100
 #: Coefficients of t^2, t^4, t^6 in log cosh t.
 _LOG_COSH = (1 / 2, -1 / 12, 1 / 45)
 
@@ -136,7 +141,8 @@ def permutation_polynomial(
         a_{i_1}^{\lambda_1} \cdots a_{i_l}^{\lambda_l}.
 
     So the mean is a single product of two matrices, with a column for each partition of each k.
-    ``even`` averages over signs as well, which leaves parts of even size.
+    ``even`` averages over signs as well, which leaves parts of even size. Terms that cancel, as for
+    rows far from zero against rows of mean zero, are replaced by those of centred rows.
     """
     n_coordinates = A.shape[1]
     degree = len(coefficients) - 1
@@ -146,11 +152,77 @@ def permutation_polynomial(
     columns_of_b = [np.ones(len(B))]
     for k in range(1, degree + 1):
         for parts in _contributing_partitions(k, n_coordinates, even):
-            n_placements = perm(n_coordinates, len(parts))
-            factor = coefficients[k] * (_set_partitions(parts) / n_placements)
+            factor = coefficients[k] * _share(parts, n_coordinates)
             columns_of_a.append(factor * sums_of_a.at(parts))
             columns_of_b.append(sums_of_b.at(parts))
-    return np.array(columns_of_a).T @ np.array(columns_of_b)
+    terms_of_a = np.array(columns_of_a).T
+    terms_of_b = np.array(columns_of_b)
+    mean = terms_of_a @ terms_of_b
+    if not even and (_is_far_from_zero(A) or _is_far_from_zero(B)):
+        _repair_by_centring(mean, terms_of_a, terms_of_b, A, B, coefficients)
+    return mean
+
+
+def _share(parts: tuple[int, ...], n_coordinates: int) -> float:
+    """Number of set partitions with parts of these sizes, over the number of their placements."""
+    return _set_partitions(parts) / perm(n_coordinates, len(parts))
+
+
+def _is_far_from_zero(X: Floats) -> bool:
+    """Whether the mean of a row exceeds the mean distance of its entries from it."""
+    means = X.mean(axis=1, dtype=float, keepdims=True)
+    spreads = np.abs(X - means).mean(axis=1)
+    return bool(np.any(np.abs(means[:, 0]) > spreads))
+
+
+def _repair_by_centring(
+    mean: Floats,
+    terms_of_a: Floats,
+    terms_of_b: Floats,
+    A: Floats,
+    B: Floats,
+    coefficients: Sequence[float],
+) -> None:
+    """Compute entries of a mean anew if its terms cancel so far that many digits are lost."""
+    sizes_of_b = np.abs(terms_of_b)
+    for rows in row_slices(mean.shape):
+        sizes = np.abs(terms_of_a[rows]) @ sizes_of_b
+        is_lost = _LOST * sizes > np.abs(mean[rows])
+        if not is_lost.any():
+            continue
+        centred_mean, centred_sizes = _mean_by_centring(A[rows], B, coefficients)
+        # Means that are near zero by themselves have terms of the same size after centring.
+        is_better = is_lost & (_GAIN * centred_sizes < sizes)
+        np.copyto(mean[rows], centred_mean, where=is_better)
+
+
+def _mean_by_centring(A: Floats, B: Floats, coefficients: Sequence[float]) -> tuple[Floats, Floats]:
+    r"""E sum_k c_k <a, g b>^k by centred rows, and the sum of the sizes of its terms.
+
+    With :math:`m = n \bar a \bar b` and :math:`u = \langle a_c, g b_c \rangle`, the inner product
+    is :math:`m + u`, and
+
+    .. math:: E \sum_k c_k (m + u)^k = \sum_j E u^j \sum_{k \ge j} c_k \binom{k}{j} m^{k - j}.
+    """
+    n_coordinates = A.shape[1]
+    degree = len(coefficients) - 1
+    means_of_a = A.mean(axis=1, dtype=float, keepdims=True)
+    means_of_b = B.mean(axis=1, dtype=float, keepdims=True)
+    sums_of_a = _DistinctSums(A - means_of_a, degree)
+    sums_of_b = _DistinctSums(B - means_of_b, degree)
+    product_of_means = n_coordinates * means_of_a * means_of_b.T
+    mean = polyval(product_of_means, coefficients)
+    sizes = polyval(np.abs(product_of_means), np.abs(coefficients))
+    for j in range(1, degree + 1):
+        derived = [coefficients[k] * comb(k, j) for k in range(j, degree + 1)]
+        factors = polyval(product_of_means, derived)
+        sizes_of_factors = polyval(np.abs(product_of_means), np.abs(derived))
+        for parts in _contributing_partitions(j, n_coordinates, False):
+            share = _share(parts, n_coordinates)
+            moments = np.multiply.outer(share * sums_of_a.at(parts), sums_of_b.at(parts))
+            mean += factors * moments
+            sizes += sizes_of_factors * np.abs(moments)
+    return mean, sizes
 
 
 class _DistinctSums:

@@ -1,5 +1,7 @@
 """Means and maxima over groups too large to list, compared with their definitions."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -93,6 +95,22 @@ def test_closed_forms_on_either_side_and_with_one_dominant_coordinate():
     base = Polynomial(8, 1.0, coef0=0.0)
     expected = all_values(base, SignFlips(3), X, X).mean(axis=0)
     assert_allclose(Average(base, SignFlips(3))(X), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4, 6, 8, 12])
+@pytest.mark.parametrize("offset", [30.0, 300.0, 3e5])
+def test_averages_over_permutations_of_points_far_from_zero(offset, degree):
+    """Inner products of such points with points of mean zero are moderate, but not their terms."""
+    X = offset + points(5, 3)
+    Z = points(5, 4, seed=1)
+    Z -= Z.mean(axis=1, keepdims=True)
+    images = np.array([Z[:, order] for order in permutations(range(5))], dtype=np.longdouble)
+    expected = ((1 + X.astype(np.longdouble) @ images.swapaxes(1, 2)) ** degree).mean(axis=0)
+    average = Average(Polynomial(degree), Permutations(5))
+    # Rounding of the points themselves changes inner products by about 1e-16 times the offset.
+    rtol = 1e-7 + 1e-14 * offset * degree
+    assert_allclose(average(X, Z), expected.astype(float), rtol=rtol)
+    assert_allclose(average(Z, X), expected.T.astype(float), rtol=rtol)
 
 
 # -- the best fit over all rotations, by superposition of corresponding points --------------

@@ -13,7 +13,15 @@ from ..core.parameters import Array, ParameterError, Whole, short, stores_parame
 from .alignment import wave_angles
 from .base import Group
 from .canonical import turned_to_axis
-from .densities import DENSITY, Density, Uniform, nodes_for, normalize_weights, wrapped
+from .densities import (
+    DENSITY,
+    Density,
+    Uniform,
+    circular_pdf,
+    nodes_for,
+    normalize_weights,
+    wrapped,
+)
 
 Floats: TypeAlias = NDArray[Any]
 
@@ -118,9 +126,8 @@ class CircleAction(Angles):
         self._check()
         if self.density is None or self.n_nodes is None:
             return None
-        # Densities on the line, such as a normal, are evaluated at the smallest equivalent angle.
         angles = wrapped(equal_turns(self.n_nodes))
-        values = self.density.pdf(angles)
+        values = circular_pdf(self.density, angles)
         return normalize_weights(values, self.density, n_nodes=self.n_nodes)
 
     def refined(self, factor: int) -> CircleAction:

@@ -19,13 +19,21 @@ from ..core.parameters import ParameterError, check_parameters, short, stores_pa
 #: Values that are accepted as a parameter ``density``.
 DENSITY = kinds.Has("a density, such as Normal(0.2)", "pdf", "sample", "symmetric") | None
 
+#: Draws that show over which turns a density extends, and the most turns on each side.
+_N_DRAWS = 1000
+_MOST_TURNS = 500
+
 
 class Density(BaseEstimator, ABC):
     """A probability density on the real line or the circle.
 
     It is ``symmetric`` if g and g^-1 are equally likely: q(-x) = q(x) for angles and shifts; for
-    scales, the density of the logarithm is symmetric about zero.
+    scales, the density of the logarithm is symmetric about zero. It is ``periodic`` if `pdf` is a
+    density on the circle, equal at angles that are whole turns apart; otherwise the density of an
+    angle on the circle is a sum over whole turns.
     """
+
+    periodic: bool = False
 
     #: A parameter, and the value of it that makes g and g^-1 equally likely.
     _centre: tuple[str, float] = ("loc", 0.0)
@@ -73,6 +81,33 @@ def wrapped(angles: ArrayLike) -> NDArray[Any]:
     return shifted % (2 * np.pi) - np.pi
 
 
+def circular_pdf(density: Density, angles: ArrayLike) -> NDArray[Any]:
+    """The density of angles in [-pi, pi] on the circle: the sum over whole turns.
+
+    >>> circular_pdf(Uniform(0.0, 3 * np.pi), [1.0, -1.0]) * 3 * np.pi
+    array([2., 1.])
+    """
+    angles = np.asarray(angles, dtype=float)
+    if getattr(density, "periodic", False):
+        return np.asarray(density.pdf(angles))
+    if isinstance(density, Uniform) and density.n_whole_turns():
+        # Both ends are the same angle, which counts once.
+        return np.full(angles.shape, density.n_whole_turns() / (density.high - density.low))
+    turns = np.rint(np.asarray(density.sample(_N_DRAWS, 0)) / (2 * np.pi))
+    central = float(np.median(turns))
+    values = np.asarray(density.pdf(angles + 2 * np.pi * central))
+    for direction, last in ((1, turns.max()), (-1, turns.min())):
+        for distance in range(1, _MOST_TURNS):
+            turn = central + direction * distance
+            added = np.asarray(density.pdf(angles + 2 * np.pi * turn))
+            is_negligible = added.max(initial=0) <= np.finfo(float).eps * values.max(initial=0)
+            if not is_negligible:
+                values = values + added
+            elif direction * turn >= direction * last:
+                break
+    return values
+
+
 @stores_parameters
 class Uniform(Density):
     """Uniform on [low, high); the default is one full turn in radians.
@@ -88,6 +123,13 @@ class Uniform(Density):
     def symmetric(self) -> bool:
         check_parameters(self)
         return bool(np.isclose(self.low, -self.high))
+
+    def n_whole_turns(self) -> int:
+        """Length of the interval in turns; zero if it is not a whole number, up to rounding."""
+        check_parameters(self)
+        length = (self.high - self.low) / (2 * np.pi)
+        n_turns = round(length)
+        return n_turns if -1e-9 <= length - n_turns <= 1e-5 else 0
 
     def _distribution(self) -> Any:
         if not self.high > self.low:
@@ -106,6 +148,7 @@ class VonMises(Density):
     0.1592
     """
 
+    periodic = True
     kappa: Annotated[float, kinds.Number(0, 1e9)] = 1.0
     loc: Annotated[float, kinds.Number()] = 0.0
 
@@ -195,4 +238,4 @@ def _is_resolved(density: Density, n_nodes: int) -> bool:
 def _mean_on_circle(density: Density, n_nodes: int) -> float:
     """Mean of a density over equally spaced angles."""
     angles = wrapped(2 * np.pi * np.arange(n_nodes) / n_nodes)
-    return float(np.mean(density.pdf(angles)))
+    return float(np.mean(circular_pdf(density, angles)))

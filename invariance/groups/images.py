@@ -16,7 +16,7 @@ from scipy import special
 from ..core import parameters as kinds
 from ..core.parameters import ParameterError, arguments, short, stores_parameters
 from .base import Transformations
-from .densities import DENSITY, Density, Uniform, nodes_for, normalize_weights
+from .densities import DENSITY, Density, Uniform, circular_pdf, nodes_for, normalize_weights
 from .interpolation import ORDERS, resample
 from .translations import IMAGE_SHAPE
 
@@ -140,9 +140,8 @@ class Rotations(_Interpolated):
         degrees = self._angles()
         if degrees is None or self.density is None:
             return None
-        # Densities on the circle are written on (-pi, pi].
         principal_degrees = -((180 - degrees) % 360 - 180)
-        values = self.density.pdf(np.deg2rad(principal_degrees))
+        values = circular_pdf(self.density, np.deg2rad(principal_degrees))
         return normalize_weights(values, self.density, degrees=self.degrees)
 
     def refined(self, factor: int) -> Rotations | None:

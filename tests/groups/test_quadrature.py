@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import special
 from sklearn.base import clone
 
+from invariance import groups as G
 from invariance.beyond import PlaneRotations, Rotations3D, SetKernel  # fmt: skip
 from invariance.features import GroupCDF, OrbitFourier
 from invariance.groups import LinearMaps, Rotations, Translations, VonMises
@@ -134,3 +135,33 @@ def test_averages_over_common_rotations_of_all_points_transform_one_side(group):
     if size == 2:  # rotations in space would take half a minute
         both = Average(SetKernel(Gaussian(0.3)), group, side="both")
         assert_allclose(kernel(X), both(X), rtol=1e-4)
+
+
+@pytest.mark.parametrize("density", [
+    G.Uniform(0, 2 * np.pi),
+    G.Uniform(-1.0, 8.0),
+    G.VonMises(1.0, 3.0),
+    G.Normal(1.0, 3.0),
+    G.Normal(2.0),
+    G.Normal(0.1, 40.0),
+    G.LogNormal(1.0, 3.0),
+], ids=repr)  # fmt: skip
+def test_the_weights_of_nodes_are_the_probabilities_of_drawn_angles(density):
+    """Angles that are whole turns apart are the same rotation."""
+    draws = density.sample(100_000, 0)
+    n_nodes = 90
+    for weights in (
+        G.CircleAction([1, 1], density, n_nodes=n_nodes).weights(),
+        G.Rotations((3, 3), np.arange(n_nodes) * 360 / n_nodes, density=density).weights(),
+    ):
+        nodes = 2 * np.pi * np.arange(n_nodes) / n_nodes
+        for frequency in (1, 2):
+            mean = weights @ np.exp(1j * frequency * nodes)
+            assert abs(mean - np.exp(1j * frequency * draws).mean()) < 0.03
+
+
+def test_both_ends_of_a_whole_turn_are_one_angle():
+    for density in (G.Uniform(0, 2 * np.pi), G.Uniform(), G.Uniform(-2 * np.pi, 2 * np.pi)):
+        assert_allclose(G.CircleAction([1, 1], density, n_nodes=8).weights(), np.full(8, 1 / 8))
+        rotations = G.Rotations((3, 3), [0, 90, 180, 270], density=density)
+        assert_allclose(rotations.weights(), np.full(4, 1 / 4))

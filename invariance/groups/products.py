@@ -672,7 +672,8 @@ class OnPoints(Transformations):
     """Any transformations of points, acting in the same way on all points of a set.
 
     A row of ``m * n_coordinates`` numbers, or a padded set (m, n_coordinates), holds m points.
-    Missing points, NaN, stay missing.
+    Missing points, with NaN in any coordinate, stay as they are; so does a row that is one point
+    (``n_coordinates=None``) if a coordinate that would be transformed is NaN.
 
     Parameters
     ----------
@@ -968,7 +969,9 @@ class OnPoints(Transformations):
                 f"{n_columns}"
             )
         points = X.reshape(-1, n_coordinates)
-        present = np.flatnonzero(~np.isnan(points).any(axis=1))
+        # A row of which some columns move may lack values in the others.
+        decisive = points if self.n_coordinates else points[:, moving]
+        present = np.flatnonzero(~np.isnan(decisive).any(axis=1))
         present_points = points[present]
         images = np.repeat(points[None], len(elements), axis=0)
         all_elements = np.arange(len(elements))

@@ -262,6 +262,12 @@ def test_a_group_on_some_columns_leaves_the_other_columns_fixed():
     )
 
 
+def test_a_missing_value_in_a_column_that_stays_does_not_prevent_the_transformation():
+    group = G.SignFlips(2).on_columns([0, 2])
+    X = [[1.0, np.nan, 3.0], [1.0, 2.0, np.nan]]
+    assert_array_equal(group.act([[-1, -2]], X)[0], [[-1.0, np.nan, -3.0], [1.0, 2.0, np.nan]])
+
+
 WREATHS = [
     beyond.Wreath(G.Permutations(3), G.Permutations(2), block=2),
     beyond.Wreath(G.CyclicShifts(3), G.CyclicShifts(4)),

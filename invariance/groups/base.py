@@ -309,7 +309,8 @@ class Transformations(Remembering, BaseEstimator, ABC):
         Raises
         ------
         ParameterError
-            If the set is no group, or if there is no formula and the elements cannot be listed.
+            If the set is no group, if there is no formula and the elements cannot be listed, or if
+            a point has infinite entries that are not only permuted and negated.
 
         Examples
         --------

@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.arrays import check_finite
+
 if TYPE_CHECKING:
     from .base import Transformations
 
 Array = NDArray[Any]
 
-#: Differences below this share of a point's largest entry are taken for rounding.
+#: Differences below this share of a point's largest entry, or below this many units of rounding of
+#: single precision, are taken for rounding.
 _ROUNDING = 1e-9
+_UNITS = 64
 #: Numbers of images that are held at a time.
 _IMAGES = 2**22
 
@@ -25,10 +29,12 @@ def last_images(
     """Return the last image of each point in lexicographic order, over all elements of a group.
 
     ``change`` is applied to the images (rows) before they are compared. The comparison is exact for
-    signed permutations; otherwise numbers that differ by rounding count as equal.
+    signed permutations; otherwise numbers that differ by rounding count as equal, and infinity is
+    refused. Missing entries, NaN, count as the lowest.
     """
     elements = group.elements()
     is_exact = group.preserves_l1 and change is None
+    tolerances = np.zeros(len(X)) if is_exact else rounding_of(X)
     representatives = np.empty_like(X)
     step = max(1, _IMAGES // (len(elements) * max(X.shape[1], 1)))
     for start in range(0, len(X), step):
@@ -36,15 +42,24 @@ def last_images(
         images = np.asarray(group.act(elements, X[rows]))
         if change is not None:
             images = np.asarray(change(images.reshape(-1, X.shape[1]))).reshape(images.shape)
-        tolerance = 0.0 if is_exact else _ROUNDING
-        representatives[rows] = _last(images, tolerance * np.abs(X[rows]).max(axis=1, initial=0))
+        representatives[rows] = _last(images, tolerances[rows])
     return representatives
+
+
+def rounding_of(points: Array) -> Array:
+    """Differences of entries that are taken for rounding, one for each row of points."""
+    check_finite("X", points, allow_nan=True)
+    sizes = np.abs(points)
+    sizes[np.isnan(sizes)] = 0
+    share = max(_ROUNDING, _UNITS * float(np.finfo(points.dtype).eps))
+    return np.asarray(share * sizes.max(axis=1, initial=0))
 
 
 def _last(images: Array, tolerances: Array) -> Array:
     """Return the last of r images (r, n, d) in lexicographic order, for each of n points."""
     is_candidate = np.ones(images.shape[:2], dtype=bool)
     for column in np.moveaxis(images, 2, 0):
+        column = np.where(np.isnan(column), -np.inf, column)
         values = np.where(is_candidate, column, -np.inf)
         is_candidate &= column >= values.max(axis=0) - tolerances
         if np.all(is_candidate.sum(axis=0) == 1):
@@ -80,8 +95,10 @@ def in_own_frame(points: Array) -> Array:
     """
     size = points.shape[2]
     framed = np.empty_like(points)
+    rows = points.reshape(len(points), points.shape[1] * size)
+    smallest_lengths = rounding_of(rows)
     for i, row in enumerate(points):
-        smallest = _ROUNDING * np.abs(row).max(initial=0.0)
+        smallest = float(smallest_lengths[i])
         axes: list[Array] = []
         for _ in range(size - 1):
             axes.append(_next_axis(row, axes, smallest, size))
@@ -121,9 +138,10 @@ def turned_to_axis(X: Array, frequencies: Array, act: Callable[[Array, Array], A
     """
     representatives = X.copy()
     cosines = np.flatnonzero(frequencies)[::2]
+    tolerances = rounding_of(X)
     for i, row in enumerate(X):
         radii = np.hypot(row[cosines], row[cosines + 1])
-        turning = np.flatnonzero(radii > _ROUNDING * np.abs(row).max(initial=0.0))
+        turning = np.flatnonzero(radii > tolerances[i])
         if not len(turning):
             continue
         place = cosines[turning[0]]
@@ -131,6 +149,5 @@ def turned_to_axis(X: Array, frequencies: Array, act: Callable[[Array, Array], A
         phase = np.arctan2(row[place + 1], row[place])
         angles = (2 * np.pi * np.arange(frequency) - phase) / frequency
         images = act(angles, row[None])
-        tolerance = np.array([_ROUNDING * np.abs(row).max()])
-        representatives[i] = _last(images, tolerance)[0]
+        representatives[i] = _last(images, tolerances[i : i + 1])[0]
     return representatives

@@ -316,8 +316,15 @@ class TorusTranslations(CyclicProduct):
         return (len(self._periods()),)
 
     def representatives(self, X: Array) -> Array:
-        """Points with coordinates from zero up to the smallest step of each."""
-        return np.asarray(np.mod(X, float(self.period) / self._periods()))
+        """Points with coordinates from zero up to the smallest step of each.
+
+        Remainders within rounding of the step are zero.
+        """
+        steps = float(self.period) / self._periods()
+        remainders = np.asarray(np.mod(X, steps))
+        rounding = 64 * np.finfo(X.dtype).eps * np.maximum(np.abs(X), float(self.period))
+        remainders[remainders >= steps - rounding] = 0
+        return remainders
 
     def _act(self, elements: Array, X: Array) -> Array:
         shifts = float(self.period) * elements / self._periods()

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from invariance import beyond as B
 from invariance import groups as G
@@ -73,6 +73,46 @@ def test_points_without_a_frame(point):
 def test_angles_on_a_torus():
     group = G.TorusTranslations([4, 1], period=2.0)
     assert_allclose(group.canonical([[1.7, 0.3], [-0.3, 2.3]]), [[0.2, 0.3], [0.2, 0.3]])
+
+
+def test_angles_within_rounding_of_a_step_are_multiples_of_it():
+    group = G.TorusTranslations([10], period=1.0)
+    shifted = group.act(group.elements(), [[0.0]])[:, 0]
+    for angles in (shifted, shifted.astype(np.float32), [[0.3], [0.4]]):
+        assert_allclose(group.canonical(angles), np.zeros_like(angles), atol=1e-5)
+    assert_array_equal(group.canonical([[0.1 - 1e-6]]), [[0.1 - 1e-6]])
+
+
+FIFTH = [[np.cos(0.4 * np.pi), -np.sin(0.4 * np.pi)], [np.sin(0.4 * np.pi), np.cos(0.4 * np.pi)]]
+
+
+@pytest.mark.parametrize(
+    ("group", "x"),
+    [
+        (G.OrthogonalMatrices([np.kron(np.eye(2), FIFTH)]), [-1.0, 0.0, 0.3, 0.7]),
+        (ROTATIONS, [1.0, 2.0, 3.0, 0.3, 0.6, 0.9, 0.3, 0.7, -0.2]),
+        (G.CircleAction([1, 1, 2, 2]), [0.0, 0.0, 0.3, 0.7]),
+    ],
+    ids=["fifths of a turn", "rotations of space", "a circle"],
+)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_ties_up_to_rounding_do_not_change_the_representative(group, x, dtype):
+    images = group.act(group.sample(20, 0), np.array([x], dtype))[:, 0]
+    assert np.ptp(group.canonical(images), axis=0).max() < 1e-5
+
+
+def test_infinite_and_missing_entries():
+    for value in (np.inf, -np.inf, np.nan):
+        cycle = G.CyclicShifts(3)
+        first, second = cycle.canonical([[1.0, value, 2.0], [value, 2.0, 1.0]])
+        assert_array_equal(first, second)
+        assert_array_equal(np.sort(first), np.sort([1.0, value, 2.0]))
+    points = np.array([[1.0, 2.0, np.nan, np.nan, 0.5, -1.0]])  # the second point is missing
+    for group in (G.OnPoints(B.PlaneRotations(), 2), G.OrthogonalMatrices([QUARTER]).on_each(3)):
+        for moved in group.act(group.sample(5, 0), points):
+            assert_allclose(group.canonical(moved), group.canonical(points), atol=1e-12)
+        with pytest.raises(ParameterError, match=r"X must be finite, but entry \(0, 2\) is inf"):
+            group.canonical(np.where(np.isnan(points), np.inf, points))
 
 
 def test_shapes_of_images_are_kept():

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..core.parameters import Has, ParameterError, Whole, stores_parameters
 from ..groups.base import FiniteGroup
-from ..groups.products import FINITE, Factors, matched, pairs, side_by_side
+from ..groups.products import FINITE, Factors, matched, pairs, refuse_weights, side_by_side
 
 Array = NDArray[Any]
 
@@ -52,6 +52,7 @@ class Wreath(Factors):
     def _check_together(self) -> None:
         if None in (self.inner.n_features, self.outer.n_features):
             raise ParameterError(f"{self!r} needs groups of a fixed number of coordinates")
+        refuse_weights("Wreath", self.inner, self.outer)
         positions = np.sort(self._sources(self.outer.generators()), axis=1)
         if np.any(positions != np.arange(positions.shape[1])):
             raise ParameterError(f"Wreath: outer={self.outer!r} does more than permute parts")

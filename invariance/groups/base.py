@@ -547,8 +547,11 @@ class FiniteGroup(Group):
         return closure(self.identity(), self.generators(), self.compose, type(self).__name__)
 
     def _sample(self, n_samples: int, rng: np.random.RandomState) -> Array:
-        """Draws from the Haar measure: all elements are equally likely."""
+        """Draws by the weights; without any, from the Haar measure: all are equally likely."""
         listed = self.elements()
+        weights = self.weights()
+        if weights is not None:
+            return listed[rng.choice(len(listed), n_samples, p=weights)]
         return listed[rng.randint(len(listed), size=n_samples)]
 
     def random_words(self, n_words: int, length: int = 20, *, random_state: Any = None) -> Array:
@@ -586,7 +589,11 @@ def closure(
     while len(levels[-1]):
         new_elements: list[Array] = []
         for generator in generators:
-            for product in compose(generator[None], levels[-1]):
+            products = np.asarray(compose(generator[None], levels[-1]))
+            if not tolerance:
+                # The bytes that are compared depend on the type.
+                products = products.astype(identity.dtype, copy=False)
+            for product in products:
                 if distinct.index(product) == n_listed:
                     n_listed += 1
                     new_elements.append(product)

@@ -205,11 +205,22 @@ class Factors(_Parts, FiniteGroup):
         return self._generators()
 
 
+def refuse_weights(name: str, *factors: Any) -> None:
+    """Refuse factors whose elements are not equally likely."""
+    for factor in factors:
+        if factor.weights() is not None:
+            raise ParameterError(
+                f"{name}: the elements of {factor!r} have weights, but must be equally likely; "
+                "first.on_columns(...).then(second.on_columns(...)) keeps the weights of two sets"
+            )
+
+
 @stores_parameters
 class DirectProduct(Factors):
     """The direct product of finite groups, each acting on its own block of coordinates.
 
-    An element is the concatenation of one element per factor, flattened.
+    An element is the concatenation of one element per factor, flattened. All are equally likely:
+    factors whose elements have weights are refused.
 
     >>> from invariance.groups import Permutations, SignFlips
     >>> group = DirectProduct([Permutations(3), SignFlips(2)])
@@ -218,6 +229,9 @@ class DirectProduct(Factors):
     """
 
     factors: Annotated[Sequence[FiniteGroup], Each(FINITE)]
+
+    def _check_together(self) -> None:
+        refuse_weights(f"{type(self).__name__}: factors", *self.factors)
 
     def _parts(self) -> Sequence[Any]:
         self._check()

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from invariance import beyond
 from invariance import groups as G
+from invariance.core.parameters import ParameterError
 from invariance.kernels import Average, Gaussian
 
 QUARTER_TURN = np.array([[0.0, -1.0], [1.0, 0.0]])
@@ -383,3 +384,56 @@ def test_elements_of_any_integer_type_become_indices_of_the_platform(group, dtyp
     transformed = group.act(elements.astype(dtype), X)
     assert_array_equal(transformed, group.act(elements, X))
     assert_array_equal(transformed, (signs[:, None] * X[:, perm].swapaxes(0, 1)))
+
+
+class MostlyStill(G.CyclicShifts):
+    """Shifts of which one is likely."""
+
+    as_shifts = G.CyclicShifts.as_shifts
+
+    def weights(self):
+        return np.array([0.8, 0.1, 0.1])
+
+
+def test_elements_are_drawn_by_the_weights_of_a_group_of_ones_own():
+    group = MostlyStill(3)
+    drawn = np.bincount(group.sample(2000, 0)[:, 0] - 1, minlength=3) / 2000
+    listed = group.elements()[:, 0] - 1
+    assert_allclose(drawn[listed], group.weights(), atol=0.03)
+    G.check_group(group)
+
+
+@pytest.mark.parametrize("product", [
+    G.DirectProduct([MostlyStill(3), G.SignFlips(1)]),
+    beyond.Wreath(MostlyStill(3), G.Permutations(2)),
+])  # fmt: skip
+def test_products_refuse_factors_with_weights(product):
+    with pytest.raises(ParameterError, match=r"elements of MostlyStill.* have weights"):
+        product.elements()
+
+
+class Residues(G.FiniteGroup):
+    """Whole numbers modulo three; products have another type than the identity."""
+
+    linear = True
+    order = 3
+    shape = (3,)
+
+    def generators(self):
+        return np.array([1])
+
+    def identity(self):
+        return np.zeros(1, np.int32)
+
+    def compose(self, first, second):
+        return (np.asarray(first, np.int64) + np.asarray(second)) % 3
+
+    def inverse(self, elements):
+        return -np.asarray(elements) % 3
+
+    def _act(self, elements, X):
+        return np.stack([np.roll(X, shift, axis=1) for shift in elements.tolist()])
+
+
+def test_products_of_another_integer_type_are_listed_once():
+    assert_array_equal(Residues().elements(), [0, 1, 2])

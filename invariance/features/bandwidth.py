@@ -29,7 +29,8 @@ def median_gamma(X: ArrayLike, kernel: str = "gaussian", *, random_state=None) -
     """Return the gamma whose kernel has a fixed value at the median distance between points.
 
     It is 1 / (2 median |x - z|^2) or, for the Laplacian, 1 / median |x - z|_1, over the pairs of at
-    most 1,000 points drawn from X, of shape (n, d); 1.0 if all points coincide.
+    most 1,000 points drawn from X, of shape (n, d); 1.0 if the points of more than half of the
+    pairs coincide, so that the median is zero.
 
     >>> median_gamma([[0.0], [1.0]])
     0.5

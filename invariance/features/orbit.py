@@ -159,6 +159,17 @@ class OrbitFeatures(FeatureMap, ABC):
         weights = np.full(self.n_transforms, 1 / self.n_transforms)
         return self.group_.sample(self.n_transforms, rng), weights
 
+    def _on_orbits(self, X: NDArray, elements: NDArray, rng) -> NDArray:
+        """Transform each point by an element that is drawn by its weight."""
+        element_of_point = rng.choice(len(elements), size=len(X), p=self.weights_)
+        width = transformed_width(self.group_, elements, X)
+        transformed = np.empty((len(X), width), X.dtype)
+        for index in np.unique(element_of_point):
+            rows = element_of_point == index
+            points = self.group_.act(elements[index][None], X[rows])[0]
+            transformed[rows] = points.reshape(len(points), -1)
+        return transformed
+
     def _prepare(self, templates: NDArray, keeps: Reduction) -> None:
         """Set the orbits of templates and their reduction; the templates are transformed.
 
@@ -211,9 +222,12 @@ class OrbitFeatures(FeatureMap, ABC):
                 f"the density of {group!r} is not symmetric and has no inverses: take side='first'"
             )
         if not self._preserved:
+            reason = f"the action of {group!r} is not unitary"
+            if group.unitary:
+                reason = f"{group!r} is not known to preserve the kernel {self._base!r}"
             warn(
-                f"the action of {group!r} is not unitary, so that transforming templates only "
-                "approximates transforming points; side='first' is exact"
+                f"{reason}, so that transforming templates only approximates transforming points; "
+                "side='first' is exact"
             )
         return "second"
 
@@ -388,6 +402,11 @@ class OrbitFeatures(FeatureMap, ABC):
         if rule.order not in self._finer:
             self._finer[rule.order] = self._orbits_over(rule)
         return self._finer[rule.order]
+
+
+def transformed_width(group: Any, elements: NDArray, X: NDArray) -> int:
+    """Return the number of features of a transformed point."""
+    return group.act(elements[:1], X[:1]).size
 
 
 def spawn(rng: np.random.RandomState, n_streams: int) -> list[np.random.RandomState]:

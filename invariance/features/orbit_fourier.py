@@ -71,7 +71,8 @@ class OrbitFourier(OrbitFeatures):
         rotated by interpolation the tolerance is at least 0.01.
     kernel : {"gaussian", "laplacian"}
     gamma : float or "median"
-        Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`.
+        Bandwidth of the base kernel; "median" is the median heuristic, see `median_gamma`, over
+        points that are transformed by random elements if the action is not unitary.
     form : {"phase", "cos_sin"}
         One cosine with a random phase per template, s features; or a cosine and a sine: 2 s
         features of smaller variance, cosines first.
@@ -186,10 +187,15 @@ class OrbitFourier(OrbitFeatures):
         return not error <= _PHASE_ERROR
 
     def _transformed_sample(self, elements: NDArray, X: NDArray, rng) -> NDArray:
-        """Transform at most 1,000 points; they determine the bandwidth and the dimension."""
+        """Transform at most 1,000 points; they determine the bandwidth and the dimension.
+
+        Elements that are not unitary change distances: for the median, they are drawn.
+        """
         sample = X
         if len(X) > 1000:
             sample = X[rng.choice(len(X), 1000, replace=False)]
+        if isinstance(self.gamma, str) and not self.group_.unitary:
+            return self._on_orbits(sample, elements, rng)
         transformed = self.group_.act(elements[:1], sample)[0]
         return transformed.reshape(len(sample), -1)
 

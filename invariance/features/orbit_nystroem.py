@@ -20,7 +20,7 @@ from ..kernels.base import BASE, preserved
 from ..linear.gram import describe_negative, rounding, warn_indefinite
 from ..orbits import WeightedMean, row_blocks
 from .bandwidth import median_gamma
-from .orbit import OrbitFeatures, Side, spawn
+from .orbit import OrbitFeatures, Side, spawn, transformed_width
 
 _KERNELS_BY_NAME = {"gaussian": Gaussian, "laplacian": Laplacian}
 #: Rows of values are multiplied by the whitener in blocks of this many bytes.
@@ -120,7 +120,7 @@ class OrbitNystroem(OrbitFeatures):
         """Refuse transformed points that have another number of features than the landmarks."""
         if self.side_ != "first" or self.group_ is None or elements is None:
             return
-        width = _transformed_width(self.group_, elements, X)
+        width = transformed_width(self.group_, elements, X)
         if width != self.landmarks_.shape[1]:
             raise ParameterError(f"{self.group!r} makes {width} features: take from_orbit=True")
 
@@ -152,17 +152,6 @@ class OrbitNystroem(OrbitFeatures):
             gamma = median_gamma(candidates, self.kernel, random_state=rng)
         return _KERNELS_BY_NAME[self.kernel](gamma)
 
-    def _on_orbits(self, X: NDArray, elements: NDArray, rng) -> NDArray:
-        """Transform each point by an element that is drawn by its weight."""
-        element_of_point = rng.choice(len(elements), size=len(X), p=self.weights_)
-        width = _transformed_width(self.group_, elements, X)
-        transformed = np.empty((len(X), width), X.dtype)
-        for index in np.unique(element_of_point):
-            rows = element_of_point == index
-            points = self.group_.act(elements[index][None], X[rows])[0]
-            transformed[rows] = points.reshape(len(points), -1)
-        return transformed
-
     def _scaled(self, values: Any) -> Any:
         if is_foreign(values):
             return values @ like(self.whitener_.T, values)
@@ -175,11 +164,6 @@ class OrbitNystroem(OrbitFeatures):
             else:
                 values[rows, : self.rank_] = values[rows] @ whitening
         return values[:, : self.rank_]
-
-
-def _transformed_width(group: Any, elements: NDArray, X: NDArray) -> int:
-    """Return the number of features of a transformed point."""
-    return group.act(elements[:1], X[:1]).size
 
 
 def _column_starts(n_columns: int) -> range:

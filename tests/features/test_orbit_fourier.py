@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from invariance.features import OrbitFourier
+from invariance.features import OrbitFourier, OrbitNystroem, median_gamma
 from invariance.groups import (
     CircleAction,
     CyclicShifts,
@@ -15,6 +15,7 @@ from invariance.groups import (
     SignFlips,
     SortedNoise,
     Transformations,
+    Translations,
     VonMises,
 )
 from invariance.kernels import Average, Gaussian, Laplacian
@@ -162,3 +163,20 @@ def test_the_unsuitable_side_is_refused_or_causes_a_warning():
     assert OrbitFourier(Scalings(), 4, n_transforms=10, random_state=0).fit(X).side_ == "first"
     with pytest.raises(TypeError, match=r"sample\(n_samples"):
         OrbitFourier(Scalings(), 3).fit(X)
+
+
+@pytest.mark.parametrize("max_shift", [1, 3, 7])
+def test_the_median_bandwidth_is_that_of_points_transformed_at_random(max_shift):
+    """Shifts with zero fill shorten points; the first one that is listed, most of all."""
+    X = np.random.default_rng(0).standard_normal((300, 8))
+    group = Translations(8, max_shift, boundary="zero")
+    features = OrbitFourier(group, 20, random_state=0).fit(X)
+    orbits = np.concatenate(group.act(group.elements(), X))
+    assert features.gamma_ == pytest.approx(median_gamma(orbits, random_state=0), rel=0.2)
+
+
+def test_the_warning_about_a_side_names_a_kernel_that_is_not_preserved():
+    X = np.random.default_rng(0).standard_normal((9, 4))
+    rotations = CircleAction([1, 1, 1, 1], n_nodes=5)
+    with pytest.warns(UserWarning, match="not known to preserve the kernel Laplacian"):
+        OrbitNystroem(rotations, 4, kernel="laplacian", side="second", random_state=0).fit(X)

@@ -36,14 +36,16 @@ def table_of(sweep: Sweep) -> pd.DataFrame:
     The numbers are those that the notebook handed to ``run.say`` (under their names), the cells of
     its tables (``table.column``, or ``table.row.column`` if there are several rows), the recorded
     numbers of its claims (``paper/claim.value``), and its timings (``timings.name``). They are
-    missing for a combination whose latest attempt has failed.
+    missing for a combination whose latest attempt has failed. A second number of the same name ends
+    in ``_2``, and one with the name of another column begins with ``said.``.
     """
     rows = [_row(task) for task in sweep.tasks()]
     columns: dict[str, None] = {}
     for row in rows:
         columns |= dict.fromkeys(row)
-    ordered = [name for name in columns if name not in _LAST_COLUMNS]
-    return pd.DataFrame(rows, columns=[*ordered, *_LAST_COLUMNS])
+    last_columns = _last_columns(sweep.axes).values()
+    ordered = [name for name in columns if name not in last_columns]
+    return pd.DataFrame(rows, columns=[*ordered, *last_columns])
 
 
 def write_table(sweep: Sweep) -> pd.DataFrame:
@@ -56,18 +58,37 @@ def write_table(sweep: Sweep) -> pd.DataFrame:
 def _row(task: Task) -> dict[str, Any]:
     assert task.folder is not None
     row = dict(task.values)
+    last_columns = _last_columns(task.values)
     status, _ = read_status(task.folder, task.notebook)
     if status is None:
-        return {**row, "status": "missing"}
+        return {**row, last_columns["status"]: "missing"}
     if status["status"] == "ok":
         results, _ = read_results(task.folder, task.notebook)
+        other_columns = {*row, *last_columns.values()}
         for name, number in _numbers(task.folder, results or {}):
-            row.setdefault(name, number)
+            full_name = f"said.{name}" if name in other_columns else name
+            row[_free_name(full_name, row)] = number
     failure = status["failure"] or {"message": None}
-    row["status"] = status["status"]
-    row["seconds"] = status["duration_s"]
-    row["failure"] = failure["message"]
+    row[last_columns["status"]] = status["status"]
+    row[last_columns["seconds"]] = status["duration_s"]
+    row[last_columns["failure"]] = failure["message"]
     return row
+
+
+def _last_columns(parameters: Iterable[str]) -> dict[str, str]:
+    """Return the names of the last columns; those of a parameter's name get a prefix."""
+    names = set(parameters)
+    return {name: f"run.{name}" if name in names else name for name in _LAST_COLUMNS}
+
+
+def _free_name(name: str, taken: Mapping[str, Any]) -> str:
+    """Return a name that is not taken: the given one, or else with the suffix _2, _3, ..."""
+    number = 1
+    free_name = name
+    while free_name in taken:
+        number += 1
+        free_name = f"{name}_{number}"
+    return free_name
 
 
 def _numbers(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
@@ -83,22 +104,42 @@ def _numbers(folder: Path, results: Mapping[str, Any]) -> Iterator[tuple[str, fl
 
 
 def _cells(name: str, path: Path) -> Iterator[tuple[str, float]]:
-    """Yield the numbers in a table that a notebook has saved; the first column labels its rows."""
+    """Yield the numbers in a table that a notebook has saved.
+
+    Its first column labels the rows. If it repeats, the next columns label them too, or else
+    their numbers do, from 0.
+    """
     try:
         table = pd.read_csv(path)
+        texts = pd.read_csv(path, dtype=str, keep_default_na=False)
     except (OSError, ValueError):
         return
     if len(table) > _MOST_ROWS:
         return
-    for _, row in table.iterrows():
-        prefix = name
-        cells = row
-        if len(table) > 1:
-            prefix = f"{name}.{row.iloc[0]}"
-            cells = row.iloc[1:]
-        for column, cell in cells.items():
+    n_labels = _count_label_columns(table, texts)
+    for i in range(len(table)):
+        labels = list(texts.iloc[i, :n_labels])
+        if not labels and len(table) > 1:
+            labels = [str(i)]
+        for column in range(n_labels, table.shape[1]):
+            cell = table.iat[i, column]
             if _is_number(cell):
-                yield f"{prefix}.{column}", cell
+                yield ".".join([name, *labels, str(table.columns[column])]), cell
+
+
+def _count_label_columns(table: pd.DataFrame, texts: pd.DataFrame) -> int:
+    """Return how many leading columns tell the rows of a table apart; 0 if none do, or for one row.
+
+    Behind the first column, fractions are results: they differ between combinations.
+    """
+    if len(table) < 2:
+        return 0
+    for n_columns in range(1, max(2, table.shape[1])):
+        if n_columns > 1 and pd.api.types.is_float_dtype(table.dtypes.iloc[n_columns - 1]):
+            return 0
+        if not texts.iloc[:, :n_columns].duplicated().any():
+            return n_columns
+    return 0
 
 
 def _leaves(prefix: str, content: Any) -> Iterator[tuple[str, float]]:
@@ -161,8 +202,9 @@ def write_plot(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -
 
 def _differing_columns(sweep: Sweep, table: pd.DataFrame) -> list[str]:
     columns = []
+    no_results = {*sweep.axes, *_last_columns(sweep.axes).values()}
     for name in table.columns:
-        is_result = name not in (*sweep.axes, *_LAST_COLUMNS) and not name.startswith("timings.")
+        is_result = name not in no_results and not name.startswith("timings.")
         if is_result and table[name].nunique() > 1:
             columns.append(name)
     return columns[:_MOST_PANELS]

@@ -190,6 +190,67 @@ def test_table_and_plot_hold_parameters_numbers_status_and_seconds(project, invo
     assert result.exit_code == 2 and "Did you mean 'accuracy'" in result.output
 
 
+def said(*numbers: dict) -> list[dict]:
+    """Return sentences of a notebook with these numbers."""
+    return [{"text": "", "said": str(entry), "numbers": entry} for entry in numbers]
+
+
+@pytest.fixture
+def collected(project):
+    """A function that sweeps a notebook with given sentences and tables, and returns its table."""
+
+    def collect(sentences=(), requested=(("seed", "1,2"),), parameters=PARAMETERS, **tables):
+        project.write("p/a", "x = 1", parameters=parameters)
+
+        def write(folder, description):
+            write_truth(project, folder, description)
+            path = folder / "results.json"
+            results = json.loads(path.read_text("utf-8"))
+            results["says"] = said(*sentences)
+            results["tables"] = []
+            for name, text in tables.items():
+                results["tables"].append({"name": name, "file": f"{name}.csv", "caption": ""})
+                (folder / f"{name}.csv").write_text(text, "utf-8")
+            path.write_text(json.dumps(results), "utf-8")
+
+        sweep = Sweep.read(project, "p/a", "quick", requested)
+        assert sweep.run(place=Writer(write)).exit_code == 0
+        return write_table(sweep)
+
+    return collect
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [
+        ("method,error\na,1\nb,2\n", {"t.a.error": 1, "t.b.error": 2}),
+        ("n,error\n10,0.5\n20,1\n", {"t.10.error": 0.5, "t.20.error": 1}),
+        ("method,n,error\na,5,1\na,6,2\n", {"t.a.5.error": 1, "t.a.6.error": 2}),
+        ("method,error\na,1\na,2\n", {"t.0.error": 1, "t.1.error": 2}),
+        ("method,error,time\na,0.5,3\na,0.25,3\n",
+         {"t.0.error": 0.5, "t.0.time": 3, "t.1.error": 0.25, "t.1.time": 3}),
+    ],
+)  # fmt: skip
+def test_every_row_of_a_table_is_collected_under_its_labels(collected, text, columns):
+    table = collected(t=text)
+    assert [name for name in table.columns if name.startswith("t.")] == list(columns)
+    assert table.iloc[0][list(columns)].to_dict() == columns
+
+
+def test_numbers_of_the_same_name_have_columns_of_their_own(collected):
+    table = collected([{"best": 1, "seconds": 7}, {"best": 2, "seed": 9}])
+    first = table.iloc[0]
+    assert first[["best", "best_2", "said.seconds", "said.seed"]].tolist() == [1, 2, 7, 9]
+    assert table.seed.tolist() == [1, 2] and (table.seconds < 7).all()
+
+
+def test_a_parameter_with_the_name_of_a_last_column_keeps_its_values(collected):
+    parameters = PARAMETERS + "seconds: int = 0\n"
+    table = collected(requested=[("seconds", "5,6")], parameters=parameters)
+    assert table.seconds.tolist() == [5, 6]
+    assert table.columns[-3:].tolist() == ["status", "run.seconds", "failure"]
+
+
 @pytest.mark.notebooks
 def test_interpreter_and_library_are_started_once(project):
     cell = "import os, pathlib\nrun.say('{parent}', parent=os.getppid())"

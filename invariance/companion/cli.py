@@ -341,6 +341,10 @@ def _write_collected(combinations: "Sweep", columns: Sequence[str]) -> None:
 
     table = write_table(combinations)
     click.echo(f"Table: {combinations.table}")
+    n_others = len(combinations.tasks()) + len(combinations.earlier_tasks()) - len(table)
+    if n_others:
+        state = "out of date or interrupted, and not in the table"
+        click.echo(f"       {n_others} other combinations in this folder are {state}")
     plot = write_plot(combinations, table, columns)
     if plot is not None:
         click.echo(f"Plot:  {plot}")

@@ -15,6 +15,7 @@ from ..files import write_bytes
 from ..ledger.results import read_results, read_status
 from ..run import style
 from .attempt import Task
+from .batch import reasons_to_run
 from .sweep import Sweep
 
 if TYPE_CHECKING:
@@ -33,19 +34,62 @@ _LAST_COLUMNS = ("status", "seconds", "failure")
 def table_of(sweep: Sweep) -> pd.DataFrame:
     """Return one row for each combination: parameters, numbers, status and seconds.
 
+    Combinations of earlier sweeps over the same parameters have rows too, if they failed or if
+    their results are those that a run would give. The rows are in the order of the values.
+
     The numbers are those that the notebook handed to ``run.say`` (under their names), the cells of
     its tables (``table.column``, or ``table.row.column`` if there are several rows), the recorded
     numbers of its claims (``paper/claim.value``), and its timings (``timings.name``). They are
     missing for a combination whose latest attempt has failed. A second number of the same name ends
     in ``_2``, and one with the name of another column begins with ``said.``.
     """
-    rows = [_row(task) for task in sweep.tasks()]
+    tasks = sweep.tasks()
+    tasks += [task for task in sweep.earlier_tasks() if _counts(sweep, task)]
+    rows = [_row(task) for task in sorted(tasks, key=lambda task: _place_in_order(sweep, task))]
     columns: dict[str, None] = {}
     for row in rows:
         columns |= dict.fromkeys(row)
     last_columns = _last_columns(sweep.axes).values()
     ordered = [name for name in columns if name not in last_columns]
     return pd.DataFrame(rows, columns=[*ordered, *last_columns])
+
+
+def _counts(sweep: Sweep, task: Task) -> bool:
+    """Whether a combination of an earlier sweep failed, or has the results a run would give."""
+    assert task.folder is not None
+    status, _ = read_status(task.folder, task.notebook)
+    if status is None or status["status"] == "interrupted":
+        return False
+    if status["status"] != "ok":
+        return True
+    made_by = (status["success"] or {}).get("fingerprint")
+    if not isinstance(made_by, dict):
+        return False
+    try:
+        reasons = reasons_to_run(
+            sweep.paths,
+            [task],
+            profile=sweep.profile,
+            threads=made_by.get("threads", 1),
+            architecture=made_by.get("architecture", ""),
+        )
+    except ParameterError:  # The notebook does not take the value any more.
+        return False
+    return reasons[task.name] is None
+
+
+def _place_in_order(sweep: Sweep, task: Task) -> list[tuple[Any, ...]]:
+    """Return a sort key: numbers by size, other values as in the sweep, then by the alphabet."""
+    key: list[tuple[Any, ...]] = []
+    for name, value in task.values.items():
+        requested = sweep.axes[name]
+        if _is_number(value):
+            key.append((0, value, ""))
+        elif value in requested:
+            key.append((1, requested.index(value), ""))
+        else:
+            key.append((2, 0, str(value)))
+    return key
 
 
 def write_table(sweep: Sweep) -> pd.DataFrame:
@@ -175,7 +219,9 @@ def plot_of(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> "
         if name not in table.columns:
             raise ParameterError(f"no column {name!r}. {hint(name, table.columns, 'columns')}")
     drawn = list(columns) or _differing_columns(sweep, table)
-    if not drawn or len(sweep.varying) not in (1, 2):
+    # Values may be lists, which pandas cannot count.
+    varying = [name for name in sweep.axes if table[name].map(str).nunique() > 1]
+    if not drawn or len(varying) not in (1, 2):
         return None
     style.use()
     n_columns = min(len(drawn), _PANELS_IN_A_ROW)
@@ -184,7 +230,7 @@ def plot_of(sweep: Sweep, table: pd.DataFrame, columns: Sequence[str] = ()) -> "
     figure, grid = plt.subplots(n_rows, n_columns, figsize=size, squeeze=False)
     panels = list(grid.flat)
     for axes, column in zip(panels, drawn, strict=False):
-        _draw(axes, table.dropna(subset=[column]), sweep.varying, column)
+        _draw(axes, table.dropna(subset=[column]), varying, column)
     for axes in panels[len(drawn) :]:
         axes.set_visible(False)
     return figure

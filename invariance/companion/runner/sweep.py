@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.parameters import ParameterError
+from ..ledger.results import read_status
 from ..paths import Paths
 from ..source import MOST_VALUES, declared_parameter, read_parameters
 from . import batch
@@ -75,17 +76,26 @@ class Sweep:
     def plot(self) -> Path:
         return self.folder / "sweep.png"
 
-    @property
-    def varying(self) -> list[str]:
-        """The parameters with more than one value."""
-        return [name for name, values in self.axes.items() if len(values) > 1]
-
     def tasks(self) -> list[Task]:
         tasks = []
         for combination in product(*self.axes.values()):
             values = dict(zip(self.axes, combination, strict=True))
             name = _name_of(values)
             tasks.append(Task(self.notebook, values, name, self.folder / name))
+        return tasks
+
+    def earlier_tasks(self) -> list[Task]:
+        """Return the further combinations in the folder, which other sweeps have run."""
+        requested = {task.combination for task in self.tasks()}
+        tasks = []
+        for file in self.folder.glob("*/status.json"):
+            combination = file.parent.name
+            status, _ = read_status(file.parent, self.notebook)
+            if status is None or combination in requested:
+                continue
+            values = {name: status["parameters"].get(name) for name in self.axes}
+            if _name_of(values) == combination:
+                tasks.append(Task(self.notebook, values, combination, file.parent))
         return tasks
 
     def run(

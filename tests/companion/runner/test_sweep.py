@@ -251,6 +251,30 @@ def test_a_parameter_with_the_name_of_a_last_column_keeps_its_values(collected):
     assert table.columns[-3:].tolist() == ["status", "run.seconds", "failure"]
 
 
+def test_a_part_of_a_sweep_leaves_the_other_rows_in_the_table(project, swept):
+    sweep, _ = swept(("seed", "10,9"))
+    assert write_table(sweep).seed.tolist() == [9, 10]
+    failing = Writer(partial(write_truth, project), failing=("p/a",))
+    swept(("seed", "8"), place=failing)
+    part, _ = swept(("seed", "11"))
+    table = write_table(part)
+    assert table.seed.tolist() == [8, 9, 10, 11]
+    assert table.status.tolist() == ["failed", "ok", "ok", "ok"]
+    assert write_plot(part, table.assign(score=table.seed)) is not None
+    sweep, _ = swept(("group", "turns,mirror images"))
+    part, _ = swept(("group", "cyclic shifts"))
+    assert write_table(part).group.tolist() == ["cyclic shifts", "mirror images", "turns"]
+
+
+def test_results_of_an_earlier_text_are_not_in_the_table(project, swept, invoke):
+    swept(("seed", "1..3"))
+    project.write("p/a", "x = 2", parameters=PARAMETERS)
+    swept(("seed", "4"))
+    result = invoke("sweep", "p/a", "-p", "seed", "4")
+    assert "3 other combinations in this folder are out of date" in result.output
+    assert pd.read_csv(project.sweep("p/a", "quick", ["seed"]) / "sweep.csv").seed.tolist() == [4]
+
+
 @pytest.mark.notebooks
 def test_interpreter_and_library_are_started_once(project):
     cell = "import os, pathlib\nrun.say('{parent}', parent=os.getppid())"

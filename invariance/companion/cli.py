@@ -216,7 +216,7 @@ def run(
     click.echo(
         f"{finished} of {len(selected)} notebooks succeeded ({profile}); results in {results}"
     )
-    _exit(summary)
+    _exit(summary, "--resume goes on from here")
 
 
 def _print_results(folder: Path, notebook: str) -> None:
@@ -324,7 +324,7 @@ def sweep(
     total = len(combinations.tasks())
     click.echo(f"{finished} of {total} combinations succeeded ({profile})")
     _write_collected(combinations, columns)
-    _exit(summary)
+    _exit(summary, "the same command goes on from here")
 
 
 def _print_reasons(reasons: Mapping[str, str | None]) -> None:
@@ -380,7 +380,7 @@ def choose(notebooks: tuple[str, ...], profile: str, jobs: int, threads: int) ->
     click.echo(
         f"{finished} of {len(selected)} notebooks have chosen ({profile}); results in {results}"
     )
-    _exit(summary)
+    _exit(summary, "name the other notebooks to go on")
 
 
 def _print_outcome(outcome: batch.Outcome) -> None:
@@ -413,9 +413,10 @@ def _count_ok(summary: batch.Summary) -> int:
     return sum(outcome.status == "ok" for outcome in summary.outcomes)
 
 
-def _exit(summary: batch.Summary) -> None:
+def _exit(summary: batch.Summary, remedy: str) -> None:
+    """End with a summary's exit status; after an interruption, print how to go on."""
     if summary.interrupted:
-        click.echo("Interrupted: finished notebooks are kept; --resume goes on from here.")
+        click.echo(f"Interrupted: what has finished is kept; {remedy}.")
     sys.exit(summary.exit_code)
 
 

@@ -13,6 +13,7 @@ from invariance.companion.cli import main
 from invariance.companion.ledger import consistency
 from invariance.companion.ledger.guard import record_digests
 from invariance.companion.ledger.scoreboard import BEGIN, END, write_scoreboard
+from invariance.companion.runner import batch
 
 from .ledger.test_scoreboard import publish
 
@@ -70,6 +71,26 @@ def test_an_output_folder_that_cannot_be_written_ends_with_status_1(project, inv
     project.build.write_text("a file", "utf-8")
     result = invoke("run")
     assert result.exit_code == 1 and "cannot write" in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (["run"], "--resume goes on from here"),
+        (["sweep", "p/a", "-p", "seed", "1,2"], "the same command goes on from here"),
+        (["choose", "p/a"], "name the other notebooks to go on"),
+    ],
+)
+def test_after_an_interruption_the_command_says_how_to_go_on(
+    project, invoke, monkeypatch, arguments, remedy
+):
+    project.write("p/a")
+    for name in ("run_notebooks", "run_tasks"):
+        interrupted = batch.Summary([], interrupted=True)
+        monkeypatch.setattr(batch, name, lambda *_, **__: interrupted)
+    result = invoke(*arguments)
+    assert result.exit_code == 130 and remedy in result.output
+    assert "--resume" not in result.output or arguments[0] == "run"
 
 
 def test_check_accepts_what_agrees_and_finds_claims_recorded_twice_or_unknown(project, invoke):

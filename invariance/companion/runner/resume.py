@@ -147,7 +147,9 @@ def reason_to_run(paths: Paths, job: "Job", ledger: Ledger) -> str | None:
         return problems[0] if problems else NEW
     if status["status"] not in ("ok", "interrupted"):
         return f"its latest attempt ended as {status['status']}"
-    success = status["success"] or {}
+    success = status["success"]
+    if not success:
+        return f"its latest attempt ended as {status['status']}, and no success is recorded"
     reason = _changed_dependency(paths, job, success)
     if reason:
         return reason

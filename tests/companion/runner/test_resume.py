@@ -172,6 +172,17 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     assert table.read_bytes() == chaos.truths["p/a"][-1]["numbers.csv"]
 
 
+@pytest.mark.parametrize("ending", ["interrupted", "failed"])
+def test_a_first_attempt_without_success_is_the_reason(chaos, project, capfd, ending):
+    folder = chaos.folder("p/a")
+    folder.mkdir(parents=True)
+    status = {"notebook": "p/a", "status": ending, "success": None}
+    (folder / "status.json").write_text(json.dumps(status), "utf-8")
+    chaos.resume(("p/a",))
+    output = capfd.readouterr().out
+    assert f"its latest attempt ended as {ending}" in output and "text has changed" not in output
+
+
 def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatch):
     monkeypatch.setenv("INVARIANCE_DATA", str(project.root / "data"))
     capfd.readouterr()

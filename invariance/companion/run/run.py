@@ -99,7 +99,8 @@ class Run(Stages):
         **parameters: Any,
     ):
         if not re.fullmatch(r"[\w.-]+/[\w.-]+", notebook):
-            raise NotebookError(f"notebook name {notebook!r}: expected '<paper>/<name>'")
+            form = "'<paper>/<name>', each of letters, digits, '_', '-' and '.'"
+            raise NotebookError(f"notebook name {notebook!r}: expected {form}")
         if profile not in PROFILES:
             raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
         seeds = parameters.get("seeds", [seed])

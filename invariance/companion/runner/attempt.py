@@ -261,9 +261,12 @@ def _fault(job: Job) -> str | None:
         return problems[0] if problems else "the executed notebook is missing"
     if job.choosing and not job.chosen.is_file():
         return "run.measure() was not called: it ends the choosing, and writes the chosen settings"
-    results, problems = read_results(job.folder, job.notebook)
+    results, problems = read_results(job.folder)
     if results is None:
         return problems[0] if problems else None
+    named = results.get("notebook", job.notebook)
+    if named != job.notebook:
+        return f"calls Run with {[named]}; expected one Run({job.notebook!r}, ...)"
     return _unrecorded_parameters(job, results["parameters"])
 
 

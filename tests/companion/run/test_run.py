@@ -173,6 +173,8 @@ def test_bad_results_are_refused_and_leave_the_good_ones(batch):
 def test_bad_starts(project):
     with pytest.raises(NotebookError, match="<paper>/<name>"):
         Run("xperm")
+    with pytest.raises(NotebookError, match="'p/my own': .*letters, digits, '_', '-' and '.'"):
+        Run("p/my own")
     refused = [
         ("unknown profile 'fast'", {"profile": "fast"}),
         ("model is <o", {"model": object()}),

@@ -183,6 +183,14 @@ def test_a_first_attempt_without_success_is_the_reason(chaos, project, capfd, en
     assert f"its latest attempt ended as {ending}" in output and "text has changed" not in output
 
 
+def test_a_run_under_another_name_is_told_the_expected_call(chaos, project):
+    outputs = chaos.truths["p/b"][-1]
+    outputs["results.json"] = outputs["results.json"].replace(b'"p/b"', b'"p/old"')
+    summary = run_notebooks(project, ["p/b"], profile="full", place=Writer(chaos.write))
+    message = summary.outcomes[0].failure["message"]
+    assert message == "calls Run with ['p/old']; expected one Run('p/b', ...)"
+
+
 def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatch):
     monkeypatch.setenv("INVARIANCE_DATA", str(project.root / "data"))
     capfd.readouterr()

@@ -85,8 +85,8 @@ def test_after_an_interruption_the_command_says_how_to_go_on(
     project, invoke, monkeypatch, arguments, remedy
 ):
     project.write("p/a")
+    interrupted = batch.Summary([], interrupted=True)
     for name in ("run_notebooks", "run_tasks"):
-        interrupted = batch.Summary([], interrupted=True)
         monkeypatch.setattr(batch, name, lambda *_, **__: interrupted)
     result = invoke(*arguments)
     assert result.exit_code == 130 and remedy in result.output

@@ -496,6 +496,8 @@ def grade(lesson: str, files: tuple[Path, ...]) -> None:
 
     The answers run with your rights: use a container for files that you do not trust. An answer
     that takes more than five minutes ends its file.
+
+    Exit status: 0 if every file was graded, 1 if one was refused, 130 if interrupted.
     """
     from .sheets import grade as grade_file
 
@@ -504,15 +506,22 @@ def grade(lesson: str, files: tuple[Path, ...]) -> None:
     if len(names) != 1:
         raise _UsageError(f"a sheet is one lesson, and {lesson!r} has {len(names)}")
     width = max(len(file.name) for file in files)
+    n_refused = 0
     for file in files:
         try:
             answers = grade_file(paths, names[0], file)
         except NotebookError as error:
             click.secho(f"{file.name:<{width}}  {error}", fg="red")
+            n_refused += 1
             continue
+        except KeyboardInterrupt:
+            click.echo(f"Interrupted at {file.name}: name it and the files after it to go on.")
+            sys.exit(130)
         outcomes = "  ".join(f"{answer.outcome:<5}" for answer in answers)
         n_right = sum(answer.outcome == "right" for answer in answers)
         click.echo(f"{file.name:<{width}}  {n_right} of {len(answers)}  {outcomes}".rstrip())
+    if n_refused:
+        raise click.ClickException(f"{n_refused} of {len(files)} files could not be graded")
 
 
 @main.command()

@@ -4,8 +4,11 @@ A lesson has cells with the tag ``exercise``, each followed by a cell with a cal
 solutions are folded text.
 """
 
+import asyncio
 import re
+import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -28,6 +31,31 @@ _BEGINNING = re.compile(r"\n+(?=## |\*\*Exercise )")
 _SECONDS_PER_CELL = 300
 #: Messages to and from a kernel are encrypted if it can do that: it warns if they are not.
 _ENCRYPTED = Config({"KernelManager": {"transport_encryption": "auto"}})
+
+
+#: Before each check: an answer may have given the name to something else.
+_OWN_CHECK = "from invariance.companion import check\n"
+
+
+class _Client(NotebookClient):
+    """A client whose execution ends in good order when a signal comes; it then `is_interrupted`."""
+
+    is_interrupted = False
+
+    async def async_start_new_kernel(self, **options: Any) -> None:
+        # The client's own handlers, which are set by now, would end the kernel while it is in use.
+        task = asyncio.current_task()
+        assert task is not None
+
+        def interrupt() -> None:
+            self.is_interrupted = True
+            self.shutdown_kernel = "immediate"  # else the kernel prints where it was interrupted
+            task.cancel()
+
+        with suppress(RuntimeError):  # on Windows, and outside the main thread
+            for number in (signal.SIGINT, signal.SIGTERM):
+                asyncio.get_running_loop().add_signal_handler(number, interrupt)
+        await super().async_start_new_kernel(**options)
 
 
 class Answer(NamedTuple):
@@ -98,7 +126,8 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
     """Run a lesson with the answers of a student's file, and return the outcome of each exercise.
 
     Only the exercise cells are taken from the file; all other code is the lesson's. The answers
-    run with the rights of the caller: use a container for files that you do not trust.
+    run with the rights of the caller: use a container for files that you do not trust. Ctrl-C and
+    SIGTERM raise KeyboardInterrupt.
 
     A `NotebookError` if the file cannot be read, has another lesson's title, or has another number
     of exercises.
@@ -116,8 +145,9 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
         raise NotebookError(f"{fault}: are they from the same lesson, with their tags?")
     for place, answer in zip(places, answers, strict=True):
         notebook.cells[place].source = answer
+        notebook.cells[place + 1].source = _OWN_CHECK + notebook.cells[place + 1].source
     with TemporaryDirectory() as folder:
-        client = NotebookClient(
+        client = _Client(
             notebook,
             timeout=_SECONDS_PER_CELL,
             allow_errors=True,
@@ -127,7 +157,9 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
         )
         try:
             client.execute()
-        except (CellTimeoutError, DeadKernelError) as error:
+        except (CellTimeoutError, DeadKernelError, asyncio.CancelledError) as error:
+            if client.is_interrupted:
+                raise KeyboardInterrupt from None
             reason = f"stopped: {type(error).__name__}"
             return [Answer("error", reason) for _ in places]
     return [_answer(notebook.cells[place + 1]) for place in places]

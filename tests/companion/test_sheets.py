@@ -2,6 +2,10 @@
 
 import json
 import re
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -120,6 +124,41 @@ def test_answers_are_graded_by_the_lesson_s_own_checks(paths, tmp_path, monkeypa
     done = CliRunner().invoke(main, ["grade", "course/sums", "good.py", "bad.py"])
     assert done.exit_code == 0, done.output
     assert done.output.splitlines() == ["good.py  1 of 1  right", "bad.py   0 of 1  wrong"]
+
+
+def test_an_answer_that_redefines_check_is_graded_by_the_package_s_own(paths, tmp_path):
+    forged = "seven = 8\ncheck = lambda *_, **__: print('Right')"
+    lesson = LESSON.replace("from invariance.companion import check\n\n", "")
+    first = "# %%\nfrom invariance.companion import check\n\n# %% tags"
+    paths.source("course/sums").write_text(lesson.replace("# %% tags", first, 1), "utf-8")
+    (tmp_path / "forged.py").write_text(lesson.replace("seven = ...", forged), "utf-8")
+    assert grade(paths, "course/sums", tmp_path / "forged.py")[0].outcome == "wrong"
+
+
+def test_a_refused_file_gives_an_exit_status_and_hides_no_other(paths, tmp_path, monkeypatch):
+    (tmp_path / "other.py").write_text("# %%\nx = 1\n", "utf-8")
+    (tmp_path / "good.py").write_text(LESSON.replace("seven = ...", "seven = 7"), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(main, ["grade", "course/sums", "other.py", "good.py"])
+    assert done.exit_code == 1 and "good.py   1 of 1  right" in done.output
+    assert "1 of 2 files could not be graded" in done.output
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_grading_ends_with_one_line(paths, tmp_path, number):
+    started = tmp_path / "started"
+    answer = f"import pathlib, time\npathlib.Path({str(started)!r}).touch()\ntime.sleep(600)"
+    (tmp_path / "slow.py").write_text(LESSON.replace("seven = ...", answer), "utf-8")
+    command = [sys.executable, "-m", "invariance.companion", "grade", "course/sums", "slow.py"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        while not started.exists() and process.poll() is None:
+            time.sleep(0.1)
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130, output
+    assert output == "Interrupted at slow.py: name it and the files after it to go on.\n"
 
 
 def test_a_file_of_another_lesson_is_refused(paths, tmp_path):

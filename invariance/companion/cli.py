@@ -13,7 +13,7 @@ from joblib import cpu_count
 from ..core.extras import need
 from ..core.parameters import ParameterError
 from .claim import description, duration, fresh, measured, published
-from .errors import CompanionError, NotebookError
+from .errors import CompanionError, NotebookError, hint
 from .files import write_bytes
 from .ledger import consistency, scoreboard
 from .ledger.results import read_results, read_status
@@ -303,7 +303,7 @@ def sweep(
     Results that a run would give again are kept. Each combination has a folder of its own, beside
     sweep.csv, a table of all parameters and recorded numbers, and sweep.png.
 
-    The exit status is that of 'invariance run'.
+    The exit status is that of 'invariance run', and 2 if all succeeded and a column does not exist.
     """
     from .runner.sweep import Sweep
 
@@ -323,7 +323,11 @@ def sweep(
     finished = _count_ok(summary)
     total = len(combinations.tasks())
     click.echo(f"{finished} of {total} combinations succeeded ({profile})")
-    _write_collected(combinations, columns)
+    fault = _write_collected(combinations, columns)
+    if fault and summary.exit_code == 0:
+        raise _UsageError(fault)
+    if fault:
+        click.echo(f"Error: {fault}", err=True)
     _exit(summary, "the same command goes on from here")
 
 
@@ -335,8 +339,11 @@ def _print_reasons(reasons: Mapping[str, str | None]) -> None:
     click.echo(f"{count} of {len(reasons)} combinations would run")
 
 
-def _write_collected(combinations: "Sweep", columns: Sequence[str]) -> None:
-    """Write and name the table of a sweep and its plot, if it has one."""
+def _write_collected(combinations: "Sweep", columns: Sequence[str]) -> str:
+    """Write and name the table of a sweep and its plot, if it has one.
+
+    Columns that do not exist are not drawn; the sentence that is returned names them.
+    """
     from .runner.collect import write_plot, write_table
 
     table = write_table(combinations)
@@ -345,9 +352,15 @@ def _write_collected(combinations: "Sweep", columns: Sequence[str]) -> None:
     if n_others:
         state = "out of date or interrupted, and not in the table"
         click.echo(f"       {n_others} other combinations in this folder are {state}")
-    plot = write_plot(combinations, table, columns)
+    drawn = [name for name in columns if name in table.columns]
+    plot = write_plot(combinations, table, drawn) if drawn or not columns else None
     if plot is not None:
         click.echo(f"Plot:  {plot}")
+    faults = []
+    for name in columns:
+        if name not in drawn:
+            faults.append(f"--plot {name}: {hint(name, table.columns, 'columns')}")
+    return "no such column in the table: " + " ".join(faults) if faults else ""
 
 
 @main.command()

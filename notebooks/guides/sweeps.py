@@ -115,7 +115,8 @@ def invariance(*arguments):
 # %% [markdown]
 # ## Refusals and a dry run
 #
-# Everything is checked before anything starts. `--dry-run` prints what would run, and why.
+# Names and values are checked before anything starts; the columns of `--plot` are known only when the
+# notebook has run. `--dry-run` prints what would run, and why.
 
 # %%
 seeds = f"{seed}..{seed + repetitions - 1}"

@@ -186,8 +186,10 @@ def test_table_and_plot_hold_parameters_numbers_status_and_seconds(project, invo
     # Finished combinations do not run again, and a column can be chosen.
     result = invoke(*line, "--plot", "accuracy")
     assert result.output.count("kept") == 4 and "sweep.png" in result.output
-    result = invoke(*line, "--plot", "acuracy")
-    assert result.exit_code == 2 and "Did you mean 'accuracy'" in result.output
+    (folder / "sweep.png").unlink()
+    result = invoke(*line, "--plot", "acuracy", "--plot", "accuracy")
+    assert result.exit_code == 1 and "Did you mean 'accuracy'" in result.output
+    assert (folder / "sweep.png").exists(), "the column that exists is drawn"
 
 
 def said(*numbers: dict) -> list[dict]:
@@ -249,6 +251,17 @@ def test_a_parameter_with_the_name_of_a_last_column_keeps_its_values(collected):
     table = collected(requested=[("seconds", "5,6")], parameters=parameters)
     assert table.seconds.tolist() == [5, 6]
     assert table.columns[-3:].tolist() == ["status", "run.seconds", "failure"]
+
+
+def test_an_unknown_column_ends_with_status_2_after_the_others_are_drawn(project, swept, invoke):
+    swept(("seed", "1..3"))
+    line = ["sweep", "p/a", "-p", "seed", "1..3"]
+    result = invoke(*line, "--plot", "demo/same.count", "--plot", "demo/same.cont")
+    assert result.exit_code == 2 and "sweep.png" in result.output
+    assert "--plot demo/same.cont: Did you mean 'demo/same.count'" in result.output
+    result = invoke(*line, "--plot", "zzz")
+    assert result.exit_code == 2 and "The columns are:" in result.output
+    assert "Plot:" not in result.output
 
 
 def test_a_part_of_a_sweep_leaves_the_other_rows_in_the_table(project, swept):

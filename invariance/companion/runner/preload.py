@@ -2,11 +2,8 @@
 
 import gc
 import importlib
+import signal
 from contextlib import suppress
-
-from ..errors import NotebookError
-from ..ledger.results import check_of
-from ..provenance import closure
 
 _LIBRARY = (
     "companion.cli",
@@ -49,6 +46,10 @@ def _import_all() -> None:
 
 def _fill_caches() -> None:
     """Compile the schemas of stored files, and read the library's imports."""
+    from ..errors import NotebookError
+    from ..ledger.results import check_of
+    from ..provenance import closure
+
     for kind in ("results", "status", "executed"):
         check_of(kind)
     with suppress(NotebookError):
@@ -59,6 +60,8 @@ def _fill_caches() -> None:
         v4.new_code_cell()
 
 
+# Ctrl-C in the terminal reaches the server too, which ends with its runner; see `worker.begin`.
+signal.signal(signal.SIGINT, signal.SIG_IGN)
 _import_all()
 _fill_caches()
 # Pages that the garbage collector does not touch stay shared between forks.

@@ -396,6 +396,7 @@ def begin(
     `environment` is the whole environment of the job, and `folders` are those of ``sys.path``.
     """
     os.setsid()  # Ctrl-C in the terminal reaches only the runner, which then ends the others
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the fork server ignores it
     with (
         open(path.with_name("worker.log"), "ab") as log,
         open(os.devnull, encoding="utf-8") as nothing,

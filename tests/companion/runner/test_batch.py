@@ -235,6 +235,24 @@ def test_interruption_leaves_nothing_running_and_resume_goes_on(project):
     assert statuses(summary) == {"p/good": "kept", "p/sleeps": "ok"}
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")
+def test_an_interruption_while_the_server_imports_prints_no_traceback(project):
+    project.write("p/a", "import signal\nassert signal.getsignal(signal.SIGINT) != signal.SIG_IGN")
+    command = [sys.executable, "-m", "invariance.companion", "run", "p/a"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    ) as process:
+        runner = psutil.Process(process.pid)
+        while not any("forkserver" in str(child.cmdline()) for child in runner.children()):
+            time.sleep(0.05)
+        time.sleep(1)  # of the four seconds that its imports take
+        os.killpg(process.pid, signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in output, output
+    assert "--resume goes on from here" in output and project.processes() == []
+    assert run_notebooks(project, ["p/a"], place=Here(1)).exit_code == 0
+
+
 def test_a_hanging_notebook_meets_its_deadline(project):
     project.write("p/hangs", "import subprocess\nsubprocess.run(['sleep', '1000'])")
     summary = run_notebooks(project, ["p/hangs"], deadline=1)

@@ -85,7 +85,8 @@ example_table.to_csv(example, index=False)
 
 
 # %% [markdown]
-# Change this cell to read your own file.
+# Change this cell to read your own file, and add `run.uses_data(path)`: `--resume` and `run.cache` follow
+# only files that are named so, and would otherwise keep the results of an earlier version of the file.
 
 # %%
 path = example

@@ -58,8 +58,9 @@ def cached(
     Parameters
     ----------
     function : callable
-        It must be pure: its result depends on its arguments and on what it reads, and on nothing
-        random but the seeds among them.
+        It must be pure: its result depends on its arguments, on the code and the objects that it
+        reaches, and on files that ``run.uses_data`` has named, and on nothing random but the seeds
+        among the arguments. Other files that it reads are not followed.
     folder : Path
         The folder for the stored results.
     code_key : callable

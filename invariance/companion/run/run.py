@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib
@@ -416,9 +417,18 @@ class Run(Stages):
         self._write()
 
     def uses_data(self, data: Any, sha256: str = "") -> None:
-        """Record the checksums of a data set's files (its ``sources``), or of one file by name."""
-        if isinstance(data, str):
-            files = {data: sha256}
+        """Record the checksums of a data set's files (its ``sources``), or of one file by name.
+
+        Without `sha256`, the name is the path of a file on this machine, whose checksum is taken.
+        The path is recorded as seen from the project, or in full if it is elsewhere.
+
+        ``--resume`` runs a notebook again if a file that it has named so has changed, and `cache`
+        computes again what is called later. Files that are read but not named are not followed.
+        """
+        if isinstance(data, str | Path) and not sha256:
+            files = self._checksum_of(Path(data))
+        elif isinstance(data, str | Path):
+            files = {str(data): sha256}
         else:
             files = getattr(data, "sources", {})
         for name, digest in files.items():
@@ -427,11 +437,23 @@ class Run(Stages):
         self._data |= files
         self._write()
 
+    def _checksum_of(self, path: Path) -> dict[str, str]:
+        """Return the checksum of a user's own file, by the path that is recorded."""
+        found = path.resolve()
+        digest = file_digest(found)
+        if digest is None:
+            remedy = "name a file that exists, or pass the SHA-256 of one that is elsewhere"
+            raise RecordError(f"data {str(path)!r}: there is no file {found} to read; {remedy}")
+        root = self._paths.root.resolve()
+        name = found.relative_to(root) if found.is_relative_to(root) else found
+        return {name.as_posix(): digest}
+
     def cache(self, function: Callable[..., T]) -> Callable[..., T]:
         """Return `function` with results that are kept on disk between executions; a decorator.
 
         A stored result is used again if everything that it depends on is unchanged: see
-        `invariance.companion.run.cache`. Pass seeds, not generators.
+        `invariance.companion.run.cache`. Pass seeds, not generators. A file that the function reads
+        is followed only if `uses_data` has named it before the call.
         """
 
         def code_key(reached: Set[str]) -> str:

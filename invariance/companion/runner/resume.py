@@ -164,7 +164,7 @@ def reason_to_run(paths: Paths, job: "Job", ledger: Ledger) -> str | None:
         return problems[0] if problems else None
     for name, sha256 in results["provenance"]["data"].items():
         # A data file that is absent cannot be compared, and counts as unchanged.
-        if _data_digest(name) not in (None, sha256):
+        if _data_digest(paths, name) not in (None, sha256):
             return f"the data file {name} has changed"
     protocol = _changed_protocol(paths, job.notebook, results, ledger)
     return f"{protocol} has changed" if protocol else None
@@ -194,8 +194,11 @@ def _difference(record: Any, name: str, now: Any) -> str | None:
     return f"{name} ({listed}, ...)" if len(keys) > 3 else f"{name} ({listed})"
 
 
-def _data_digest(name: str) -> str | None:
-    """Return the SHA-256 of the file that a data set reads under this name, or None if absent."""
+def _data_digest(paths: Paths, name: str) -> str | None:
+    """Return the SHA-256 of the file that `Run.uses_data` has recorded so, or None if absent.
+
+    The name is that of a file of a data set, or a path in the folder of data or in the project.
+    """
     from ...datasets.catalogue import CATALOGUE
     from ...datasets.files import locate
 
@@ -206,4 +209,5 @@ def _data_digest(name: str) -> str | None:
                 if located is None or located.source.path != name:
                     return None
                 return located.sha256
-    return file_digest(Path(os.environ.get("INVARIANCE_DATA", ""), name))
+    in_data = file_digest(Path(os.environ.get("INVARIANCE_DATA", ""), name))
+    return in_data or file_digest(paths.root / name)

@@ -22,6 +22,7 @@ from matplotlib.figure import Figure
 
 from invariance.companion import Run, instructions, processor_seconds
 from invariance.companion.errors import LedgerError, NotebookError, RecordError
+from invariance.companion.files import file_digest
 from invariance.companion.ledger.claims import load_ledger, statement_digest
 from invariance.companion.ledger.settings import protocol_digest
 from invariance.companion.provenance import closure
@@ -235,6 +236,24 @@ def test_cache_follows_arguments_helpers_constants_and_data(project, calls, monk
     assert cached(3) == 6 and calls.read_text("utf-8") == "xxxx"
     run.uses_data("a.gz", "0" * 64)
     assert run.cache(slow)(3) == run.cache(slow)(3) == 6 and calls.read_text("utf-8") == "xxxxx"
+
+
+def test_a_file_of_the_user_is_recorded_by_its_checksum(project, tmp_path_factory, monkeypatch):
+    inside = project.root / "measured.csv"
+    outside = tmp_path_factory.mktemp("elsewhere") / "b.csv"
+    for path in (inside, outside):
+        path.write_text("x\n1\n", "utf-8")
+    monkeypatch.chdir(project.root)
+    run = Run("p/a")
+    run.uses_data("measured.csv")
+    run.uses_data(outside)
+    digest = file_digest(inside)
+    expected = {"measured.csv": digest, outside.resolve().as_posix(): digest}
+    assert results(run)["provenance"]["data"] == expected
+    with pytest.raises(
+        RecordError, match=r"data 'absent.csv': there is no file .*pass the SHA-256"
+    ):
+        run.uses_data("absent.csv")
 
 
 def test_a_cached_function_may_call_another(project, calls, monkeypatch):

@@ -214,3 +214,5 @@ def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatc
     assert again() == ""
     data.unlink()  # an absent file has not changed
     assert again() == ""
+    write_bytes(project.root / "own/points.bin", b"1 2 4")  # a file of the project
+    assert "the data file own/points.bin has changed" in again()

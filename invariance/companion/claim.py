@@ -32,6 +32,11 @@ def published(paths: Paths, name: str) -> Row:
     raise NotebookError(f"no notebook records the claim {claim_id} yet")
 
 
+def ids_of(paths: Paths, paper: str) -> list[str]:
+    """Return the ids of a paper's claims; none if the ledger has no such paper."""
+    return [claim_id for claim_id in load_ledger(paths.ledger) if claim_id.startswith(f"{paper}/")]
+
+
 def fresh(paths: Paths, row: Row, profile: str) -> Row:
     """Return the claim with the result of the notebook's run in this checkout."""
     results, _ = read_results(paths.output(row.notebook, profile), row.notebook)

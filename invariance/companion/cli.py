@@ -1,6 +1,7 @@
 """The command ``invariance``; ``invariance --help`` lists its commands."""
 
 import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -12,7 +13,7 @@ from joblib import cpu_count
 
 from ..core.extras import need
 from ..core.parameters import ParameterError
-from .claim import description, duration, fresh, measured, published
+from .claim import description, duration, fresh, ids_of, measured, published
 from .errors import CompanionError, NotebookError, hint
 from .files import write_bytes
 from .ledger import consistency, scoreboard
@@ -106,7 +107,7 @@ def new(name: str, out: Path | None) -> None:
     folder = out or Path(name)
     for path in start_companion(name, folder):
         click.echo(path)
-    click.echo(f"Next: cd {folder} && make report")
+    click.echo(f"Next: cd {shlex.quote(str(folder))} && make report")
 
 
 @main.command("help")
@@ -192,7 +193,8 @@ def run(
     """
     paths = Paths.find()
     values = _single_values(parameters)
-    profile = values.pop("profile", profile)
+    if "profile" in values:
+        raise _UsageError(f"a run has one profile: pass --profile {values['profile']}")
     selected = paths.select(notebooks)
     with _place(paths, jobs, threads, cluster) as place:
         summary = batch.run_notebooks(
@@ -604,12 +606,17 @@ def _print_data_set(entry: Any) -> None:
 def claim(claim_id: str, rerun: bool, profile: str) -> None:
     """Show a paper's claim, its measured result and protocol, and the cost of a rerun.
 
-    The end of an ID is enough if no other ID ends with it: table3-rf is raj2017/table3-rf.
+    The end of an ID is enough if no other ID ends with it: table3-rf is raj2017/table3-rf. The key
+    of a paper, such as raj2017, lists the IDs of its claims.
 
     With --run, the claim's notebook runs alone, as by 'invariance run' (a full run updates what is
     published under figures/), and the new result is printed as well.
     """
     paths = Paths.find()
+    ids = ids_of(paths, claim_id)
+    if ids and not rerun:
+        click.echo("\n".join(ids))
+        return
     row = published(paths, claim_id)
     for name, text in description(paths, row).items():
         click.echo(f"{click.style(f'{name:<9}', bold=True)} {text}")

@@ -31,11 +31,15 @@ def hint(name: str, names: Iterable[str], kind: str = "known names") -> str:
     "Did you mean 'seed'?"
     >>> hint("eq1", ["eq1-haar-invariance", "eq2", "fig1"])
     "Did you mean 'eq1-haar-invariance'?"
+    >>> hint("weyl", ["soleymani2025/weyl", "soleymani2025/torus"])
+    "Did you mean 'soleymani2025/weyl'?"
     >>> hint("zz", ["seed", "profile"], "parameters")
     'The parameters are: profile, seed.'
     """
     candidates = sorted(names)
     similar = [candidate for candidate in candidates if name and candidate.startswith(name)][:3]
+    if not similar and name:
+        similar = [one for one in candidates if one.rpartition("/")[2].startswith(name)][:3]
     if not similar:
         similar = get_close_matches(name, candidates, n=3, cutoff=0.7)
     if similar:

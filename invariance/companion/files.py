@@ -48,7 +48,7 @@ def writing(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         reason = error.strerror or error
-        remedy = "Earlier results are untouched; free some space, or choose another folder"
+        remedy = "Earlier results are untouched; free some space, or make the folder writable"
         raise OutputError(f"cannot write {path}: {reason}. {remedy}") from error
 
 

@@ -186,6 +186,8 @@ class Paths:
             if not matching:
                 papers = {notebook.split("/")[0] for notebook in notebooks}
                 options = hint(plain, [*notebooks, *papers], "papers and notebooks")
-                raise NotebookError(f"unknown notebook or paper {name!r}. {options}")
+                raise NotebookError(
+                    f"unknown notebook or paper {name!r} in {self.notebooks}. {options}"
+                )
             selected += [notebook for notebook in matching if notebook not in selected]
         return selected

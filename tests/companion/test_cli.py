@@ -52,6 +52,7 @@ def test_list_shows_parameters_and_the_last_status(project, invoke):
         (["run", "--jobs", "0"], "jobs=0"),
         (["run", "--threads", "0"], "threads=0"),
         (["list", "q"], "unknown notebook"),
+        (["run", "-p", "profile", "full"], "pass --profile full"),
         (["run", "-p", "width", "1e400"], "parameter width: inf is not of type float and finite"),
         (["run", "--deadline", "nan"], "deadline=nan: at least 1"),
         (["run", "--deadline", "0"], "deadline=0.0: at least 1"),
@@ -71,6 +72,7 @@ def test_an_output_folder_that_cannot_be_written_ends_with_status_1(project, inv
     project.build.write_text("a file", "utf-8")
     result = invoke("run")
     assert result.exit_code == 1 and "cannot write" in result.output
+    assert "make the folder writable" in result.output
 
 
 @pytest.mark.parametrize(
@@ -294,6 +296,13 @@ def test_the_end_of_an_id_is_enough_if_no_other_id_has_it(project, invoke):
 def test_similar_ids_are_named_for_an_unknown_claim(project, invoke, name, answer):
     done = invoke("claim", name)
     assert done.exit_code == 2 and answer in done.output
+
+
+def test_the_key_of_a_paper_lists_the_ids_of_its_claims(project, invoke):
+    done = invoke("claim", "demo")
+    assert done.exit_code == 0 and "Error" not in done.output
+    assert done.output.splitlines()[:2] == ["demo/number", "demo/pair"]
+    assert invoke("claim", "demo", "--run").exit_code == 2
 
 
 def test_a_claim_is_shown_with_what_it_rests_on_and_measured_again(project, invoke):

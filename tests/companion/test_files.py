@@ -120,6 +120,9 @@ def test_selecting_notebooks(project):
     project.write("paper/xperm")
     with pytest.raises(NotebookError, match=r"'paper/xprm'.*Did you mean 'paper/xperm'"):
         project.select(["paper/xprm"])
+    with pytest.raises(NotebookError, match="Did you mean 'paper/xperm'") as caught:
+        project.select(["xperm"])
+    assert str(project.notebooks) in str(caught.value)
     with pytest.raises(NotebookError, match="papers and notebooks are: p, p/a, "):
         project.select(["zzz"])
 

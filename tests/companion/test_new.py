@@ -108,6 +108,12 @@ def test_invalid_names_and_folders_are_refused(tmp_path, monkeypatch, arguments,
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
+def test_the_next_command_can_be_copied(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    output = CliRunner().invoke(main, ["new", "miller1999", "--out", "my folder"]).output
+    assert "Next: cd 'my folder' && make report" in output
+
+
 @pytest.fixture
 def companion(tmp_path, monkeypatch):
     """Return the paths of a new companion, with the working directory in it."""

@@ -24,6 +24,8 @@ _CACHED = 2**16
 #: Even degree up to which sums of even powers give the moments; beyond, their differences lose
 #: digits.
 _BY_SUMS = 6
+#: Ratio of the powers of mean and deviation above which a loss of digits is looked for.
+_FAR = 1e3
 #: A mean over permutations has lost digits if it is below this share of its terms' sizes, and
 #: centred rows are taken if their terms are smaller by this factor.
 _LOST = 1e-7
@@ -158,7 +160,7 @@ def permutation_polynomial(
     terms_of_a = np.array(columns_of_a).T
     terms_of_b = np.array(columns_of_b)
     mean = terms_of_a @ terms_of_b
-    if not even and (_is_far_from_zero(A) or _is_far_from_zero(B)):
+    if not even and (sums_of_a.are_far_from_zero() or sums_of_b.are_far_from_zero()):
         _repair_by_centring(mean, terms_of_a, terms_of_b, A, B, coefficients)
     return mean
 
@@ -166,13 +168,6 @@ def permutation_polynomial(
 def _share(parts: tuple[int, ...], n_coordinates: int) -> float:
     """Number of set partitions with parts of these sizes, over the number of their placements."""
     return _set_partitions(parts) / perm(n_coordinates, len(parts))
-
-
-def _is_far_from_zero(X: Floats) -> bool:
-    """Whether the mean of a row exceeds the mean distance of its entries from it."""
-    means = X.mean(axis=1, dtype=float, keepdims=True)
-    spreads = np.abs(X - means).mean(axis=1)
-    return bool(np.any(np.abs(means[:, 0]) > spreads))
 
 
 def _repair_by_centring(
@@ -230,11 +225,26 @@ class _DistinctSums:
 
     def __init__(self, X: Floats, degree: int):
         self._sums: dict[tuple[int, ...], Floats] = {}
+        self._n_coordinates = X.shape[1]
+        self._degree = degree
         X = np.asarray(X, dtype=float)
         power = X
         for k in range(1, degree + 1):
             self._sums[k,] = power.sum(axis=1)
             power = power * X
+
+    def are_far_from_zero(self) -> bool:
+        """Whether powers of a row's mean are much larger than those of its standard deviation.
+
+        Against a row of mean zero, terms of such sizes cancel.
+        """
+        if self._degree < 2:
+            return False
+        # The squared mean exceeds a multiple of the variance if it is most of the mean square.
+        multiple = _FAR ** (2 / self._degree)
+        share = multiple / (1 + multiple) * self._n_coordinates
+        sums = self._sums[1,]
+        return bool((sums * sums > share * self._sums[2,]).any())
 
     def at(self, parts: tuple[int, ...]) -> Floats:
         """All places for the last part, minus the places that an earlier part takes."""

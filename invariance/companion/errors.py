@@ -39,7 +39,9 @@ def hint(name: str, names: Iterable[str], kind: str = "known names") -> str:
     candidates = sorted(names)
     similar = [candidate for candidate in candidates if name and candidate.startswith(name)][:3]
     if not similar and name:
-        similar = [one for one in candidates if one.rpartition("/")[2].startswith(name)][:3]
+        ends = [candidate.rpartition("/")[2] for candidate in candidates]
+        pairs = zip(candidates, ends, strict=True)
+        similar = [candidate for candidate, end in pairs if end.startswith(name)][:3]
     if not similar:
         similar = get_close_matches(name, candidates, n=3, cutoff=0.7)
     if similar:

@@ -439,13 +439,13 @@ class Run(Stages):
 
     def _checksum_of(self, path: Path) -> dict[str, str]:
         """Return the checksum of a user's own file, by the path that is recorded."""
-        found = path.resolve()
-        digest = file_digest(found)
+        file = path.resolve()
+        digest = file_digest(file)
         if digest is None:
             remedy = "name a file that exists, or pass the SHA-256 of one that is elsewhere"
-            raise RecordError(f"data {str(path)!r}: there is no file {found} to read; {remedy}")
+            raise RecordError(f"data {str(path)!r}: there is no file {file} to read; {remedy}")
         root = self._paths.root.resolve()
-        name = found.relative_to(root) if found.is_relative_to(root) else found
+        name = file.relative_to(root) if file.is_relative_to(root) else file
         return {name.as_posix(): digest}
 
     def cache(self, function: Callable[..., T]) -> Callable[..., T]:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-#: Differences below this share of a point's largest entry, or below this many times the precision of
-#: its type, are taken for rounding.
+#: Differences below this share of a point's largest entry, or below this many times the precision
+#: of its type, are taken for rounding.
 _ROUNDING = 1e-9
 _UNITS = 64
 #: Numbers of images that are held at a time.

@@ -157,6 +157,13 @@ def described(figure: Figure) -> str:
     >>> _ = curve(axes, [1, 2], [1.0, 0.5], "haar", label="Haar")
     >>> described(figure)
     'Apart: error against size; Haar from 1 to 0.5.'
+
+    A straight line has one place, and a curve over names the values of its points.
+
+    >>> axes = Figure().subplots()
+    >>> _ = axes.plot([3, 2], ["ours", "theirs"], label="seconds"), axes.axvline(1, label="aim")
+    >>> described(axes.figure)
+    'seconds: ours 3, theirs 2, aim at 1.'
     """
     sentences = [figure.get_suptitle()]
     for axes in figure.axes:
@@ -194,8 +201,8 @@ def _curve_in_words(handle: Any, label: str, axes: Axes, row_names: Mapping[int,
     line = getattr(handle, "lines", [handle])[0]
     if not hasattr(line, "get_ydata"):
         return label
-    points = np.array([line.get_xdata(), line.get_ydata()], dtype=float)
-    x, y = points[:, np.isfinite(points).all(axis=0)]
+    points = np.asarray(line.get_xydata(), dtype=float)  # also of names and dates
+    x, y = points[np.isfinite(points).all(axis=1)].T
     if not len(y):
         return label
     x_is_data, y_is_data = line.get_transform().contains_branch_seperately(axes.transData)

@@ -187,10 +187,10 @@ def _row_names(axes: Axes) -> dict[int, str]:
     """Return the labels of the vertical axis by their positions, if they are words."""
     if isinstance(axes.yaxis.get_major_formatter(), ScalarFormatter | LogFormatter):
         return {}
-    places = axes.yaxis.get_majorticklocs()
-    labels = [" ".join(text.get_text().split()) for text in axes.get_yticklabels()]
     names = {}
-    for place, label in zip(places, labels, strict=True):
+    # Labels may be fewer than places.
+    for place, text in zip(axes.yaxis.get_majorticklocs(), axes.get_yticklabels(), strict=False):
+        label = " ".join(text.get_text().split())
         if any(character.isalpha() for character in label):
             names[round(float(place))] = label
     return names

@@ -6,6 +6,7 @@ its published numbers. `compare_quick_runs` compares; `record_unmoved` keeps the
 """
 
 import csv
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -138,15 +139,31 @@ def _flat(place: str, content: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _difference(before: Sequence[Mapping[str, Any]], now: Mapping[str, Any]) -> str:
-    """Return where a run differs from the earlier ones, in words; empty if it is the same."""
+    """Return where a run differs from the earlier ones, in words; empty if it is the same.
+
+    Numbers that differ between the earlier runs are measured, as are all of their column: short
+    times may be the same by chance.
+    """
     first, *rest = before
-    places = set(first).union(now, *rest)
+    places = sorted(set(first).union(now, *rest))
+    measured = set()
+    for place in places:
+        if any(numbers.get(place) != first.get(place) for numbers in rest):
+            measured.add(_column(place))
     compared = 0
-    for place in sorted(places):
-        values = [numbers.get(place) for numbers in before]
-        if any(value != values[0] for value in values[1:]):
-            continue  # a measured time
-        if values[0] != now.get(place):
-            return f"{place}: {values[0]} before, {now.get(place)} now"
+    for place in places:
+        if _column(place) in measured:
+            continue
+        if first.get(place) != now.get(place):
+            return f"{place}: {first.get(place)} before, {now.get(place)} now"
         compared += 1
     return "" if compared else "no number to compare"
+
+
+def _column(place: str) -> str:
+    """Return the place of a whole column of a table, or the place itself.
+
+    >>> _column("table cost, row 3, seconds")
+    'table cost, seconds'
+    """
+    return re.sub(r", row \d+, ", ", ", place)

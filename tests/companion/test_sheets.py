@@ -151,7 +151,11 @@ def test_an_interrupted_grading_ends_with_one_line(paths, tmp_path, number):
     (tmp_path / "slow.py").write_text(LESSON.replace("seven = ...", answer), "utf-8")
     command = [sys.executable, "-m", "invariance.companion", "grade", "course/sums", "slow.py"]
     with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
     ) as process:
         while not started.exists() and process.poll() is None:
             time.sleep(0.1)

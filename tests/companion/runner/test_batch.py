@@ -240,7 +240,11 @@ def test_an_interruption_while_the_server_imports_prints_no_traceback(project):
     project.write("p/a", "import signal\nassert signal.getsignal(signal.SIGINT) != signal.SIG_IGN")
     command = [sys.executable, "-m", "invariance.companion", "run", "p/a"]
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        start_new_session=True,
     ) as process:
         runner = psutil.Process(process.pid)
         while not any("forkserver" in str(child.cmdline()) for child in runner.children()):

@@ -123,6 +123,7 @@ class _Check:
             trials = self.group.elements()
             if len(trials) != self.group.order:
                 self.fail(f"order says {self.group.order}, but elements() lists {len(trials)}")
+            self.weights(len(trials))  # before the draws, which follow them
         else:
             trials = self.group.sample(_TRIALS, self.rng)
         draws = self.group.sample(4, 7)
@@ -269,7 +270,7 @@ class _Check:
         """Compare draws with the weights by binomial tests, and weights with those of inverses."""
         n = len(self.trials)
         # Elements that act alike count together.
-        probabilities = np.minimum(np.bincount(self.first_alike, self.weights(), n), 1)
+        probabilities = np.minimum(np.bincount(self.first_alike, self.weights(n), n), 1)
         # With 30 expected draws per element, an element that never comes is detected.
         n_draws = max(_DRAWS, 30 * n)
         counts = self.count_draws(n_draws)
@@ -285,9 +286,8 @@ class _Check:
         if isinstance(self.group, Group) and self.group.symmetric:
             self.check_symmetry(probabilities)
 
-    def weights(self) -> NDArray[np.float64]:
-        """Probabilities of the listed elements; they must be valid."""
-        n = len(self.trials)
+    def weights(self, n: int) -> NDArray[np.float64]:
+        """Probabilities of the n listed elements; they must be valid."""
         weights = self.group.weights()
         if weights is None:
             return np.full(n, 1 / n)

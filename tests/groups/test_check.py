@@ -176,11 +176,20 @@ def test_a_sample_from_another_measure_is_refused(group, sample, message):
     (np.array([1.0, np.nan, 0, 0]), "4 probabilities; the least is nan"),
     (np.full(5, 0.2), r"4 probabilities; got \(5,\)"),
     ([0.25, 0.25, 0.25, 0.25], r"4 probabilities; got \[0.25"),
-    (np.array([0.7, 0.1, 0.1, 0.1]), UNFOLLOWED),
 ])  # fmt: skip
 def test_weights_must_be_the_probabilities_of_sample(weights, message):
     with pytest.raises(AssertionError, match=message):
         G.check_group(broken(G.CyclicShifts(4), weights=lambda self: weights))
+
+
+def test_draws_must_follow_the_weights():
+    shifts = G.CyclicShifts(4)
+    parts = {"weights": lambda self: np.array([0.7, 0.1, 0.1, 0.1]), "symmetric": False}
+    G.check_group(broken(shifts, **parts))
+    with pytest.raises(AssertionError, match=UNFOLLOWED):
+        G.check_group(
+            broken(shifts, **parts, sample=lambda self, n, seed=None: shifts.sample(n, seed))
+        )
 
 
 def test_a_measure_that_is_not_symmetric():

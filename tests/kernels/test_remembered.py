@@ -196,6 +196,7 @@ def test_changes_in_place_are_validated():
 def test_a_change_in_the_array_of_a_density_takes_effect():
     class Table(G.Density):
         symmetric = True
+        periodic = True  # the values are those on the circle
 
         def __init__(self, values):
             self.values = values

@@ -22,6 +22,7 @@ from matplotlib.mathtext import MathTextParser
 from matplotlib.text import Text
 from matplotlib.ticker import LogFormatterSciNotation
 from matplotlib.typing import ColorType
+from PIL import Image
 
 from ..errors import hint
 from ..ledger.claims import read_papers
@@ -30,6 +31,9 @@ from ..paths import Paths
 RGB = tuple[float, float, float]
 #: Size in bytes above which pictures are reduced further.
 _LIGHT = 60_000
+#: Width in pixels and number of colours of a picture at most.
+_MOST = 2000
+_COLOURS = 128
 #: The width in pixels at which a page shows a picture at most, and its pixels per inch otherwise.
 PAGE_WIDTH = 736
 PAGE_DPI = 110
@@ -386,10 +390,10 @@ def to_png(figure: Figure) -> bytes:
     changed = wrap_texts(figure)
     if not changed:
         figure.set_layout_engine("none")  # Laying out the same panels again would take as long.
-    stream = io.BytesIO()
-    # `savefig` would draw twice.
-    FigureCanvasAgg(figure).print_png(stream, metadata={"Software": None})
-    png, _ = light_picture(stream.getvalue())
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()  # `savefig` would draw twice.
+    picture = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3])
+    png = _encoded(_in_few_colours(picture), (figure.dpi, figure.dpi), picture.width)
     for width in (1500, 1200, 1000, 850, 700):
         if len(png) <= _LIGHT:
             break
@@ -418,8 +422,6 @@ def unreadable_formula(figure: Figure) -> str | None:
 
 def shown_size(png: bytes) -> tuple[int, int]:
     """Return width and height in pixels at which a page shows a PNG, by its resolution."""
-    from PIL import Image
-
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
         dots, _ = picture.info.get("dpi", (PAGE_DPI, PAGE_DPI))
         scale = min(PAGE_DPI / dots, PAGE_WIDTH / picture.width)
@@ -427,35 +429,40 @@ def shown_size(png: bytes) -> tuple[int, int]:
 
 
 def light_picture(
-    png: bytes, *, most: int = 2000, colours: int = 128, kind: str = "PNG"
+    png: bytes, *, most: int = _MOST, colours: int = _COLOURS, kind: str = "PNG"
 ) -> tuple[bytes, bool]:
     """Return a smaller copy of a PNG, and whether the picture fills its frame, as photographs do.
 
-    The copy is at most `most` pixels wide and has few colours. It is used only if it saves a third,
-    or if another width, number of colours or format was requested. ``kind="WEBP"`` is lossless.
+    The copy is at most `most` pixels wide and has few colours. ``kind="WEBP"`` is lossless.
     """
-    from PIL import Image
-
-    stream = io.BytesIO()
     with Image.open(io.BytesIO(png), formats=["PNG"]) as picture:
-        changed = picture.width > most or colours < 128 or kind != "PNG"
-        dots = picture.info.get("dpi")
-        width = picture.width
         flat = picture.convert("RGB")
         nearly_white = np.asarray(flat.reduce(4)).min(axis=2) > 247
         filled = bool(nearly_white.mean() < 0.5)
-        if picture.mode == "P" and not changed:
-            return png, filled  # The picture has few colours already.
-        flat.thumbnail((most, 4 * most))
-        few = flat.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-        palette = np.array(few.getpalette() or [], int).reshape(-1, 3)
-        palette[palette.min(axis=1) > 247] = 255  # The background stays white.
-        few.putpalette(palette.ravel().tolist())
-        options: dict[str, Any] = {"optimize": True} if kind == "PNG" else _WEBP
-        if dots and kind == "PNG":
-            options["dpi"] = tuple(value * few.width / width for value in dots)
-        few.save(stream, kind, **options)
-    light = stream.getvalue()
-    if changed or len(light) < len(png) * 2 / 3:
-        return light, filled
-    return png, filled
+        few = _in_few_colours(flat, most, colours)
+        return _encoded(few, picture.info.get("dpi"), picture.width, kind), filled
+
+
+def _in_few_colours(
+    picture: Image.Image, most: int = _MOST, colours: int = _COLOURS
+) -> Image.Image:
+    """Return a copy of a picture that is at most `most` pixels wide, in few colours."""
+    flat = picture.copy()
+    flat.thumbnail((most, 4 * most))
+    few = flat.quantize(colours, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    palette = np.array(few.getpalette() or [], int).reshape(-1, 3)
+    palette[palette.min(axis=1) > 247] = 255  # The background stays white.
+    few.putpalette(palette.ravel().tolist())
+    return few
+
+
+def _encoded(
+    picture: Image.Image, dots: tuple[float, float] | None, width: int, kind: str = "PNG"
+) -> bytes:
+    """Return the file of a picture; ``dots`` per inch are those that it had at a ``width``."""
+    options: dict[str, Any] = {"optimize": True} if kind == "PNG" else dict(_WEBP)
+    if dots and kind == "PNG":
+        options["dpi"] = tuple(value * picture.width / width for value in dots)
+    stream = io.BytesIO()
+    picture.save(stream, kind, **options)
+    return stream.getvalue()

@@ -45,7 +45,7 @@ def _import_all() -> None:
 
 
 def _fill_caches() -> None:
-    """Compile the schemas of stored files, and read the library's imports."""
+    """Compile the schemas of stored files and the grammar of formulas, and read imports."""
     from ..errors import NotebookError
     from ..ledger.results import check_of
     from ..provenance import closure
@@ -58,6 +58,10 @@ def _fill_caches() -> None:
         from nbformat import v4
 
         v4.new_code_cell()
+    with suppress(ImportError):
+        from matplotlib.mathtext import MathTextParser
+
+        MathTextParser("agg").parse("$x$")
 
 
 # Ctrl-C in the terminal reaches the server too, which ends with its runner; see `worker.begin`.

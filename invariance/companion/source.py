@@ -239,6 +239,10 @@ def tree_text(node: ast.AST) -> str:
     return ast.dump(node)
 
 
+#: Fields of a syntax tree that hold statements, or the parts of a statement that hold some.
+_BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
 def statements_of(tree: ast.AST) -> Iterator[ast.stmt]:
     """Yield all statements of a syntax tree, also those inside others, in no particular order.
 
@@ -247,12 +251,11 @@ def statements_of(tree: ast.AST) -> Iterator[ast.stmt]:
     """
     waiting = [tree]
     while waiting:
-        for node in ast.iter_child_nodes(waiting.pop()):
-            if isinstance(node, ast.expr):
-                continue  # An expression contains no statement.
-            waiting.append(node)
-            if isinstance(node, ast.stmt):
-                yield node
+        node = waiting.pop()
+        for name in _BODIES:
+            waiting += getattr(node, name, ())
+        if isinstance(node, ast.stmt):
+            yield node
 
 
 def calls_of(path: Path) -> list[tuple[str, ast.Call]]:

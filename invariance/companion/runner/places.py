@@ -7,13 +7,14 @@ folder, which the system releases when the process ends: this distinguishes dead
 import multiprocessing
 import os
 import shutil
+import signal
 import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,9 @@ class Here:
         # multiprocessing's tracker outlives the notebook, so it must not be marked as its process.
         resource_tracker.ensure_running()
         with _environment(initial):
+            if context.get_start_method() == "forkserver":
+                with _interrupts_wait():
+                    forkserver.ensure_running()
             return _start_process(context, (path, complete, folders, self._work))
 
     def end(self, process: Process | None, folder: Path) -> None:
@@ -107,6 +111,16 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Let Ctrl-C take effect afterwards: a new interpreter inherits that it is blocked."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_process(context: Any, arguments: tuple[Any, ...]) -> BaseProcess:

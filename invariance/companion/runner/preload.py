@@ -2,7 +2,6 @@
 
 import gc
 import importlib
-import signal
 from contextlib import suppress
 
 _LIBRARY = (
@@ -64,8 +63,8 @@ def _fill_caches() -> None:
         MathTextParser("agg").parse("$x$")
 
 
-# Ctrl-C in the terminal reaches the server too, which ends with its runner; see `worker.begin`.
-signal.signal(signal.SIGINT, signal.SIG_IGN)
+# Ctrl-C in the terminal reaches the server too, but it is blocked there; the server ends with its
+# runner. See `places` and `worker.begin`.
 _import_all()
 _fill_caches()
 # Pages that the garbage collector does not touch stay shared between forks.

@@ -396,7 +396,9 @@ def begin(
     `environment` is the whole environment of the job, and `folders` are those of ``sys.path``.
     """
     os.setsid()  # Ctrl-C in the terminal reaches only the runner, which then ends the others
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # the fork server ignores it
+    # The fork server ignores and blocks it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     with (
         open(path.with_name("worker.log"), "ab") as log,
         open(os.devnull, encoding="utf-8") as nothing,

@@ -76,8 +76,9 @@ def test_a_guide_runs_outside_a_checkout_with_a_method_of_the_reader(tmp_path):
     assert (tmp_path / "build/interactive/quick/guides/own_data/waveforms.png").is_file()
 
 
-def test_everything_that_a_notebook_calls_is_imported(root):
-    code = """
+def test_what_a_notebook_calls_is_imported_and_recorded_and_what_is_missing_is_named(root):
+    """One process for all three, since the imports take most of the time."""
+    everything = """
 import invariance.companion as companion
 from invariance import datasets, evaluation, features, groups, kernels, linear, spectral, theory
 for name in companion.__all__:
@@ -85,11 +86,7 @@ for name in companion.__all__:
 data = datasets.make_vowels(10, random_state=0)
 print(len(data.data), companion.look("haar").marker, companion.look("BOW") == companion.look("bow"))
 """
-    assert run(code, root).split() == ["200", "D", "True"]
-
-
-def test_tables_claims_and_figures_are_recorded(root):
-    code = """
+    records = """
 import matplotlib.pyplot as plt
 from invariance.companion import Run, panel
 run = Run("guides/own_data", profile="quick")
@@ -100,7 +97,18 @@ panel(axes, [1, 2], {"Haar": ("haar", [1.0, 2.0]), "raw": ("raw", [1.0, 1.5])})
 run.figure(fig, "answer")
 run.say("{n} rows", n=2)
 """
-    printed = run(code, root)
+    unpacks = """
+from pathlib import Path
+from invariance.datasets.files import DataError, unpack
+Path("numbers.xz").write_bytes(b"x")
+try:
+    unpack(Path("numbers.xz"))
+except DataError as error:
+    print(error)
+"""
+    printed = run(everything + records + unpacks, root)
+    assert printed.splitlines()[0].split() == ["200", "D", "True"]
+    assert "numbers.xz cannot be unpacked: this Python has no module lzma" in printed
     assert "not judged" in printed and "<z>" in printed and "2 rows" in printed
     folder = root / "build/interactive/quick/guides/own_data"
     assert (folder / "numbers.csv").read_text("utf-8") == 'a,b,c\n1.5,"x, y",\n,<z>,2\n'
@@ -118,16 +126,3 @@ check(7, lambda n: n == 7, "")
 """
     absent = (*SYSTEM, *PACKAGES, "scipy", "sklearn", "joblib", "threadpoolctl", "tqdm")
     assert run(code, root, absent) == "Right.\n"
-
-
-def test_a_file_that_this_python_cannot_unpack_is_named(root):
-    code = """
-from pathlib import Path
-from invariance.datasets.files import DataError, unpack
-Path("numbers.xz").write_bytes(b"x")
-try:
-    unpack(Path("numbers.xz"))
-except DataError as error:
-    print(error)
-"""
-    assert "numbers.xz cannot be unpacked: this Python has no module lzma" in run(code, root)

@@ -64,5 +64,6 @@ def truth(source: str):
 if __name__ == "__main__":
     from invariance.companion import Run
 
+    run = Run("p/d")
     for way in FOLLOWED.values():
-        execute(edited(way, 0), Run("p/d"))
+        execute(edited(way, 0), run)

@@ -70,7 +70,7 @@ def _evaluated(code: str, points: str):
     if isinstance(X, tuple):
         X = np.random.default_rng(1).random(X)
     if "VonMises" in code:
-        X = 0.2 * X  # Kernels of points of small norm need few nodes.
+        X = 0.05 * X  # Kernels of points of small norm need few nodes.
     few = {"PitchSpeed((4000,))": 1, "Rotations((28, 28), density=VonMises(9.0))": 2}
     return eval(_smaller(code), names), X[: few.get(code, 3)]
 
@@ -136,6 +136,8 @@ def test_every_line_works_or_is_refused_with_the_remedy(code, points, method):
         with pytest.raises(ValueError, match=refusal):
             _used(user, X)
         return
+    if isinstance(user, GroupCDF):
+        user.set_params(tolerance=0.03)  # The next test has the default, and tests the accuracy.
     values, again, cloned = _used(user, X)
     assert len(values) == len(X) and np.isfinite(values).all()
     assert np.array_equal(values, again)

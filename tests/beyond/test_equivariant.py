@@ -37,13 +37,9 @@ def kernel_blocks(base, group, action, A, B):
     elements = group.elements()
     rho = matrices(action, elements)
     blocks = np.zeros((len(A), len(B), 3, 3))
-    for i in range(len(A)):
-        for j in range(len(B)):
-            for g, rho_g in zip(elements, rho, strict=True):
-                for h, rho_h in zip(elements, rho, strict=True):
-                    x = group.act(h[None], A[[i]])[0]
-                    z = group.act(g[None], B[[j]])[0]
-                    blocks[i, j] += base(x, z)[0, 0] * np.linalg.inv(rho_h) @ rho_g
+    for h_A, rho_h in zip(group.act(elements, A), rho, strict=True):
+        for g_B, rho_g in zip(group.act(elements, B), rho, strict=True):
+            blocks += np.multiply.outer(base(h_A, g_B), np.linalg.inv(rho_h) @ rho_g)
     return blocks / len(elements) ** 2
 
 
@@ -81,10 +77,11 @@ def test_values_move_with_their_arguments_over_infinite_groups():
     ):
         model = EquivariantRidge(Gaussian(0.05), group, act_on_targets=action, alpha=1e-4)
         model.fit(0.5 * X, Y)
-        for element in group.sample(3, 0):
-            moved = model.predict(group.act(element[None], 0.5 * Z)[0])
-            expected = action.act(element[None], model.predict(0.5 * Z))[0]
-            assert_allclose(moved, expected, atol=1e-3 * np.abs(expected).max())
+        elements = group.sample(3, 0)
+        points = np.concatenate([[0.5 * Z], group.act(elements, 0.5 * Z)])
+        values, *moved = model.predict(points.reshape(-1, 6)).reshape(4, 7, 3)
+        expected = action.act(elements, values)
+        assert_allclose(moved, expected, atol=1e-3 * np.abs(expected).max())
 
 
 def test_a_law_of_two_bodies_is_learned_from_few_points():

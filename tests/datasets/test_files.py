@@ -11,6 +11,7 @@ import tracemalloc
 import zipfile
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pooch
@@ -18,6 +19,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy.io import wavfile
 
+from invariance import datasets
 from invariance.datasets import DataError, available, catalogue, download, files
 from invariance.datasets import images as image_loaders
 from invariance.datasets import speech as speech_loaders
@@ -396,40 +398,80 @@ def test_the_checksums_of_all_files_are_right(no_cache):
     assert all(info.checksum_ok for info in available())
 
 
-@pytest.mark.data
-@needs_files
-def test_the_image_files_have_the_published_sizes(no_cache):
-    mnist = image_loaders.load_mnist(download_if_missing=False)
+def mnist_as_published(mnist):
     assert mnist.data.shape == (70_000, 28, 28)
     assert mnist.target[:8].tolist() == [5, 0, 4, 1, 9, 2, 1, 3]
-    emnist = image_loaders.load_emnist_letters(download_if_missing=False)
+
+
+def emnist_as_published(emnist):
     assert emnist.data.shape == (145_600, 28, 28) and emnist.n_train == 124_800
     assert np.all(np.bincount(emnist.target) == [0, *[5600] * 26])
 
 
-@pytest.mark.data
-@needs_files
-def test_the_sound_files_have_the_published_sizes(no_cache):
-    fsdd = speech_loaders.load_fsdd(download_if_missing=False)
+def cifar10_as_published(cifar10):
+    assert cifar10.data.shape == (60_000, 32, 32, 3) and cifar10.n_train == 50_000
+    assert np.all(np.bincount(cifar10.target) == 6000)
+
+
+def fsdd_as_published(fsdd):
     assert len(fsdd.data) == 3000 and len(set(fsdd.speaker)) == 6
-    speech = speech_loaders.load_synthetic_speech(download_if_missing=False)
+
+
+def synthetic_speech_as_published(speech):
     assert len(speech.data) == 1800 and len(set(speech.speaker[speech.group == "child"])) == 20
 
 
-@pytest.mark.data
-@needs_files
-def test_the_molecules_series_and_graphs_have_the_published_sizes(no_cache):
-    from invariance.datasets import load_mutag, load_qm7, load_ucr
-
-    qm7 = load_qm7(download_if_missing=False)
+def qm7_as_published(qm7):
     assert qm7.data.shape == (7165, 23, 23) and -2200 < qm7.target.min() < qm7.target.max() < -400
     assert np.array_equal(np.sort(qm7.folds.ravel()), np.arange(7165))
-    series = load_ucr("OSULeaf", download_if_missing=False)
+
+
+def osu_leaf_as_published(series):
     assert series.data.shape == (442, 427) and series.n_train == 200
     assert set(series.target) == set(range(1, 7))
-    graphs = load_mutag(download_if_missing=False)
+
+
+def mutag_as_published(graphs):
     assert len(graphs.data) == 188 and graphs.target.sum() == 125
     for adjacency in graphs.data:
         assert np.array_equal(adjacency, adjacency.T) and adjacency.diagonal().max() == 0
         assert adjacency.sum(axis=1).min() > 0 and adjacency.sum() % 2 == 0
     assert {len(A) for A in graphs.data} == {len(kinds) for kinds in graphs.atoms}
+
+
+#: Loaders of files: their arguments, and what the published files contain.
+READ = {
+    "load_cifar10": ([], cifar10_as_published),
+    "load_emnist_letters": ([], emnist_as_published),
+    "load_fsdd": ([], fsdd_as_published),
+    "load_mnist": ([], mnist_as_published),
+    "load_mutag": ([], mutag_as_published),
+    "load_qm7": ([], qm7_as_published),
+    "load_synthetic_speech": ([], synthetic_speech_as_published),
+    "load_ucr": (["OSULeaf"], osu_leaf_as_published),
+}
+
+
+@pytest.mark.data
+@needs_files
+@pytest.mark.parametrize("name", READ)
+def test_the_files_are_those_published_and_loaders_filter_them(no_cache, monkeypatch, name):
+    """One reading shows both: the filter is given all rows, and the loader returns what it keeps.
+
+    Reading takes up to half a minute.
+    """
+    arguments, as_published = READ[name]
+    given = []
+
+    def keep_two(dataset):
+        given.append(dataset)
+        return dataset.take([1, 0])
+
+    filters = ModuleType("filter_of_this_test")
+    filters.keep_two = keep_two
+    monkeypatch.setitem(sys.modules, filters.__name__, filters)
+    monkeypatch.setenv("INVARIANCE_DATASET_FILTER", f"{filters.__name__}:keep_two")
+    filtered = getattr(datasets, name)(*arguments, download_if_missing=False)
+    (dataset,) = given
+    as_published(dataset)
+    assert filtered.target.tolist() == dataset.target[[1, 0]].tolist()

@@ -1,7 +1,6 @@
 """Generated data sets agree with their description; splits; the filter of all loaders."""
 
 import copy
-import os
 import pickle
 import sys
 
@@ -13,6 +12,8 @@ from scipy import ndimage
 from invariance import datasets as D
 from invariance.core.parameters import ParameterError
 from invariance.groups import Permutations
+
+from .test_files import READ
 
 
 def blobs(n=6, side=28, seed=0):
@@ -284,21 +285,10 @@ GENERATED = {
     "make_translated_mnist": {},
     "make_vowels": {"n_speakers": 1, "repetitions": 1},
 }
-#: Loaders of files.
-READ = {
-    "load_cifar10": {},
-    "load_emnist_letters": {},
-    "load_fsdd": {},
-    "load_mnist": {},
-    "load_mutag": {},
-    "load_qm7": {},
-    "load_synthetic_speech": {},
-    "load_ucr": {"name": "OSULeaf"},
-}
 
 
 def call(name):
-    arguments = GENERATED.get(name, READ.get(name))
+    arguments = GENERATED[name]
     if name in ("make_rotated_mnist", "make_rotated_on_canvas", "make_translated_mnist"):
         return getattr(D, name)(*blobs(), **arguments)
     return getattr(D, name)(**arguments)
@@ -316,20 +306,13 @@ def two_rows(monkeypatch, tmp_path):
     sys.modules.pop("two_rows", None)
 
 
-def test_every_loader_is_tested_in_this_file():
+def test_every_loader_is_tested():
     loaders = {name for name in D.__all__ if name.startswith(("load_", "make_"))}
     assert loaders == {*GENERATED, *READ, "make_xperm"}  # make_xperm returns arrays
 
 
 @pytest.mark.parametrize("name", GENERATED)
 def test_generated_data_sets_are_filtered(two_rows, name):
-    assert len(call(name).target) == 2
-
-
-@pytest.mark.data
-@pytest.mark.skipif("INVARIANCE_DATA" not in os.environ, reason="INVARIANCE_DATA is not set")
-@pytest.mark.parametrize("name", READ)
-def test_data_sets_from_files_are_filtered(two_rows, name):
     assert len(call(name).target) == 2
 
 

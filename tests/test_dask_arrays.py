@@ -292,20 +292,3 @@ def test_equal_computations_have_equal_names():
     other = F.OrbitFourier(SHIFTS, 9, gamma=0.2, random_state=0).fit(POINTS)
     assert other.transform(X).name != model.transform(X).name
     assert K.Gaussian(0.1)(X).name == K.Gaussian(0.1)(X).name != K.Gaussian(0.2)(X).name
-
-
-def test_two_workers_compute_features_and_kernels():
-    distributed = pytest.importorskip("distributed")
-    model = F.OrbitFourier(SHIFTS, 9, **SETTINGS).fit(POINTS)
-    kernel = K.BestFit(K.Gaussian(0.1), SHIFTS)
-    X = lazy(POINTS)
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=0
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-        client.wait_for_workers(2, timeout=60)
-        values, gram = dask.compute(model.transform(X), kernel(X, POINTS))
-    assert_allclose(values, model.transform(POINTS), rtol=0, atol=1e-12)
-    assert_allclose(gram, kernel(POINTS, POINTS), rtol=0, atol=1e-12)

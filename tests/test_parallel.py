@@ -79,6 +79,17 @@ def test_dask_workers_give_the_same_numbers(name, client):
         assert _off(FUNCTIONS[name](X), expected) < SAME
 
 
+def test_dask_workers_compute_features_and_kernels_of_dask_arrays(client):
+    dask = pytest.importorskip("dask")
+    dask_array = pytest.importorskip("dask.array")
+    model = OrbitFourier(SHIFTS, 9, **OPTIONS).fit(X)
+    kernel = BestFit(Gaussian(gamma=0.1), SHIFTS)
+    blocks = dask_array.from_array(X, chunks=(40, 8))
+    values, gram = dask.compute(model.transform(blocks), kernel(blocks, X))
+    assert _off(values, model.transform(X)) < SAME
+    assert _off(gram, kernel(X, X)) < SAME
+
+
 def test_the_result_survives_the_death_of_a_dask_worker(client, tmp_path):
     sign = tmp_path / "killed"
     kernel = FUNCTIONS["Average"]
@@ -448,6 +459,8 @@ def test_changed_code_is_computed_again(tmp_path):
 
 def test_changed_code_of_an_imported_module_is_computed_again(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
+    # Python takes stored bytecode for that of a file of the same size, changed in the same second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     helper = tmp_path / "by_rows_helper.py"
     module = tmp_path / "by_rows_module.py"
     module.write_text(

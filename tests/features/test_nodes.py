@@ -70,8 +70,8 @@ def test_features_are_invariant_to_the_tolerance(name, group):
     features = FEATURES[name](group)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        features.fit(X)
-        assert relative_change(features, group, X) <= features.tolerance
+        features.fit(X[:30])
+        assert relative_change(features, group, X[:30]) <= features.tolerance
         # These points have a larger part that the group transforms than the points of fit.
         assert relative_change(features, group, 1.5 * X[:10]) <= features.tolerance
 
@@ -84,8 +84,9 @@ def test_the_number_of_nodes_follows_the_bandwidth(group, gamma):
     fine = G.CircleAction([1] * 6, n_nodes=5000)
     if group is not TURNS:
         fine = G.CircleAction(group.frequencies, n_nodes=5000)
-    plain = clone(features).set_params(group=fine).fit(X)
-    assert_allclose(features.transform(X), plain.transform(X), atol=1e-5)
+    few = X[:15]
+    plain = clone(features).set_params(group=fine).fit(few)
+    assert_allclose(features.transform(few), plain.transform(few), atol=1e-5)
 
 
 @pytest.mark.parametrize("name", FEATURES)
@@ -119,10 +120,11 @@ def test_rotations_of_one_frequency_agree_with_many_listed_rotations(name, group
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         closed = FEATURES[name](group).set_params(n_components=4).fit(few)
-        two = FEATURES[name](listed(group)).set_params(n_components=4).fit(few)
+        two = FEATURES[name](listed(group)).set_params(n_components=4)
         if name == "cdf":
-            two.set_params(s=closed.s_).fit(few)
+            two.set_params(s=closed.s_)
             closed.set_params(s=closed.s_).fit(few)
+        two.fit(few)
     # The grid misses maxima by at most |x| |t| (pi / 300)^2 / 2 because the frequency is 2.
     atol = {"cdf": 4e-3, "max": 5e-4}.get(name, 5e-5)
     assert_allclose(closed.transform(few), two.transform(few), atol=atol)
@@ -135,12 +137,11 @@ def test_two_quadratures_with_nearly_the_same_nodes_are_not_accepted_as_converge
     group = G.CircleAction([1, 1, 2, 2]).then(G.Negation())
     points = np.array([[size, 0.0, small, small]])
     features = OrbitFourier(group, 6, gamma=0.3, random_state=0)
+    orbit = np.concatenate([points, *group.act([[0.1, 1.0], [1.0, 1.0]], points)])
     for fitted in (features.fit(points), clone(features).fit(points / 30)):
-        features = fitted.transform(points)
-        for angle in (0.1, 1.0):
-            element = [[angle, 1.0]]
-            transformed = fitted.transform(group.act(element, points)[0])
-            assert_allclose(transformed, features, atol=1e-3 * np.linalg.norm(features))
+        values, *transformed = fitted.transform(orbit)
+        for others in transformed:
+            assert_allclose(others, values, atol=1e-3 * np.linalg.norm(values))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

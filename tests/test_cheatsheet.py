@@ -136,8 +136,6 @@ def test_every_line_works_or_is_refused_with_the_remedy(code, points, method):
         with pytest.raises(ValueError, match=refusal):
             _used(user, X)
         return
-    if isinstance(user, GroupCDF):
-        user.set_params(tolerance=0.03)  # The next test has the default, and tests the accuracy.
     values, again, cloned = _used(user, X)
     assert len(values) == len(X) and np.isfinite(values).all()
     assert np.array_equal(values, again)

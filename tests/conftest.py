@@ -6,6 +6,7 @@ import os
 import sys
 from contextlib import suppress
 
+import numpy as np
 import pytest
 
 # With one process of tests per processor, further threads of these would wait for each other.
@@ -64,3 +65,47 @@ def _memory_is_given_back():
     gc.collect()
     with suppress(OSError, AttributeError):  # Only glibc has this call.
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def _assert_derivatives(function, *points, forward=False):
+    """Compare gradients of PyTorch with central differences along three random directions.
+
+    Directions and weights of the values are normal, so that every entry of the Jacobian counts in
+    every comparison: a wrong one is missed with probability zero, but for rounding. With
+    `forward`, all derivatives along a direction in forward mode are compared too. `gradcheck` adds
+    that gradients are the same twice, and those of undefined gradients.
+    """
+    import torch
+    from torch.autograd import forward_ad
+
+    rng = np.random.default_rng(0)
+    step = 1e-6
+    for _ in range(3):
+        directions = [torch.tensor(rng.standard_normal(tuple(part.shape))) for part in points]
+        pairs = list(zip(points, directions, strict=True))
+        with torch.no_grad():
+            above = function(*[part + step * direction for part, direction in pairs])
+            below = function(*[part - step * direction for part, direction in pairs])
+        expected = (above - below) / (2 * step)
+        tolerance = 1e-7 * (1 + float(expected.abs().max()))
+        values = function(*points)
+        for _ in range(3):
+            weights = torch.tensor(rng.standard_normal(tuple(values.shape)))
+            gradients = torch.autograd.grad(values, points, weights, retain_graph=True)
+            slope = sum(
+                (gradient * direction).sum()
+                for gradient, direction in zip(gradients, directions, strict=True)
+            )
+            assert abs(float(slope - (weights * expected).sum())) <= tolerance
+        if forward:
+            with forward_ad.dual_level():
+                duals = [forward_ad.make_dual(part, direction) for part, direction in pairs]
+                tangent = forward_ad.unpack_dual(function(*duals)).tangent
+            assert float((tangent - expected).abs().max()) <= tolerance
+    assert torch.autograd.gradcheck(function, points, check_forward_ad=forward, fast_mode=True)
+
+
+@pytest.fixture
+def assert_derivatives():
+    """The comparison of gradients with finite differences."""
+    return _assert_derivatives

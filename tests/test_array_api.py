@@ -221,35 +221,37 @@ WITH_GRADIENTS = [name for name in FEATURES if "dilated" not in name]
 
 
 @pytest.mark.parametrize("name", WITH_GRADIENTS)
-def test_gradients_of_features_agree_with_finite_differences(torch, name):
+def test_gradients_of_features_agree_with_finite_differences(torch, assert_derivatives, name):
     model = FEATURES[name](block_bytes=block_of(True)).fit(POINTS)
     tensor = torch.tensor(POINTS[:2], requires_grad=True)
-    assert torch.autograd.gradcheck(model.transform, tensor, check_forward_ad=True)
+    assert_derivatives(model.transform, tensor, forward=True)
 
 
 @pytest.mark.parametrize("name", [n for n in KERNELS if not n.startswith(("best", "average"))])
-def test_gradients_of_kernels_agree_with_finite_differences(torch, name):
+def test_gradients_of_kernels_agree_with_finite_differences(torch, assert_derivatives, name):
     first, second = (IMAGES[:2], OTHERS[:1]) if "local" in name else (POINTS[:3], POINTS[3:5])
     X, Y = (torch.tensor(points, requires_grad=True) for points in (first, second))
-    assert torch.autograd.gradcheck(KERNELS[name], (X, Y), check_forward_ad=True)
-    assert torch.autograd.gradcheck(KERNELS[name], X, check_forward_ad=True)
+    assert_derivatives(KERNELS[name], X, Y, forward=True)
+    assert_derivatives(KERNELS[name], X, forward=True)
 
 
-def test_gradients_of_averages_agree_with_finite_differences(torch):
+def test_gradients_of_averages_agree_with_finite_differences(torch, assert_derivatives):
     X = torch.tensor(POINTS[:3, :4], requires_grad=True)
     Y = torch.tensor(POINTS[3:5, :4])
     for group in (G.SignFlips(4), G.Negation(), G.CyclicShifts(4)):
         kernel = K.Average(K.Gaussian(0.1), group)
-        assert torch.autograd.gradcheck(partial(kernel, Y=Y), X, check_forward_ad=True)
+        assert_derivatives(partial(kernel, Y=Y), X, forward=True)
 
 
 @pytest.mark.parametrize("side", ["second", "first"])
 @pytest.mark.parametrize("base", [K.Gaussian(0.1), K.CDF(radius=8.0)], ids=["Gaussian", "CDF"])
-def test_best_fit_by_definition_has_gradients_for_both_arguments(torch, side, base):
+def test_best_fit_by_definition_has_gradients_for_both_arguments(
+    torch, assert_derivatives, side, base
+):
     kernel = K.BestFit(base, G.CyclicShifts(12), side=side, method="definition")
     X = torch.tensor(POINTS[:3], requires_grad=True)
     Y = torch.tensor(POINTS[3:5], requires_grad=True)
-    assert torch.autograd.gradcheck(kernel, (X, Y), check_forward_ad=True)
+    assert_derivatives(kernel, X, Y, forward=True)
 
 
 #: One group for each method for extremes, with the method that is used without a gradient.
@@ -301,14 +303,16 @@ def test_an_extreme_has_the_gradient_at_the_element_that_attains_it(torch, name,
 
 
 @pytest.mark.parametrize("group", [G.Permutations(30, block=2), beyond.Rotations3D()], ids=repr)
-def test_extremes_over_elements_that_cannot_be_listed_have_a_gradient(torch, group):
+def test_extremes_over_elements_that_cannot_be_listed_have_a_gradient(
+    torch, assert_derivatives, group
+):
     points = RNG.standard_normal((3, 60))
     tensor = torch.tensor(points[:1], requires_grad=True)
     for function in (
         lambda X: K.BestFit(K.Gaussian(0.01), group)(X, torch.tensor(points)),
         MaxFilter(group, 3, random_state=0).fit(points).transform,
     ):
-        assert torch.autograd.gradcheck(function, tensor, fast_mode=True)
+        assert_derivatives(function, tensor)
         assert_allclose(function(tensor).detach(), function(tensor.detach()), rtol=1e-9)
 
 

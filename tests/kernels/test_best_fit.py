@@ -112,9 +112,10 @@ def test_single_precision_blocks_and_threads_do_not_change_best_fits(base, group
     single = BestFit(base, group, precision="single")
     X = points(70)
     Z = points(20, seed=1)
-    while single.explain(X, Z).operations < 5e8:  # enough work for threads
-        X = np.concatenate([X, points(len(X), seed=len(X))])
-        Z = np.concatenate([Z, points(len(Z), seed=len(Z))])
+    while (operations := single.explain(X, Z).operations) < 5e8:  # enough work for threads
+        factor = (6e8 / operations) ** 0.5
+        X = points(int(len(X) * factor))
+        Z = points(int(len(Z) * factor), seed=1)
     assert_allclose(single(X, Z), BestFit(base, group)(X, Z), rtol=1e-5)
     few_X = X[:16]
     few_Z = Z[:12]

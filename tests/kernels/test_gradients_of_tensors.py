@@ -95,11 +95,9 @@ def base_values(base, X, Y):
 def mean_of_orbits(base, group, X, Y):
     moved_X, weights = moved(group, X)
     moved_Y, _ = moved(group, Y)
-    total = 0.0
-    for g_X, weight_of_g in zip(moved_X, weights, strict=True):
-        for h_Y, weight_of_h in zip(moved_Y, weights, strict=True):
-            total = total + weight_of_g * weight_of_h * base_values(base, g_X, h_Y)
-    return total
+    values = base_values(base, moved_X.flatten(0, 1), moved_Y.flatten(0, 1))
+    values = values.reshape(len(weights), len(X), len(weights), len(Y))
+    return torch.einsum("g,h,gnhm->nm", weights, weights, values)
 
 
 def normalized_mean(base, group, X, Y):

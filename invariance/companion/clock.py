@@ -10,6 +10,7 @@ do not count:
 - the time between an interrupted attempt and the attempt that continues from its cache.
 """
 
+import os
 import threading
 import time
 import weakref
@@ -76,19 +77,11 @@ class WorkingClock:
     def keep_looking(self, every: float = _TICK) -> "WorkingClock":
         """Read the clock regularly in a thread, as long as the clock is referenced elsewhere.
 
+        All clocks of a process share a thread: many that wake would slow down the others' work.
         In a browser, where Python has no threads, the clock is read only when it is called.
         """
-        reference = weakref.ref(self)
-
-        def read_regularly() -> None:
-            while (clock := reference()) is not None:
-                clock()
-                del clock
-                time.sleep(every)
-
-        reader = threading.Thread(target=read_regularly, name="working clock", daemon=True)
-        with suppress(RuntimeError):
-            reader.start()
+        reader = _readers.setdefault((os.getpid(), every), _Reader(every))
+        reader.add(self)
         return self
 
     def follow_cells(self, shell: object) -> None:
@@ -109,3 +102,38 @@ class WorkingClock:
 
         events.register("pre_run_cell", before)
         events.register("post_run_cell", after)
+
+
+class _Reader:
+    """A thread that reads clocks every so many seconds, as long as others refer to them."""
+
+    def __init__(self, every: float) -> None:
+        self._every = every
+        self._clocks: weakref.WeakSet[WorkingClock] = weakref.WeakSet()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, clock: WorkingClock) -> None:
+        with self._lock:
+            self._clocks.add(clock)
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._read_regularly, name="working clocks", daemon=True
+                )
+                with suppress(RuntimeError):
+                    self._thread.start()
+
+    def _read_regularly(self) -> None:
+        while True:
+            self._read()
+            time.sleep(self._every)
+
+    def _read(self) -> None:
+        with self._lock:
+            clocks = list(self._clocks)
+        for clock in clocks:
+            clock()
+
+
+#: By process, since a copy of a process has no threads, and by seconds between readings.
+_readers: dict[tuple[int, float], _Reader] = {}

@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import weakref
 
 import pytest
 
@@ -34,6 +36,30 @@ def test_a_process_that_was_stopped_does_not_count_it():
         printed, _ = child.communicate("\n")
         passed = time.monotonic() - started
     assert passed > 3 and float(printed) < passed - 2
+
+
+def test_many_clocks_are_read_by_one_thread_and_forgotten_when_nobody_needs_them():
+    readings = []
+
+    def now():
+        readings.append(1)
+        return 0.0
+
+    before = threading.active_count()
+    clocks = [WorkingClock(now=now).keep_looking(every=0.02) for _ in range(20)]
+    assert threading.active_count() <= before + 1
+    started = len(readings)
+    time.sleep(0.5)
+    assert len(readings) - started >= 3 * len(clocks)
+    references = [weakref.ref(clock) for clock in clocks]
+    clocks.clear()
+    ends = time.monotonic() + 30
+    while any(reference() is not None for reference in references):
+        assert time.monotonic() < ends
+        time.sleep(0.05)
+    left = len(readings)
+    time.sleep(0.3)
+    assert len(readings) == left
 
 
 @pytest.mark.parametrize(

@@ -439,7 +439,7 @@ def mutag_as_published(graphs):
     assert {len(A) for A in graphs.data} == {len(kinds) for kinds in graphs.atoms}
 
 
-#: Loaders of files: their arguments, and what the published files contain.
+#: Loaders of files: their arguments, and the contents of the published files.
 READ = {
     "load_cifar10": ([], cifar10_as_published),
     "load_emnist_letters": ([], emnist_as_published),
@@ -456,7 +456,7 @@ READ = {
 @needs_files
 @pytest.mark.parametrize("name", READ)
 def test_the_files_are_those_published_and_loaders_filter_them(no_cache, monkeypatch, name):
-    """One reading shows both: the filter is given all rows, and the loader returns what it keeps.
+    """One reading shows both: the filter is given all rows, and the loader returns those it keeps.
 
     Reading takes up to half a minute.
     """

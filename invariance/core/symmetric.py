@@ -56,7 +56,13 @@ def add_row_products(matrix: Array, X: Array, panel: int | None = None) -> Array
     panel = panel or _panel_for(n)
     if panel is None:
         syrk = linalg.get_blas_funcs("syrk", (matrix,))
-        return np.asarray(syrk(1, X, beta=1, c=matrix, lower=True, overwrite_c=True))
+        # SciPy copies what is not in Fortran's order; the transpose of rows in C's order is.
+        is_transposed = X.flags.c_contiguous
+        factor = X.T if is_transposed else X
+        matrix = syrk(
+            1, factor, beta=1, c=matrix, trans=is_transposed, lower=True, overwrite_c=True
+        )
+        return np.asarray(matrix)
     for columns in _panels(n, panel):
         matrix[columns.start :, columns] += X[columns.start :] @ X[columns].T
     return matrix

@@ -243,8 +243,7 @@ def _clipped_duals(gram: NDArray, centred: NDArray, ridges: NDArray, noise: floa
     path = path_of_eigenvalues(values, vectors, columns, tolerance, noise)
     solutions = []
     for ridge in ridges:
-        gains = path.gains(ridge)[:, None]
-        solutions.append(vectors @ (gains * path.inside))
+        solutions.append(vectors @ path.solve(ridge, path.inside))
     return np.array(solutions).reshape(len(ridges), *centred.shape)
 
 

@@ -80,15 +80,21 @@ class LeaveOneOutPath:
         gains[is_fitted] = 1 / (values[is_fitted] + ridge)
         return gains
 
+    def solve(self, ridge: float, columns: NDArray) -> NDArray:
+        """Return (L + r)^-1 times columns of shape (k, t), for directions that are fitted."""
+        return self.gains(ridge)[:, None] * columns
+
+    def shrink(self, ridge: float, columns: NDArray) -> NDArray:
+        """Return L (L + r)^-1 times columns of shape (k, t)."""
+        return (self.L * self.gains(ridge))[:, None] * columns
+
     def unexplained(self, ridges: NDArray, *, least: float = TINY) -> NDArray:
         """1 - h with h the diagonal of the hat matrix, at least ``least``, shape (n, ridges)."""
-        shrinkage = self._shrinkage(ridges)
         unexplained = np.empty((len(self.y), len(ridges)))
-        for rows in self._row_blocks(len(self.L)):
-            squares = np.square(self._basis(rows))
-            np.matmul(squares, shrinkage, out=unexplained[rows])
+        for rows in self._row_blocks(len(self.inside)):
+            inside, unexplained[rows] = self._squares(self._basis(rows), ridges)
             if self.bare is not None:
-                outside = (self.bare[rows] - squares.sum(axis=1)).clip(0)
+                outside = (self.bare[rows] - inside).clip(0)
                 unexplained[rows] += outside[:, None]
         return np.maximum(unexplained, least, out=unexplained)
 
@@ -107,11 +113,10 @@ class LeaveOneOutPath:
         residuals : ndarray of shape (rows, penalties, t)
         """
         n_targets = self.y.shape[1]
-        shrinkage = self._shrinkage(ridges)
         step = max(1, 200 // n_targets)  # ridges whose columns make one product
         for start in range(0, len(ridges), step):
             penalties = slice(start, min(start + step, len(ridges)))
-            columns = self._residual_columns(shrinkage[:, penalties])
+            columns = self._residual_columns(ridges[penalties])
             for rows in self._row_blocks(max(columns.shape)):
                 residuals = self.basis(rows) @ columns
                 residuals = residuals.reshape(-1, penalties.stop - start, n_targets)
@@ -120,11 +125,17 @@ class LeaveOneOutPath:
                 residuals /= unexplained[rows, penalties, None]
                 yield rows, penalties, residuals
 
-    def _residual_columns(self, shrinkage: NDArray) -> NDArray:
+    def _squares(self, basis: NDArray, ridges: NDArray) -> tuple[NDArray, NDArray]:
+        """q^T q, and q^T r (L + r)^-1 q at each ridge, for rows q of Q."""
+        squares = np.square(basis)
+        return squares.sum(axis=1), squares @ self._shrinkage(ridges)
+
+    def _residual_columns(self, ridges: NDArray) -> NDArray:
         """Coefficients of residuals in the columns of ``basis``, shape (m, ridges t).
 
         They give y - f(x), or -f(x) if ``bare`` is an array: y is then added afterwards.
         """
+        shrinkage = self._shrinkage(ridges)
         factors = shrinkage
         if self.bare is not None:
             factors = shrinkage - 1

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 from sklearn.utils import Tags
 from sklearn.utils.class_weight import compute_sample_weight
@@ -18,7 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.arrays import check_array, check_finite
 from ..core.kernel_matrix import check_points, is_known_definite, kernel_matrix
 from ..core.parameters import Array, Flag, Has, Number, Text, check_parameters, stores_parameters
-from ..core.symmetric import row_products
 from .classes import (
     CLASS_WEIGHT,
     OneVsRest,
@@ -29,6 +27,7 @@ from .classes import (
     signs,
     tie_breaker,
 )
+from .feature_path import Features, dual_path, eigenvectors, primal_path
 from .gram import (
     check_symmetric,
     describe_negative,
@@ -41,130 +40,6 @@ from .ridge import TINY, LeaveOneOutPath, check_scale, in_power_of_two, row_bloc
 
 #: Values that the parameter ``alphas`` may have.
 ALPHAS = None | Number(above=0, most=1e308) | Array(1, above=0, most=1e308)
-
-
-class _Features:
-    """Features in single or double precision, centred and weighted in double, block by block.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, p)
-    shares : ndarray of shape (n,)
-        Weights of sum one.
-    centre : bool
-
-    Attributes
-    ----------
-    mean : ndarray of shape (p,)
-    roots : ndarray of shape (n,)
-        Roots of the weights, whose squares have the mean one.
-    rounding : float
-        Times the mean square of a feature: the largest sum of squares along one direction that
-        the rounding of entries can make. An entry is taken to be exact to four machine epsilons,
-        and a matrix of n x p independent errors has no singular value above their size times the
-        sum of the roots of n and of p.
-    """
-
-    def __init__(self, X: NDArray, shares: NDArray, centre: bool) -> None:
-        self.X = X
-        self.shares = shares
-        self.shape = X.shape
-        self.roots = np.sqrt(len(X) * shares)
-        self._is_weighted = bool(np.ptp(self.roots))
-        self.mean = np.zeros(X.shape[1])
-        if centre:
-            for rows in row_blocks(len(X), 8 * X.shape[1]):
-                self.mean += shares[rows] @ X[rows].astype(np.float64, copy=False)
-        n, p = X.shape
-        entry_rounding = 4 * np.finfo(X.dtype).eps
-        self.rounding = float((entry_rounding * (np.sqrt(n) + np.sqrt(p))) ** 2)
-
-    def lose_digits(self, largest: float, ridge: float) -> bool:
-        """Whether squares lose digits that a step of iterative refinement can bring back.
-
-        Squares, in double precision, hold half of the digits of features in double precision. This
-        shows at ridges that are small beside the largest eigenvalue. Features in single precision
-        have no more digits than that.
-        """
-        if self.X.dtype != np.float64:
-            return False
-        eps = float(np.finfo(np.float64).eps)
-        return bool(1e-12 * ridge < eps * largest)
-
-    def rows(self, rows: slice) -> NDArray:
-        """Return a block of rows of Phi, the centred and weighted features."""
-        block = self.X[rows] - self.mean
-        if self._is_weighted:
-            block *= self.roots[rows, None]
-        return block
-
-    def products(self, Y: NDArray) -> tuple[NDArray, NDArray]:
-        """Return Phi^T Phi, shape (p, p), and Phi^T Y, shape (p, t)."""
-        p = self.shape[1]
-        squares = np.zeros((p, p))
-        cross = np.zeros((p, Y.shape[1]))
-        for rows in row_blocks(len(self.X), 8 * p):
-            block = self.rows(rows)
-            squares += row_products(block.T)
-            cross += block.T @ Y[rows]
-        return squares, cross
-
-    def products_with_residuals(self, Y: NDArray, coef: NDArray) -> NDArray:
-        """Return Phi^T (Y - Phi coef), shape (p, t)."""
-        products = np.zeros_like(coef)
-        for rows in row_blocks(len(self.X), 8 * self.shape[1]):
-            block = self.rows(rows)
-            residuals = Y[rows] - block @ coef
-            products += block.T @ residuals
-        return products
-
-    def gram(self) -> NDArray:
-        """Return Phi Phi^T, shape (n, n)."""
-        n, p = self.shape
-        gram = np.zeros((n, n))
-        for columns in row_blocks(p, 8 * n):
-            block = self._columns(columns)
-            gram += block @ block.T
-        return gram
-
-    def coef_and_values(self, dual: NDArray) -> tuple[NDArray, NDArray]:
-        """Return coef = Phi^T dual, shape (p, t), and Phi coef, shape (n, t), in one pass."""
-        n, p = self.shape
-        coef = np.empty((p, dual.shape[1]))
-        values = np.zeros_like(dual)
-        for columns in row_blocks(p, 8 * n):
-            block = self._columns(columns)
-            coef[columns] = block.T @ dual
-            values += block @ coef[columns]
-        return coef, values
-
-    def transposed_times(self, dual: NDArray) -> NDArray:
-        """Return Phi^T dual, shape (p, t)."""
-        n, p = self.shape
-        product = np.empty((p, dual.shape[1]))
-        for columns in row_blocks(p, 8 * n):
-            block = self._columns(columns)
-            product[columns] = block.T @ dual
-        return product
-
-    def _columns(self, columns: slice) -> NDArray:
-        block = self.X[:, columns] - self.mean[columns]
-        if self._is_weighted:
-            block *= self.roots[:, None]
-        return block
-
-
-def _exceed_rounding(sums: NDArray, lost: NDArray | float) -> NDArray:
-    """Return a mask of the directions of features that are more than rounding.
-
-    ``sums`` are the sums of squares along the directions and ``lost`` is the part of them that
-    rounding can make. If no direction has more, the points are equal. Otherwise directions of less
-    are rounding if they are also below a hundredth of the largest: features that are small compared
-    with their mean, and all of one size, are real.
-    """
-    if np.all(sums <= lost):
-        return np.zeros(len(sums), dtype=bool)
-    return sums > np.minimum(lost, 1e-4 * sums.max())
 
 
 @dataclass
@@ -250,8 +125,9 @@ class _RegularisedLeastSquares(BaseEstimator):
 
         if self.kernel is None:
             check_scale(X)
-            features = _Features(X, shares, self.fit_intercept)
-            if X.shape[1] <= len(X):
+            features = Features(X, shares, self.fit_intercept)
+            # A centred Gram matrix is one direction smaller.
+            if X.shape[1] <= len(X) - self.fit_intercept:
                 coef = self._primal_coef(features, rooted, choose_ridge)
             else:
                 coef = self._dual_coef(features, rooted, choose_ridge)
@@ -342,125 +218,52 @@ class _RegularisedLeastSquares(BaseEstimator):
 
         See `path_of_eigenvalues` for eigenvalues that rounding put on either side of zero.
         """
-        values, vectors = self._dual_basis(gram.matrix, roots)
+        # The transpose is the same matrix in LAPACK's order of storage, and is not copied.
+        values, vectors = eigenvectors(gram.matrix.T, roots if self.fit_intercept else None)
         is_negative = values.min(initial=0) < -gram.tolerance
         if is_negative and not is_known_definite(self.kernel):
             size, self.negative_share_ = describe_negative(values, gram.tolerance)
             warn_indefinite(type(self).__name__, size)
         path = path_of_eigenvalues(values, vectors, Y, gram.tolerance, gram.noise)
         ridge = choose_ridge(path, gram.scale)
-        gains = path.gains(ridge)[:, None]
-        dual = vectors @ (gains * path.inside)
+        dual = vectors @ path.solve(ridge, path.inside)
         if self.fit_intercept:
             # The coefficients sum to zero, so centring shows only in the constant. Rounding of
             # a matrix far from its centred one must not change that.
             dual -= np.outer(roots, roots @ dual) / len(roots)
         return roots[:, None] * dual
 
-    def _dual_basis(self, gram: NDArray, roots: NDArray) -> tuple[NDArray, NDArray]:
-        """Return eigenvalues and eigenvectors of the Gram matrix, which is overwritten.
-
-        A centred matrix has the eigenvalue zero for the constant vector (times the roots of the
-        weights), which is left out. A reflection takes this vector to the last coordinate, so that
-        it cannot be confused with others of eigenvalue zero. The values are in no order.
-        """
-        # The transpose is the same matrix in LAPACK's order of storage, and is not copied.
-        lower = gram.T
-        if not self.fit_intercept:
-            values, vectors = linalg.eigh(lower, check_finite=False, overwrite_a=True)
-            return values, vectors
-        normal = roots / np.linalg.norm(roots)
-        normal[-1] += 1
-        normal /= np.linalg.norm(normal)
-        image = gram @ normal
-        image -= (normal @ image) * normal
-        # Only the lower triangle, which is all that eigh reads, is reflected.
-        lower = linalg.blas.dsyr2(-2.0, normal, image, a=lower, lower=True, overwrite_a=True)
-        # A row that is exactly zero makes the last coordinate exactly an eigenvector.
-        lower[-1] = 0
-        values, vectors = linalg.eigh(lower, check_finite=False, overwrite_a=True)
-        place = int(np.abs(vectors[-1]).argmax())
-        # The last eigenvector takes its place, so that no others are moved.
-        values[place] = values[-1]
-        vectors[:, place] = vectors[:, -1]
-        values = values[:-1]
-        vectors = vectors[:, :-1]
-        products = normal @ vectors
-        vectors = linalg.blas.dger(-2.0, normal, products, a=vectors, overwrite_a=True)
-        return values, vectors
-
     def _primal_coef(
         self,
-        features: _Features,
+        features: Features,
         Y: NDArray,
         choose_ridge: Callable[[LeaveOneOutPath, float], float],
     ) -> NDArray:
         """Return the coefficients, shape (p, t), of at most as many features as points."""
-        n, p = features.shape
-        covariance, cross = features.products(Y)
-        mean_squares = covariance.diagonal() / n + np.square(features.mean)
-        # Divide and conquer takes a little less time and twice the memory, which is small beside
-        # many points. (SciPy 1.13 asks for too little workspace for a single feature.)
-        driver = "evd" if 1 < p < n / 4 else "evr"
-        # The transpose is the same matrix in LAPACK's order of storage, and is not copied.
-        values, vectors = linalg.eigh(
-            covariance.T, check_finite=False, driver=driver, overwrite_a=True
-        )
-        del covariance
-        lost = features.rounding * (mean_squares @ np.square(vectors))
-        solver_rounding = values[-1] * n * np.finfo(float).eps
-        is_real = _exceed_rounding(values, lost) & (values > solver_rounding)
-        values = values[is_real]
-        turn = vectors[:, is_real]
-        turn /= np.sqrt(values)
-        del vectors
-        bare = None
-        if len(values) < n - self.fit_intercept:
-            bare = 1 - self.fit_intercept * features.shares
-        path = LeaveOneOutPath(
-            basis=features.rows, turn=turn, L=values, inside=turn.T @ cross, y=Y, bare=bare
-        )
-        ridge = choose_ridge(path, float(n * mean_squares.sum()))
-        gains = (values * path.gains(ridge))[:, None]
-        coef = turn @ (gains * path.inside)
-        if not features.lose_digits(values.max(initial=0), ridge):
+        turn, path, size = primal_path(features, Y)
+        ridge = choose_ridge(path, size)
+        coef = turn @ path.shrink(ridge, path.inside)
+        if not features.lose_digits(path.L.max(initial=0), ridge):
             return coef
         gradient = features.products_with_residuals(Y, coef) - ridge * coef
-        correction = turn @ (gains * (turn.T @ gradient))
+        correction = turn @ path.shrink(ridge, turn.T @ gradient)
         return coef + correction
 
     def _dual_coef(
         self,
-        features: _Features,
+        features: Features,
         Y: NDArray,
         choose_ridge: Callable[[LeaveOneOutPath, float], float],
     ) -> NDArray:
         """Return the coefficients, shape (p, t), of more features than points."""
-        n, p = features.shape
-        gram = features.gram()
-        noise = 10 * np.finfo(float).eps * frobenius_norm(gram)
-        size = float(gram.trace() + n * np.square(features.mean).sum())
-        eigenvalues, vectors = self._dual_basis(gram, features.roots)
-        del gram
-        is_real = _exceed_rounding(eigenvalues, features.rounding * size / (n * p))
-        eigenvalues = np.where(is_real, eigenvalues, 0)
-        path = LeaveOneOutPath(
-            basis=vectors.__getitem__,
-            turn=None,
-            L=eigenvalues,
-            inside=vectors.T @ Y,
-            y=Y,
-            real=is_real,
-            noise=noise,
-        )
+        basis, path, size = dual_path(features, Y)
         ridge = choose_ridge(path, size)
-        gains = path.gains(ridge)[:, None]
-        dual = vectors @ (gains * path.inside)
-        if not features.lose_digits(eigenvalues.max(), ridge):
+        dual = basis @ path.solve(ridge, path.inside)
+        if not features.lose_digits(path.L.max(), ridge):
             return features.transposed_times(dual)
         coef, values = features.coef_and_values(dual)
         residuals = Y - values - ridge * dual
-        dual_correction = vectors @ (gains * (vectors.T @ residuals))
+        dual_correction = basis @ path.solve(ridge, basis.T @ residuals)
         return coef + features.transposed_times(dual_correction)
 
     def _grid(self, path: LeaveOneOutPath, scale: float, n: int) -> NDArray:
@@ -515,11 +318,12 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
 
     .. math:: \frac{1}{N} \lVert Y - \Phi W \rVert_F^2 + \alpha \lVert W \rVert_F^2.
 
-    One eigendecomposition, of the p x p covariance or of the n x n Gram matrix, whichever is
-    smaller, gives the leave-one-out error of every alpha: what refitting without the point gives,
-    in the feature space that all points fix. Negative eigenvalues of an indefinite kernel are
-    clipped, with an `IndefiniteWarning`: new points are projected onto the eigenvectors of positive
-    eigenvalues.
+    One factorisation, of the p x p covariance or of the n x n Gram matrix, whichever is smaller,
+    gives the leave-one-out error of every alpha: what refitting without the point gives, in the
+    feature space that all points fix. It needs the memory of one such matrix in double precision,
+    or of two for kernels, and where features or points are combinations of others. Negative
+    eigenvalues of an indefinite kernel are clipped, with an `IndefiniteWarning`: new points are
+    projected onto the eigenvectors of positive eigenvalues.
 
     Parameters
     ----------

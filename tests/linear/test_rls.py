@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris, make_classification
+from sklearn.linear_model import Ridge
 from sklearn.metrics import balanced_accuracy_score, log_loss, recall_score
 
 from invariance.kernels import Gaussian, Linear
@@ -132,15 +133,83 @@ def test_fits_make_no_copy_of_the_features_in_double_precision(shape, dtype):
         tracemalloc.stop()
 
 
-def test_the_dual_holds_the_gram_matrix_and_its_eigenvectors_and_no_further_copy():
-    X = np.random.default_rng(0).standard_normal((1200, 1201)).astype(np.float32)
-    labels = np.arange(1200) % 3
-    square = 8 * 1200**2
-    for fit_intercept in (True, False):
+@pytest.mark.parametrize(
+    "n, p, fit_intercept", [(1500, 1400, True), (1500, 1500, True), (1400, 1500, False)]
+)
+def test_near_square_features_need_one_square_matrix_or_two_if_points_are_equal(
+    n, p, fit_intercept
+):
+    """Beside the square matrix there are blocks of 4 MB."""
+    X = np.random.default_rng(0).standard_normal((n, p)).astype(np.float32)
+    labels = np.arange(n) % 3
+    square = 8 * min(n, p) ** 2
+    blocks = 4 * 2**22
+    model = RLSClassifier(fit_intercept=fit_intercept)
+    for n_matrices in (1, 2):
         tracemalloc.start()
-        RLSClassifier(fit_intercept=fit_intercept).fit(X, labels)
-        assert tracemalloc.get_traced_memory()[1] < 2.4 * square
+        model.fit(X, labels)
+        peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
+        assert peak < n_matrices * square + blocks
+        X[100:200] = X[:100]  # which needs eigenvectors
+        X[:, :200] = 0
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("n, p", [(25, 24), (25, 25), (25, 26), (25, 14), (25, 90)])
+@pytest.mark.parametrize("kind", ["plain", "equal points", "dead features", "six decades"])
+def test_the_path_agrees_with_refits_by_singular_values(n, p, intercept, weighted, kind):
+    """Refits by singular values, which lose no digits of the features."""
+    rng = np.random.default_rng(n + p)
+    X = rng.standard_normal((n, p))
+    if kind == "equal points":
+        X[:8] = X[8:16]
+    elif kind == "dead features":
+        X[:, ::2] = 0
+    elif kind == "six decades":
+        X *= np.logspace(0, -6, p)
+    Y = rng.standard_normal((n, 2))
+    weights = rng.uniform(0.5, 2, n) if weighted else np.ones(n)
+    model = RLSRegressor(fit_intercept=intercept).fit(X, Y, sample_weight=weights)
+    for alpha, error in list(zip(model.alphas_, model.loo_errors_, strict=True))[5::5]:
+        ridge = Ridge(weights.sum() * alpha, fit_intercept=intercept, solver="svd")
+        squares = np.zeros(n)
+        for i in range(n):
+            rest = np.arange(n) != i
+            ridge.fit(X[rest], Y[rest], sample_weight=weights[rest])
+            squares[i] = np.square(ridge.predict(X[[i]])[0] - Y[i]).mean()
+        assert_allclose(error, np.average(squares, weights=weights), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["plain", "equal points", "dead features"])
+@pytest.mark.parametrize(
+    "n, p, intercept", [(720, 700, True), (700, 700, True), (700, 700, False), (700, 720, True)]
+)
+def test_leave_one_out_of_many_near_square_features_agrees_with_refits(kind, n, p, intercept):
+    """Features that are no combinations of others have a path without eigenvectors."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    if kind == "equal points":
+        X[:8] = X[8:16]
+    elif kind == "dead features":
+        X[:, ::50] = 0
+    Y = rng.standard_normal((n, 2))
+    weights = rng.uniform(0.5, 2, n)
+    alphas = [1e-4, 1e-2, 1.0]
+    model = RLSRegressor(alphas, fit_intercept=intercept).fit(X, Y, sample_weight=weights)
+    ridge = weights.sum() * model.alpha_
+    predict = weighted_ridge(X, Y, weights, ridge, intercept)
+    assert_allclose(model.predict(X[:9]), predict(X[:9]), rtol=1e-6, atol=1e-8)
+    for alpha, error in zip(alphas, model.loo_errors_, strict=True):
+        one = RLSRegressor([alpha], fit_intercept=intercept).fit(X, Y, sample_weight=weights)
+        squares = np.square(one.loo_decision_ - Y).mean(axis=1)
+        assert_allclose(error, np.average(squares, weights=weights), rtol=1e-8)
+        for i in (0, 8, n - 1):
+            rest = np.arange(n) != i
+            penalty = weights.sum() * alpha
+            predict = weighted_ridge(X[rest], Y[rest], weights[rest], penalty, intercept)
+            assert_allclose(one.loo_decision_[i], predict(X[[i]])[0], rtol=1e-6, atol=1e-8)
 
 
 def test_leave_one_out_does_not_depend_on_the_scale_of_the_gram_matrix():

@@ -113,6 +113,19 @@ def test_two_orbits_get_the_means_of_their_targets(dtype):
         assert np.abs(model.predict(B)).max() < 50 * max(largest, 1)
 
 
+@pytest.mark.parametrize("n_features", [690, 720])
+def test_many_points_that_are_equal_but_for_rounding_get_the_means_of_their_targets(n_features):
+    """So many that a tridiagonal basis would be taken instead of eigenvectors."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((350, n_features)).astype(np.float32)
+    X = np.concatenate([X, np.nextafter(X, np.float32(9))])
+    y = rng.standard_normal(700)
+    means = (y[:350] + y[350:]) / 2
+    predicted = RLSRegressor([1e-14]).fit(X, y).predict(X)
+    assert_allclose(predicted[:350], means, atol=1e-3)
+    assert_allclose(predicted[350:], means, atol=1e-3)
+
+
 def test_the_errors_of_a_symmetry_test_stay_small():
     y = (np.arange(20) % 10).astype(float)
     for model in (RLSRegressor(kernel=Gaussian(0.5)), RLSRegressor([1e-20], Gaussian(0.5))):

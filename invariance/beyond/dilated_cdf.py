@@ -47,9 +47,10 @@ _TEMPLATES = 84
 #: Bound on the rounding of an inner product, in units of the last place of the series' largest
 #: entry: the entry is centred, nine are added up, and three times an entry three times.
 _ROUNDING = 64
-#: Bytes of comparisons at a time: enough to outweigh the overhead of a call, and few enough for a
-#: core's cache.
-_BLOCK = 2**20
+#: Comparisons at a time, a byte each, and entries of a block of series: enough to outweigh the
+#: overhead of calls, and few enough for a core's cache.
+_COMPARISONS = 2**20
+_ENTRIES = 2**17
 #: A template acts on at most this many channels, as in MiniRocket.
 _MAX_CHANNELS = 9
 
@@ -295,20 +296,19 @@ class DilatedCDF(FeatureMap):
         # Bytes per entry: sums under one and under several templates, comparisons, and counts.
         n_thresholds = max(thresholds.shape[1] for thresholds in self.thresholds_)
         bytes_per_series = length * (2 * (_LENGTH + 3) * 8 + 7 * n_thresholds)
-        cached_entries = max(2**13, _BLOCK // n_thresholds)
+        cached_entries = max(2**13, min(_ENTRIES, 2 * _COMPARISONS // n_thresholds))
         block_bytes = cached_entries * bytes_per_series // length
         block_bytes = min(block_bytes_of(self.block_bytes), block_bytes)
-        blocks = list(row_blocks(X.shape[0], bytes_per_series, block_bytes))
-        # Short blocks take several templates at once, which saves the overhead of calls.
-        largest_bytes = bytes_per_series * max(block.stop - block.start for block in blocks)
-        n_masks = block_bytes / largest_bytes * n_thresholds
+        blocks = row_blocks(X.shape[0], bytes_per_series, block_bytes)
+        n_comparisons = min(_COMPARISONS, block_bytes)
         features = []
-        for block in tqdm(blocks, "series", disable=not self.verbose):
-            features.append(self._block(X[block, :], length, n_masks))
+        for block in tqdm(list(blocks), "series", disable=not self.verbose):
+            features.append(self._block(X[block, :], length, n_comparisons))
         return _concatenated(features)
 
-    def _block(self, X: Any, length: int, n_masks: float) -> Any:
-        """Return features of a block of series, with ``n_masks`` comparisons at a time."""
+    def _block(self, X: Any, length: int, n_comparisons: int) -> Any:
+        """Return features of a block of series, with about so many comparisons at a time."""
+        n_entries = X.shape[0] * length
         parts: list[Any] = []
         summed: Array | None = None
         for j, dilation in enumerate(self.dilations_.tolist()):
@@ -318,7 +318,9 @@ class DilatedCDF(FeatureMap):
                 columns = series.T if is_foreign(X) else np.ascontiguousarray(series.T)
                 rounding = _rounding(series)
             thresholds = like(self._rounded_thresholds[j], X)[..., None, None]  # (84, k, 1, 1)
-            at_once = max(1, min(_TEMPLATES, int(n_masks / thresholds.shape[1])))
+            # Short blocks take several templates at once, which saves the overhead of calls.
+            at_once = n_comparisons // (n_entries * thresholds.shape[1])
+            at_once = max(1, min(_TEMPLATES, at_once))
             products = self._products(columns, dilation, at_once, less=rounding)
             edge = self._edge(dilation, length)
             first_without_zeros = (j + 1) % 2
@@ -480,34 +482,73 @@ def _shares(
     Thresholds are (84, k, 1, 1), shares (84 k, n). For every second template, from number
     ``first_without_zeros`` on, only products that are ``edge`` away from both ends count.
     """
+    step = 2 if edge else 1
+    counters = []
+    for i in range(step):
+        margin = edge if i == first_without_zeros else 0
+        counters.append(_Counter(thresholds[i::step], margin))
     start = 0
-    k = thresholds.shape[1]
     for products in batches:
-        n_templates, d, n = products.shape
-        if start == 0:
-            # Bytes are added as such, whole vectors at a time: sums of 15 and then of 17 of them
-            # fit in a byte.
-            n_rows = -(-d // 15)
-            n_groups = -(-d // 255)
-            mask = np.empty((n_templates, k, -(-d // n_rows) * n_rows, n), bool)
-            counts = np.empty((_TEMPLATES, k, -(-n_rows // n_groups) * n_groups, n), np.uint8)
-            mask[:, :, d:] = False
-            counts[:, :, n_rows:] = 0
-        without_zeros = products[(start + first_without_zeros) % 2 :: 2]
-        # NaN is not below any threshold.
-        without_zeros[:, :edge] = np.nan
-        without_zeros[:, d - edge :] = np.nan
-        stop = start + n_templates
-        below = mask[:n_templates]
-        np.less_equal(products[:, None], thresholds[start:stop], out=below[:, :, :d])
-        ones = below.view(np.uint8).reshape(n_templates, k, -1, n_rows, n)
-        np.add.reduce(ones, axis=2, dtype=np.uint8, out=counts[start:stop, :, :n_rows])
-        start = stop
-    sums = counts.reshape(_TEMPLATES, k, -1, n_groups, n).sum(axis=2, dtype=np.uint8)
-    shares = sums.sum(axis=2, dtype=thresholds.dtype)
-    shares[first_without_zeros::2] /= d - 2 * edge
-    shares[1 - first_without_zeros :: 2] /= d
-    return shares.reshape(-1, n)
+        for i, counter in enumerate(counters):
+            own = products[(i - start) % step :: step]
+            if len(own):
+                counter.add(own, n_most=-(-len(products) // step))
+        start += len(products)
+    shares = np.empty((_TEMPLATES, thresholds.shape[1], products.shape[2]), thresholds.dtype)
+    for i, counter in enumerate(counters):
+        shares[i::step] = counter.shares()
+    return shares.reshape(-1, products.shape[2])
+
+
+class _Counter:
+    """Shares of the products of some templates that are at most each threshold.
+
+    Parameters
+    ----------
+    thresholds : ndarray of shape (m, k, 1, 1)
+    margin : int
+        Products that are left out at either end.
+    """
+
+    def __init__(self, thresholds: Array, margin: int) -> None:
+        self._thresholds = thresholds
+        self._margin = margin
+        self._n_done = 0
+
+    def add(self, products: Array, n_most: int) -> None:
+        """Count the products (g, d, n) of the next g templates, at most ``n_most``."""
+        n_templates, length, n = products.shape
+        d = length - 2 * self._margin
+        if self._n_done == 0:
+            self._allocate(n_most, d, n)
+        templates = slice(self._n_done, self._n_done + n_templates)
+        self._n_done = templates.stop
+        below = self._mask[:n_templates]
+        inner = products[:, None, self._margin : self._margin + d]
+        np.less_equal(inner, self._thresholds[templates], out=below[:, :, :d])
+        ones = below.view(np.uint8).reshape(*below.shape[:2], -1, self._n_rows, n)
+        counts = self._counts[templates, :, : self._n_rows]
+        np.add.reduce(ones, axis=2, dtype=np.uint8, out=counts)
+
+    def _allocate(self, n_templates: int, d: int, n: int) -> None:
+        # Bytes are added as such, whole vectors at a time: sums of 15 and then of 17 of them fit in
+        # a byte.
+        m, k = self._thresholds.shape[:2]
+        self._n_shifts = d
+        self._n_rows = -(-d // 15)
+        self._n_groups = -(-d // 255)
+        n_padded = -(-d // self._n_rows) * self._n_rows
+        n_sums = -(-self._n_rows // self._n_groups) * self._n_groups
+        self._mask = np.empty((n_templates, k, n_padded, n), bool)
+        self._counts = np.empty((m, k, n_sums, n), np.uint8)
+        self._mask[:, :, d:] = False
+        self._counts[:, :, self._n_rows :] = 0
+
+    def shares(self) -> Array:
+        """Return the shares, (m, k, n)."""
+        m, k, _, n = self._counts.shape
+        sums = self._counts.reshape(m, k, -1, self._n_groups, n).sum(axis=2, dtype=np.uint8)
+        return sums.sum(axis=2, dtype=self._thresholds.dtype) / self._n_shifts
 
 
 def _concatenated(arrays: list[Any]) -> Any:

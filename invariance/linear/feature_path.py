@@ -311,7 +311,7 @@ def _exceed_rounding(sums: NDArray, lost: NDArray | float) -> NDArray:
 
 
 def _norm_by_triangle(lower: NDArray) -> float:
-    """Frobenius norm of a symmetric matrix, of which only the lower triangle is read."""
+    """Frobenius norm of a symmetric matrix, by its lower triangle."""
     norm = linalg.lapack.dlantr("F", lower, uplo="L")
     if not norm:
         return 0.0

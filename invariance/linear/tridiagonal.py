@@ -2,8 +2,8 @@ r"""Ridge regression in a tridiagonal basis, which takes the place of the matrix
 
 Reflections turn a symmetric matrix K into an orthogonal Q and a tridiagonal T with
 :math:`K = Q T Q^T`. Then :math:`(K + r)^{-1} = Q (T + r)^{-1} Q^T` at every ridge r, and the system
-with T takes a few operations per unknown (Elden 1977). Eigenvectors, for which T is diagonal, need
-a second matrix.
+with T takes a few operations per unknown (Elden 1977). Eigenvectors make T diagonal, but need a
+second matrix.
 """
 
 from __future__ import annotations
@@ -51,11 +51,17 @@ class Tridiagonal:
         return True
 
     def largest_eigenvalue(self) -> float:
-        last = self.bands.shape[1] - 1
+        diagonal = self.bands[0]
+        beside = self.bands[1, :-1]
+        size = max(np.abs(diagonal).max(), np.abs(beside).max(initial=0))
+        if size == 0:
+            return 0.0
+        last = len(diagonal) - 1
+        # Bisection squares the entries, which float64 may not hold.
         (largest,) = linalg.eigvalsh_tridiagonal(
-            self.bands[0], self.bands[1, :-1], select="i", select_range=(last, last)
+            diagonal / size, beside / size, select="i", select_range=(last, last)
         )
-        return float(largest)
+        return float(size * largest)
 
     def times(self, columns: NDArray) -> NDArray:
         """Return T C, for C of shape (k, t)."""

@@ -182,6 +182,20 @@ def test_the_path_agrees_with_refits_by_singular_values(n, p, intercept, weighte
         assert_allclose(error, np.average(squares, weights=weights), rtol=1e-5)
 
 
+@pytest.mark.parametrize("size", [1e-100, 1e100])
+@pytest.mark.parametrize("n, p", [(700, 690), (700, 720)])
+def test_many_near_square_features_may_have_any_unit(n, p, size):
+    """The squares of their squares are more, or less, than float64 holds."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, p))
+    y = rng.standard_normal(n)
+    model = RLSRegressor().fit(X, y)
+    scaled = RLSRegressor().fit(size * X, y)
+    assert_allclose(scaled.alphas_, size**2 * model.alphas_, rtol=1e-9)
+    assert_allclose(scaled.loo_errors_, model.loo_errors_, rtol=1e-9)
+    assert_allclose(scaled.predict(size * X), model.predict(X), rtol=1e-6, atol=1e-9)
+
+
 @pytest.mark.parametrize("kind", ["plain", "equal points", "dead features"])
 @pytest.mark.parametrize(
     "n, p, intercept", [(720, 700, True), (700, 700, True), (700, 700, False), (700, 720, True)]

@@ -113,6 +113,17 @@ def test_two_orbits_get_the_means_of_their_targets(dtype):
         assert np.abs(model.predict(B)).max() < 50 * max(largest, 1)
 
 
+@pytest.mark.parametrize("value", [0.0, 3.7])
+@pytest.mark.parametrize("n_features", [690, 720])
+def test_many_constant_features_predict_the_mean(n_features, value):
+    X = np.full((700, n_features), value)
+    y = np.random.default_rng(0).standard_normal(700)
+    model = RLSRegressor().fit(X, y)
+    assert_allclose(model.predict(X[:3]), y.mean())
+    left_out_means = (y.sum() - y) / 699
+    assert_allclose(model.loo_decision_[:, 0], left_out_means)
+
+
 @pytest.mark.parametrize("n_features", [690, 720])
 def test_many_points_that_are_equal_but_for_rounding_get_the_means_of_their_targets(n_features):
     """So many that a tridiagonal basis would be taken instead of eigenvectors."""

@@ -45,7 +45,8 @@ def test_methods_agree_with_dense_matrices(n):
     matrix = dense(T)
     columns = np.random.default_rng(1).standard_normal((n, 4))
     lowest, largest = np.linalg.eigvalsh(matrix)[[0, -1]]
-    assert_allclose(T.largest_eigenvalue(), largest)
+    for size in (1.0, 1e-250, 1e250):
+        assert_allclose(Tridiagonal(size * bands).largest_eigenvalue(), size * largest)
     assert T.exceeds(lowest - 1e-9)
     assert not T.exceeds(lowest + 1e-9)
     assert_allclose(T.times(columns), matrix @ columns)

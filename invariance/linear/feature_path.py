@@ -38,6 +38,9 @@ class Features:
         the rounding of entries can make. An entry is taken to be exact to four machine epsilons,
         and a matrix of n x p independent errors has no singular value above their size times the
         sum of the roots of n and of p.
+    rounding_with_mean : float
+        The same with the rounding of the mean, which is the same error of each row. A sum of n
+        terms is taken to be exact to the root of n machine epsilons.
     """
 
     def __init__(self, X: NDArray, shares: NDArray, centre: bool) -> None:
@@ -52,8 +55,10 @@ class Features:
             for rows in row_blocks(len(X), 8 * X.shape[1]):
                 self.mean += shares[rows] @ X[rows].astype(np.float64, copy=False)
         n, p = X.shape
-        entry_rounding = 4 * np.finfo(X.dtype).eps
-        self.rounding = float((entry_rounding * (np.sqrt(n) + np.sqrt(p))) ** 2)
+        of_entries = 4 * np.finfo(X.dtype).eps * (np.sqrt(n) + np.sqrt(p))
+        of_mean = np.sqrt(n) * np.finfo(np.float64).eps * np.sqrt(n * p) if centre else 0.0
+        self.rounding = float(of_entries**2)
+        self.rounding_with_mean = float((of_entries + of_mean) ** 2)
 
     def lose_digits(self, largest: float, ridge: float) -> bool:
         """Whether squares lose digits that a step of iterative refinement can bring back.
@@ -225,7 +230,7 @@ def primal_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPat
     else:
         vectors, T = tridiagonal_form(covariance)
         largest = T.largest_eigenvalue()
-        most_lost = features.rounding * mean_squares.max()
+        most_lost = features.rounding_with_mean * mean_squares.max()
         if T.exceeds(max(most_lost, largest * solver_rounding)):
             T = normalize_in_place(vectors, T)
             path = TridiagonalPath(
@@ -240,7 +245,7 @@ def primal_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPat
             return vectors, path, size
         values = diagonalize_in_place(vectors, T)
     del covariance
-    lost = features.rounding * np.einsum("i,ij,ij->j", mean_squares, vectors, vectors)
+    lost = features.rounding_with_mean * np.einsum("i,ij,ij->j", mean_squares, vectors, vectors)
     is_real = _exceed_rounding(values, lost) & (values > values[-1] * solver_rounding)
     values = values[is_real]
     turn = vectors[:, is_real]

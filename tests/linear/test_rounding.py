@@ -114,8 +114,9 @@ def test_two_orbits_get_the_means_of_their_targets(dtype):
 
 
 @pytest.mark.parametrize("value", [0.0, 3.7])
-@pytest.mark.parametrize("n_features", [690, 720])
+@pytest.mark.parametrize("n_features", [100, 690, 720])
 def test_many_constant_features_predict_the_mean(n_features, value):
+    """The rounding of the mean of 700 equal numbers, which all points share, is no feature."""
     X = np.full((700, n_features), value)
     y = np.random.default_rng(0).standard_normal(700)
     model = RLSRegressor().fit(X, y)

@@ -85,15 +85,20 @@ class FoundGenerators:
         Shares of functions without symmetry that have a field with a slope as small.
     p_values_of_zero : ndarray of shape (k,)
         Shares of simulated errors of slopes that are as large: small if a slope is not zero.
-    all_matrices, all_shifts : ndarray of shape (k, d, d) and (k, d)
+    all_matrices : ndarray of shape (k, d, d)
+    all_shifts : ndarray of shape (k, d)
     closure : float or None
         Largest part of a commutator of two generators that lies outside their span, relative to
         the commutator. It is near zero if the generators form a Lie algebra, as they should. None
         for fewer than two generators or if all commute.
-    gamma, ridge : float
-        The chosen kernel parameters, for points with covariance one.
-    points, gradients : ndarray of shape (n, d)
-        The points that were used, and the gradients of the fitted function there.
+    gamma : float
+        The chosen bandwidth, for points with covariance one.
+    ridge : float
+        The chosen ridge, for points with covariance one.
+    points : ndarray of shape (n, d)
+        The points that were used.
+    gradients : ndarray of shape (n, d)
+        The gradients of the fitted function there.
     """
 
     dimension: int

@@ -43,6 +43,8 @@ class Product(Basis):
         as for indistinguishable particles. Every projection onto invariants then includes the
         exchange of factors.
 
+    Examples
+    --------
     >>> from invariance.spectral import Circle, Sphere
     >>> basis = Product([Sphere(3), Circle()], degree=4)
     >>> basis.eigenvalues_

@@ -29,10 +29,13 @@ class SeparationReport:
 
     Attributes
     ----------
-    lower, upper : float
-    worst, steepest : ndarray of shape (2, d)
-        The pairs of points that attain them. With ``lower`` near zero, the map takes the two
-        orbits of ``worst`` for one.
+    lower : float
+    upper : float
+    worst : ndarray of shape (2, d)
+        The pair of points that attains ``lower``. If that is near zero, the map takes their two
+        orbits for one.
+    steepest : ndarray of shape (2, d)
+        The pair of points that attains ``upper``.
     """
 
     lower: float

@@ -110,6 +110,8 @@ class PitchSpeed(_PitchSpeed):
     high_quality : bool
         Use Rubber Band's finer engine, which is about five times slower.
 
+    Examples
+    --------
     >>> sounds = PitchSpeed((8000,), cents=(-400, 0, 400), speeds=(0.5, 1, 2))
     >>> sounds.order, sounds.symmetric
     (9, True)
@@ -184,6 +186,8 @@ class SpectrogramPitchSpeed(_PitchSpeed):
     low, high : float
         Range of the mel bands in Hz, as in `LogMel`.
 
+    Examples
+    --------
     >>> sounds = SpectrogramPitchSpeed((60, 24), cents=range(-400, 401, 100))
     >>> sounds.order, sounds.n_features
     (27, 1440)

@@ -83,8 +83,10 @@ class Gain:
     Attributes
     ----------
     name : str
-    plain, with_group : float
-        Mean errors on held-out points: per cent of wrong labels, or root mean squared errors.
+    plain : float
+        Mean error on held-out points: per cent of wrong labels, or root mean squared error.
+    with_group : float
+        The same for the model with the group.
     gain : float
         Decrease of the error, in ``unit``; positive if the group helps.
     interval : tuple of float

@@ -35,6 +35,8 @@ class Wreath(Factors):
     block : int
         Length of the blocks of numbers that ``inner`` permutes.
 
+    Examples
+    --------
     >>> from invariance.groups import Permutations
     >>> Wreath(Permutations(5), Permutations(2), block=3).order
     28800

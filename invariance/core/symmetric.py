@@ -87,6 +87,8 @@ def factorize(matrix: Array, clear: bool = False, panel: int | None = None) -> i
         Zero, or the size of the first leading block that is not positive definite. The factor is
         then incomplete.
 
+    Examples
+    --------
     >>> matrix = np.array([[4.0, 2.0], [2.0, 5.0]], order="F")
     >>> factorize(matrix, clear=True), matrix.tolist()
     (0, [[2.0, 0.0], [1.0, 2.0]])

@@ -72,6 +72,8 @@ class Dataset:
         Further arrays, also available as attributes: ``dataset.speaker`` is
         ``dataset.details["speaker"]``. Those named "folds" and "lossy_test_rows" hold row numbers.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> dots = Dataset(np.eye(3), np.arange(3), description="three points", n_train=2)
     >>> dots.train[1], dots.test[1]

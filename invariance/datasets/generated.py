@@ -29,6 +29,8 @@ def make_xperm(
     y : ndarray of shape (alphabet^length,)
         1 if both targets occur, else 0.
 
+    Examples
+    --------
     >>> X, y = make_xperm(random_state=0)
     >>> X.shape, int(y.sum())
     ((32768, 40), 6930)
@@ -62,6 +64,8 @@ def make_textures(
     Dataset
         ``data`` uint8 (n, 32, 32, 3), alternating ``target`` 0 and 1; two thirds are for training.
 
+    Examples
+    --------
     >>> textures = make_textures(30, random_state=0)
     >>> textures.data.shape, textures.n_train
     ((30, 32, 32, 3), 20)
@@ -132,6 +136,8 @@ def make_vowels(
         ``data``: object array of float32 waveforms of 0.2 to 0.6 s at 8 kHz; ``target`` 0..9;
         ``speaker``, ``group``, ``repetition``, ``sample_rate`` and ``words``.
 
+    Examples
+    --------
     >>> vowels = make_vowels(n_speakers=3, repetitions=1, random_state=0)
     >>> len(vowels.data), [str(g) for g in vowels.group[::10]]
     (30, ['man', 'woman', 'child'])

@@ -122,6 +122,8 @@ def load_digits_images() -> Dataset:
     Dataset
         ``data`` uint8 of shape (1797, 28, 28), ``target`` int64.
 
+    Examples
+    --------
     >>> digits = load_digits_images()
     >>> digits.data.shape, digits.n_train
     ((1797, 28, 28), 1200)

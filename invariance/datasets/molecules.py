@@ -93,6 +93,8 @@ def make_molecules(n_samples: int = 500, *, random_state: Random = None) -> Data
         ``data`` float32 (n, 7, 7), ``target`` float32 (n,), ``folds`` (5, n / 5), ``positions``
         (n, 7, 3) and ``charges`` (n, 7), as in `load_qm7`.
 
+    Examples
+    --------
     >>> molecules = make_molecules(20, random_state=0)
     >>> molecules.data.shape, molecules.folds.shape
     ((20, 7, 7), (5, 4))

@@ -107,6 +107,8 @@ def make_translated_mnist(
     Dataset
         ``data`` float32 of shape (n, canvas, canvas); ``offsets`` (n, 2), down and right.
 
+    Examples
+    --------
     >>> moved = make_translated_mnist(np.ones((5, 8, 8)), np.arange(5), canvas=10, random_state=0)
     >>> moved.data.shape, float(moved.data[0].sum())
     ((5, 10, 10), 64.0)
@@ -153,6 +155,8 @@ def make_rotated_on_canvas(
     Dataset
         ``data`` float32 of shape (n, canvas, canvas); ``degrees`` (n,).
 
+    Examples
+    --------
     >>> turned = make_rotated_on_canvas(np.ones((5, 8, 8)), np.arange(5), canvas=12, random_state=0)
     >>> turned.data.shape
     (5, 12, 12)
@@ -222,6 +226,8 @@ def make_rotated_mnist(
     Dataset
         ``data`` float32; ``degrees`` (n,); ``rows``: row numbers of the images that were drawn.
 
+    Examples
+    --------
     >>> from invariance.datasets import load_digits_images
     >>> digits = load_digits_images()
     >>> rotated = make_rotated_mnist(digits.data, digits.target, n_train=100, n_test=200,
@@ -298,6 +304,8 @@ def deform_images(
     -------
     ndarray of shape (n, height, width), of the images' floating type; zero outside the frame
 
+    Examples
+    --------
     >>> squares = np.zeros((2, 28, 28))
     >>> squares[:, 9:19, 9:19] = 1
     >>> copies = deform_images(squares, random_state=0)

@@ -37,6 +37,8 @@ def fixed_length(waves: Iterable[NDArray[Any]], n_samples: int) -> NDArray[np.fl
     ValueError
         If a waveform has length zero.
 
+    Examples
+    --------
     >>> fixed_length([np.ones(2), np.arange(1, 6)], 4)
     array([[0., 1., 1., 0.],
            [1., 2., 3., 4.]], dtype=float32)

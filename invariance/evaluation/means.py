@@ -41,6 +41,8 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
     Score
         For one-dimensional `samples`; otherwise a pair of arrays ``(mean, se)``.
 
+    Examples
+    --------
     >>> mean_se([1.0, 2.0, 3.0])
     Score(mean=2.0, se=0.5773502691896258)
     """

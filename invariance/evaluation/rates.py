@@ -16,8 +16,12 @@ class RateFit:
 
     Attributes
     ----------
-    slope, low, high : float
-        Exponent and its 95 % confidence interval.
+    slope : float
+        The exponent.
+    low : float
+        Lower end of its 95 % confidence interval.
+    high : float
+        Upper end of its 95 % confidence interval.
     intercept : float
         ``log y`` at ``x = 1``.
     se : float
@@ -66,6 +70,8 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
     y : array-like, shape (points,) or (repetitions, points)
         Positive (for repetitions: positive means). Repetitions come first, as in `mean_se`.
 
+    Examples
+    --------
     >>> m = np.array([10, 100, 1000])
     >>> print(fit_rate(m, 3 / np.sqrt(m)))
     -0.500 [-0.500, -0.500]

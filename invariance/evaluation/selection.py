@@ -37,6 +37,8 @@ def best_by_leave_one_out(
     callable
         Function that returns predictions at points of shape (m, d).
 
+    Examples
+    --------
     >>> from invariance.kernels import Gaussian
     >>> from invariance.linear import RLSRegressor
     >>> X = np.linspace(0, 1, 20)[:, None]

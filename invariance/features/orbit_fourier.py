@@ -95,8 +95,10 @@ class OrbitFourier(OrbitFeatures):
     centre_ : ndarray of shape (d,) or None
         A point fixed by the group, which is subtracted from x if the points lie far from the
         origin: inner products of features stay the same, and the phases are small.
-    elements_, weights_ : the group elements that act (on ``side_``) and their weights, or None if
-        no elements are needed
+    elements_ : ndarray or None
+        The group elements that act on ``side_``; None if no elements are needed.
+    weights_ : ndarray or None
+        The weights of these elements.
     side_ : {"first", "second"}
     gamma_ : float
 

@@ -67,7 +67,9 @@ class OrbitNystroem(OrbitFeatures):
     kernel_ : Kernel
     whitener_ : ndarray of shape (rank_, s), the matrix L
     rank_ : int
-    elements_, weights_, side_ : as in `OrbitFourier`
+    elements_ : as in `OrbitFourier`
+    weights_ : as in `OrbitFourier`
+    side_ : as in `OrbitFourier`
 
     Examples
     --------

@@ -344,6 +344,8 @@ class Transformations(Remembering, BaseEstimator, ABC):
         ParameterError
             If the two do not commute; the message names two elements that do not.
 
+        Examples
+        --------
         >>> from invariance.groups import CyclicShifts, Permutations
         >>> both = CyclicShifts(128, block=6).times(Permutations(6).on_each(128))
         >>> both.order, both.is_group, both.n_features

@@ -52,6 +52,8 @@ def check_group(group: Transformations, *, random_state: Any = 0, tolerance: flo
     AssertionError
         Names the property that fails, the elements that break it, and by how much.
 
+    Examples
+    --------
     >>> from invariance.groups import CyclicShifts
     >>> check_group(CyclicShifts(6))
     """
@@ -369,6 +371,8 @@ def departure_from_unitary(
         over all pairs. Each is the largest value over elements and points and, with "_rms", the
         root mean square.
 
+    Examples
+    --------
     >>> from invariance.groups import Rotations, Translations
     >>> X = np.random.default_rng(0).standard_normal((4, 8, 8))
     >>> departure_from_unitary(Translations((8, 8), max_shift=2), X)["inner_product"] < 1e-12

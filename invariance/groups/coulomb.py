@@ -164,6 +164,8 @@ class SortedNoise(Transformations):
         Return `coulomb_triangle` coordinates (a (a + 1) / 2 numbers, the same inner products)
         instead of a^2. `act` then takes full matrices and returns triangles.
 
+    Examples
+    --------
     >>> C = [[1.0, 2.0, 2.0, 5.0]]
     >>> density = SortedNoise(2, noise=0.0)
     >>> density.act(density.sample(1), C)[0]

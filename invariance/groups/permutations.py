@@ -353,6 +353,8 @@ class GeneratedPermutations(SignedPermutationGroup):
     block : int
         Each of the n positions holds this many coordinates.
 
+    Examples
+    --------
     >>> GeneratedPermutations([[1, 2, 0, 3], [1, 0, 3, 2]]).order    # the alternating group A_4
     12
     """

@@ -702,6 +702,8 @@ class OnPoints(Transformations):
         Points per row; None takes any number. A group's methods `on_each` and `on_columns` create
         these objects.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> from invariance.beyond import PlaneRotations
     >>> atoms = [[6.0, 1.0, 0.0, 8.0, 0.0, 1.0]]               # a carbon and an oxygen

@@ -129,6 +129,8 @@ class Translations(Transformations):
         Pixels that leave the frame come back on the other side (unitary), or are lost (not
         unitary).
 
+    Examples
+    --------
     >>> shifts = Translations((28, 28), max_shift=3)
     >>> shifts.order, shifts.unitary, shifts.symmetric, shifts.is_group
     (49, True, True, False)

@@ -52,6 +52,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         After `partial_fit` it is computed at its first use.
     intercept_ : ndarray
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = BlockRidgeClassifier(alpha=1e-3)

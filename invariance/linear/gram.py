@@ -201,6 +201,8 @@ def kernel_ridge(gram: ArrayLike, y: ArrayLike, *, alphas: ArrayLike, clip: bool
     -------
     ndarray of shape (q, n) or (q, n, t)
 
+    Examples
+    --------
     >>> x = np.linspace(0, 1, 30)
     >>> gram = np.exp(-np.subtract.outer(x, x) ** 2)
     >>> (dual,) = kernel_ridge(gram, x**2, alphas=1e-8)
@@ -287,6 +289,8 @@ def left_out_with_copies(gram: ArrayLike, labels: ArrayLike, *, alphas: ArrayLik
     ndarray of shape (q,)
         Accuracies on the n points themselves; NaN if the matrix was not positive definite.
 
+    Examples
+    --------
     >>> x = np.linspace(-1, 1, 40)[:, None]
     >>> points = np.concatenate([x, x + 0.01])
     >>> gram = np.exp(-((points - points.T) ** 2))
@@ -377,6 +381,8 @@ def rls_by_cholesky(gram: ArrayLike, labels: ArrayLike, *, start: float = 1e-5) 
         the rounding of the matrix, if that is more. If all points are equal under a kernel, so that
         the centred matrix is zero, predictions are the classes' shares.
 
+    Examples
+    --------
     >>> X = np.random.default_rng(0).standard_normal((60, 3))
     >>> model = rls_by_cholesky(X @ X.T, X[:, 0] > 0)
     >>> float(np.mean(model.decide(X @ X.T).argmax(axis=1) == (X[:, 0] > 0))) > 0.9

@@ -324,6 +324,8 @@ def solve_ridges(
     -------
     ndarray of shape (q, n) or (q, n, t)
 
+    Examples
+    --------
     >>> K, y = np.diag([1.0, 2.0]), np.ones(2)
     >>> solve_ridges(K, y, np.array([0.0, 1.0]))
     array([[1.        , 0.5       ],

@@ -339,15 +339,25 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
 
     Attributes
     ----------
-    alpha_, alphas_, loo_errors_ : the chosen value, the path, and its mean squared leave-one-out
-        errors, shape (q,)
-    loo_decision_ : ndarray of shape (n, t), leave-one-out predictions at ``alpha_``
+    alpha_ : float
+        The chosen value.
+    alphas_ : ndarray of shape (q,)
+        The path, upwards.
+    loo_errors_ : ndarray of shape (q,)
+        Mean squared leave-one-out errors of the path.
+    loo_decision_ : ndarray of shape (n, t)
+        Leave-one-out predictions at ``alpha_``.
     negative_share_ : float
         Sum of the negative eigenvalues over the sum of all absolute ones; zero for a positive
         semi-definite kernel.
-    coef_, intercept_ : when ``kernel`` is None
-    dual_coef_ : ndarray of shape (n, t), with a kernel
+    coef_ : ndarray of shape (t, p)
+        If ``kernel`` is None.
+    intercept_ : ndarray of shape (t,)
+    dual_coef_ : ndarray of shape (n, t)
+        With a kernel.
 
+    Examples
+    --------
     >>> import numpy as np
     >>> X = np.arange(10.0)[:, None]
     >>> RLSRegressor().fit(X, 2 * X[:, 0] + 1).predict([[20.0]]).round(3)
@@ -421,6 +431,8 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         Leave-one-out misclassification rates (plus a tie-breaking share of squared error below
         half a sample).
 
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = RLSClassifier().fit(X, y)

@@ -32,6 +32,8 @@ def least_matching(X: Array, Y: Array, block: int, metric: str = "inner") -> Arr
     X, Y : ndarrays of shape (n, k * block), (m, k * block)
     metric : str, of two blocks: "inner", or a metric of scipy's ``cdist``
 
+    Examples
+    --------
     >>> least_matching(np.array([[1.0, 2.0]]), np.array([[2.0, 1.5]]), 1, "cityblock")
     array([[0.5]])
     """

@@ -103,6 +103,8 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
         For points off the manifold, a group that does not act on it, or "least_squares" with more
         invariant functions than samples.
 
+    Examples
+    --------
     >>> from invariance.groups import Permutations
     >>> from invariance.spectral import Sphere, SpectralAveraging
     >>> X = Sphere(30).sample(500, random_state=0)

@@ -101,8 +101,11 @@ class Basis(Remembering, BaseEstimator, ABC):
         Dimension d of the manifold in the paper's rates.
     volume : float
     eigenspaces_ : list of Eigenspace
-    labels_, eigenvalues_, dimensions_ : ndarray of shape (K,)
-        The kept eigenspaces in ascending order. Dimensions beyond 64 bits are Python's numbers.
+    labels_ : ndarray of shape (K,)
+        Labels of the kept eigenspaces, in ascending order.
+    eigenvalues_ : ndarray of shape (K,)
+    dimensions_ : ndarray of shape (K,)
+        Dimensions beyond 64 bits are Python's numbers.
     counts_ : ndarray of shape (K,)
         D_lambda, the number of eigenfunctions of eigenvalue at most lambda.
     n_functions_ : int

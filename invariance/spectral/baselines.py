@@ -35,6 +35,8 @@ class VonMisesKernel(Kernel):
         Divide by k(x, x) = exp(eta d). The paper does not; its regularisation parameter is then
         larger by that factor.
 
+    Examples
+    --------
     >>> VonMisesKernel(eta=1.0)([[0.0]], [[0.0], [0.5], [2.0]]).round(4)
     array([[1.    , 0.3679, 1.    ]])
     """
@@ -140,6 +142,8 @@ class SobolevKernel(Kernel):
         Sobolev exponent s; a Gaussian process tunes it within ``smoothness_bounds``, unless
         "fixed".
 
+    Examples
+    --------
     >>> from invariance.spectral import Circle
     >>> k = SobolevKernel(Circle(degree=50), smoothness=1.0)
     >>> bool(abs(k([[0.1]], [[0.4]]) - k([[1.1]], [[1.4]]))[0, 0] < 1e-12)

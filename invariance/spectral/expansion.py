@@ -155,6 +155,8 @@ def invariance_discrepancy(
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
 
+    Examples
+    --------
     >>> from invariance.groups import SignFlips
     >>> float(invariance_discrepancy(lambda X: X.sum(axis=1), SignFlips(2), [[1.0, 3.0]]))
     8.0

@@ -96,6 +96,8 @@ def project(
     RuntimeError
         If the solver of "qp" gives no solution, or one that is not optimal to 1e-8.
 
+    Examples
+    --------
     >>> from invariance.groups import SignFlips
     >>> from invariance.spectral import Torus
     >>> project([3.0, 2.0, 1.0], Torus(1, degree=1), SignFlips(1))     # 1, sqrt2 cos, sqrt2 sin
@@ -187,6 +189,8 @@ def invariant_subspace(
     list of sparse arrays of shape (dimension, invariant dimension); with ``outputs`` (dimension p,
     equivariant dimension), the outputs of one eigenfunction side by side
 
+    Examples
+    --------
     >>> from invariance.groups import Permutations
     >>> from invariance.beyond import Rotations3D
     >>> from invariance.spectral import Sphere

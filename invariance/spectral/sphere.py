@@ -83,6 +83,8 @@ class Sphere(Basis):
     degree : int, optional
         Highest polynomial degree kept.
 
+    Examples
+    --------
     >>> basis = Sphere(30, degree=3)
     >>> basis.dimensions_
     array([   1,   30,  464, 4930])

@@ -29,6 +29,8 @@ def solid_harmonics(points: NDArray, top: int) -> Iterator[NDArray]:
     ------
     ndarray of shape (2 l + 1, n), row l + m
 
+    Examples
+    --------
     >>> import numpy as np
     >>> *_, last = solid_harmonics(np.array([[0.0], [0.0], [1.0]]), 2)
     >>> float((last[:, 0] ** 2).sum().round(12))           # every degree sums to 2 l + 1

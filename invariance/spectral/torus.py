@@ -47,6 +47,8 @@ class Torus(Basis):
     degree : int, optional
         Keep the eigenspaces with :math:`\sum_i m_i^2` up to this.
 
+    Examples
+    --------
     >>> basis = Torus(10, degree=3)
     >>> basis.dimensions_, basis.n_functions_
     (array([  1,  20, 180, 960]), 1161)
@@ -256,6 +258,8 @@ class Circle(Torus):
     degree : int, optional
         Highest frequency kept; the eigenvalue of frequency k is k^2.
 
+    Examples
+    --------
     >>> Circle(degree=2).evaluate([[0.0]])
     array([[1.        , 1.41421356, 0.        , 1.41421356, 0.        ]])
     """

@@ -516,7 +516,10 @@ class _Counter:
         self._n_done = 0
 
     def add(self, products: Array, n_most: int) -> None:
-        """Count the products (g, d, n) of the next g templates, at most ``n_most``."""
+        """Count the products (g, d, n) of the next g templates.
+
+        No call has more than ``n_most`` templates.
+        """
         n_templates, length, n = products.shape
         d = length - 2 * self._margin
         if self._n_done == 0:

@@ -204,14 +204,14 @@ def _tridiagonal(lower: NDArray, constant: NDArray | None) -> tuple[NDArray, Tri
 def _is_tridiagonal_cheaper(n_rows: int, n_directions: int) -> bool:
     """Whether a tridiagonal form takes less time than eigenvectors, for some thirty alphas.
 
-    It saves a share of the cube of the directions, but takes more for each row and alpha. Where it
-    does not pay, a second matrix is small.
+    It saves time in proportion to the cube of the number of directions, and takes more for each row
+    and alpha. Where it takes more in all, a second matrix is small.
     """
     return n_directions**2 > 640 * n_rows
 
 
 def primal_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPath, float]:
-    """Return ``turn``, of shape (p, k), and ridge path of at most as many features as points.
+    """Return ``turn``, of shape (p, k), and the ridge path, from the covariance of the features.
 
     The third value is the sum of squares of the features before they were centred.
     """
@@ -262,7 +262,7 @@ def primal_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPat
 
 
 def dual_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPath, float]:
-    """Return basis, of shape (n, k), and ridge path of features that may be more than points.
+    """Return the basis, of shape (n, k), and the ridge path, from the features' Gram matrix.
 
     The third value is the sum of squares of the features before they were centred.
     """

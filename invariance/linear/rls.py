@@ -342,7 +342,7 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
     alpha_ : float
         The chosen value.
     alphas_ : ndarray of shape (q,)
-        The path, upwards.
+        The path, in ascending order.
     loo_errors_ : ndarray of shape (q,)
         Mean squared leave-one-out errors of the path.
     loo_decision_ : ndarray of shape (n, t)

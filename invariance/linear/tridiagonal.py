@@ -79,7 +79,8 @@ class Tridiagonal:
     def inverse_forms(self, ridges: NDArray, columns: NDArray) -> NDArray:
         """Return c^T (T + r)^-1 c for each column c and ridge r, shape (ridges, t).
 
-        With T + r = B B^T it is the sum of squares of B^-1 c, whose entries follow each other.
+        With T + r = B B^T it is the sum of squares of B^-1 c, whose entries are computed one after
+        the other, for all columns and ridges at once.
         """
         factors = np.array([self.cholesky(ridge) for ridge in ridges])
         reciprocals = 1 / factors[:, 0]
@@ -117,7 +118,7 @@ def tridiagonal_form(matrix: NDArray) -> tuple[NDArray, Tridiagonal]:
 
 
 def diagonalize_in_place(basis: NDArray, T: Tridiagonal) -> NDArray:
-    """Replace Q, (n, k), by the eigenvectors of Q T Q^T, and return the eigenvalues, upwards."""
+    """Replace Q, (n, k), by the eigenvectors of Q T Q^T, and return the ascending eigenvalues."""
     # Divide and conquer, the default, would take another matrix.
     values, vectors = linalg.eigh_tridiagonal(
         T.bands[0], T.bands[1, :-1], lapack_driver="stemr", check_finite=False

@@ -161,16 +161,20 @@ for side, n in N_LARGEST.items():
 
 
 # %%
+MARKERS = "os^Dv"  # one for each side of the images
+
+
 def draw_shares(axis, by_side, law, kind, look):
     """Draw the share of definite draws against n over the bound; the least n with a failure."""
     last_certain = []
-    for side, tint in zip(SIDES, shades(look, len(SIDES)), strict=True):
+    tints = shades(look, len(SIDES))
+    for side, tint, marker in zip(SIDES, tints, MARKERS[: len(SIDES)], strict=True):
         n = np.arange(1, N_LARGEST[side] + 1)
         largest = by_side[side][:, KINDS.index(kind)]
         share = (largest >= n[:, None]).mean(axis=1)
         error = np.sqrt(share * (1 - share) / REPETITIONS)
         ratio = n / bounds[law, side]
-        axis.plot(ratio, share, color=tint, label=f"{side} x {side}")
+        axis.plot(ratio, share, color=tint, marker=marker, markevery=0.3, label=f"{side} x {side}")
         axis.fill_between(ratio, share - error, share + error, color=tint, alpha=0.3)
         last_certain.append(ratio[share == 1][-1])
     axis.axvline(1, color=colour("bound"), linestyle="--", label="the bound")

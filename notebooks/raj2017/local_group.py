@@ -199,9 +199,24 @@ def spread(name, value):
 
 
 # %% [markdown]
-# Each panel varies one density. The dashed line shows plain features without a group.
+# Each panel varies one density. The dashed line shows plain features without a group. A width is about
+# as good as the best one if it is less than two standard errors below it, paired by image.
+
 
 # %% tags=["hide-input"]
+def title_of(name, values, widths):
+    """Name the best width, its gain, and the widths that are about as good."""
+    best = max(values, key=lambda value: results[name, value].mean())
+    alike = []
+    for value, width in zip(values, widths, strict=True):
+        gap = percent(results[name, best], results[name, value])
+        if value != best and gap.mean < 2 * gap.se:
+            alike.append(f"{width:g}")
+    gain = percent(results[name, best], plain).mean
+    others = "about as good: " + ", ".join(alike) if alike else "all others are worse"
+    return f"{widths[values.index(best)]:g} gains most, {gain:.1f} points;\n{others}"
+
+
 LABELS = {
     "scale": "scaling: standard deviation of log",
     "translation": "translation: standard deviation (pixels)",
@@ -212,7 +227,6 @@ level = percent(plain).mean
 for axis, (name, values) in zip(panels, WIDTHS.items(), strict=True):
     widths = [float(f"{spread(name, value):.2g}") for value in values]
     means, errors = np.transpose([percent(results[name, value]) for value in values])
-    best = int(np.argmax(means))
     panel(
         axis,
         widths,
@@ -223,7 +237,7 @@ for axis, (name, values) in zip(panels, WIDTHS.items(), strict=True):
         log="x",
         ends=None,
         xlabel=LABELS[name],
-        title=f"A width of {widths[best]:g} gains most,\n{means[best] - level:.1f} points",
+        title=title_of(name, values, widths),
     )
     stated = spread(name, PAPER[name])
     axis.axvline(stated, color=colour("published"), ls=":", label="the paper's width")

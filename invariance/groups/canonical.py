@@ -49,10 +49,15 @@ def last_images(
 def rounding_of(points: Array) -> Array:
     """Differences of entries that are taken for rounding, one for each row of points."""
     check_finite("X", points, allow_nan=True)
+    share = max(_ROUNDING, _UNITS * float(np.finfo(points.dtype).eps))
+    return np.asarray(share * _sizes(points))
+
+
+def _sizes(points: Array) -> Array:
+    """Largest absolute entry of each row of points, without missing ones."""
     sizes = np.abs(points)
     sizes[np.isnan(sizes)] = 0
-    share = max(_ROUNDING, _UNITS * float(np.finfo(points.dtype).eps))
-    return np.asarray(share * sizes.max(axis=1, initial=0))
+    return np.asarray(sizes.max(axis=1, initial=0))
 
 
 def _last(images: Array, tolerances: Array) -> Array:
@@ -96,14 +101,17 @@ def in_own_frame(points: Array) -> Array:
     size = points.shape[2]
     framed = np.empty_like(points)
     rows = points.reshape(len(points), points.shape[1] * size)
-    smallest_lengths = rounding_of(rows)
-    for i, row in enumerate(points):
+    # The largest entry of a row is scaled to about one: its square neither overflows nor vanishes.
+    _, exponents = np.frexp(_sizes(rows))
+    scaled_rows = np.ldexp(rows, -exponents[:, None])
+    smallest_lengths = rounding_of(scaled_rows)
+    for i, row in enumerate(scaled_rows.reshape(points.shape)):
         smallest = float(smallest_lengths[i])
         axes: list[Array] = []
         for _ in range(size - 1):
             axes.append(_next_axis(row, axes, smallest, size))
         axes.append(_last_axis(axes))
-        framed[i] = row @ np.stack(axes, axis=1)
+        framed[i] = points[i] @ np.stack(axes, axis=1)
     return framed
 
 

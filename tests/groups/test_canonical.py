@@ -70,6 +70,14 @@ def test_points_without_a_frame(point):
     assert_allclose(representatives, np.tile(point, (3, 1)), atol=1e-2)
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-160, 1e200])
+@pytest.mark.parametrize("rotations", [B.PlaneRotations(), ROTATIONS], ids=["plane", "space"])
+def test_rotated_points_in_units_whose_squares_overflow_or_vanish(rotations, unit):
+    X = np.random.default_rng(1).standard_normal((4, 6))
+    moved = rotations.act(rotations.sample(1, 0), unit * X)[0]
+    assert_allclose(rotations.canonical(moved) / unit, rotations.canonical(X), atol=1e-9)
+
+
 def test_angles_on_a_torus():
     group = G.TorusTranslations([4, 1], period=2.0)
     assert_allclose(group.canonical([[1.7, 0.3], [-0.3, 2.3]]), [[0.2, 0.3], [0.2, 0.3]])

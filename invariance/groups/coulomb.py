@@ -76,12 +76,27 @@ def sort_coulomb(matrices: ArrayLike) -> Floats:
             [2., 1.]]])
     """
     checked = check_coulomb(matrices)
-    row_norms = np.linalg.norm(checked, axis=2)
-    order = np.argsort(-row_norms, axis=1, kind="stable")
+    order = np.argsort(-_row_norms(checked), axis=1, kind="stable")
     molecules = np.arange(len(order))[:, None, None]
     rows = order[:, :, None]
     columns = order[:, None, :]
     return checked[molecules, rows, columns]
+
+
+def _row_norms(matrices: Floats) -> Floats:
+    """Euclidean norms of the rows of matrices, also if squares overflow or vanish, (n, a)."""
+    limits = np.finfo(matrices.dtype)
+    with np.errstate(over="ignore"):
+        # A norm can exceed the largest number in single precision.
+        norms = np.linalg.norm(matrices, axis=2).astype(float)
+    is_safe = (norms > float(limits.tiny) ** 0.5 / float(limits.eps)) & (norms < np.inf)
+    if not is_safe.all():
+        rows = matrices[~is_safe].astype(float)
+        # The largest entry of a row is scaled to about one.
+        _, exponents = np.frexp(np.abs(rows).max(axis=1))
+        scaled_norms = np.linalg.norm(np.ldexp(rows, -exponents[:, None]), axis=1)
+        norms[~is_safe] = np.ldexp(scaled_norms, exponents)
+    return np.asarray(norms)
 
 
 def coulomb_eigenvalues(matrices: ArrayLike) -> Floats:
@@ -208,7 +223,7 @@ class SortedNoise(Transformations):
             raise ParameterError(f"X: {error}; check_coulomb(X) counts through all of X") from None
         n_atoms = int(self.n_atoms)
         entries = matrices.reshape(len(X), n_atoms * n_atoms)
-        norms = np.linalg.norm(matrices, axis=2)
+        norms = _row_norms(matrices)
         factors: float | Floats = 1.0
         if self.triangle:
             # Only the triangle is gathered, which halves the memory traffic.

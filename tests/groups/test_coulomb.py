@@ -3,6 +3,7 @@
 from itertools import permutations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -42,6 +43,20 @@ def test_sorted_matrices_have_decreasing_row_norms():
     assert np.all(np.diff(norms, axis=1) <= 0)
     values = np.abs(G.coulomb_eigenvalues(molecules(10, 7)))
     assert np.all(np.diff(values, axis=1) <= 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("unit", "dtype"), [(1e-200, float), (1e200, float), (1e-25, np.float32), (1e20, np.float32)]
+)
+def test_matrices_are_sorted_in_units_whose_squares_overflow_or_vanish(unit, dtype):
+    C = molecules(3, 4).astype(dtype)
+    scaled = (unit * molecules(3, 4)).astype(dtype)
+    expected = G.sort_coulomb(C)
+    assert_allclose(G.sort_coulomb(scaled) / dtype(unit), expected, rtol=1e-6)
+    noise = np.array([[0.0, 1.0, -2.0, 0.5]])
+    density = G.SortedNoise(4)
+    noisy = density.act(noise * unit, scaled) / dtype(unit)
+    assert_allclose(noisy, density.act(noise, C), rtol=1e-6)
 
 
 def test_triangles_preserve_inner_products():

@@ -384,12 +384,18 @@ def departure_from_unitary(
     if points.ndim < 2:
         raise ParameterError(f"departure_from_unitary needs X of shape (n, d), got {short(X)}")
     rows = points.reshape(len(points), -1)
-    norms = np.linalg.norm(rows, axis=1)
-    if not np.all(norms > 0):
-        raise ParameterError(f"X: point {int(norms.argmin())} is zero: its departure is undefined")
+    largest = np.abs(rows).max(axis=1)
+    if not np.all(largest > 0):
+        point = int(largest.argmin())
+        raise ParameterError(f"X: point {point} is zero: its departure is undefined")
     check_memory("departure_from_unitary", 8 * n_samples * rows.size, n_samples=n_samples)
     elements = group.sample(n_samples, random_state)
     images = group.act(elements, points).reshape(len(elements), *rows.shape)
+    # The results have no unit: points and images are scaled so that no square vanishes.
+    _, exponents = np.frexp(largest)
+    rows = np.ldexp(rows, -exponents[:, None])
+    images = np.ldexp(images, -exponents[:, None])
+    norms = np.linalg.norm(rows, axis=1)
     norm_gaps = np.linalg.norm(images, axis=2) / norms - 1
     gram_gaps = images @ images.swapaxes(1, 2) - rows @ rows.T
     inner_product_gaps = gram_gaps / np.outer(norms, norms)

@@ -192,6 +192,14 @@ def test_draws_must_follow_the_weights():
         )
 
 
+def test_departure_from_unitary_has_no_unit():
+    X = np.random.default_rng(0).standard_normal((4, 12))
+    shifts = G.Translations((3, 4), max_shift=1, boundary="zero")
+    expected = G.departure_from_unitary(shifts, X)
+    for unit in (1e-300, 1e-160, 1e140):
+        assert G.departure_from_unitary(shifts, unit * X) == pytest.approx(expected, rel=1e-9)
+
+
 def test_a_measure_that_is_not_symmetric():
     weights = np.array([0.7, 0.2, 0.1])
 

@@ -122,7 +122,8 @@ class Uniform(Density):
     @property
     def symmetric(self) -> bool:
         check_parameters(self)
-        return bool(np.isclose(self.low, -self.high))
+        # Only relative differences count as rounding: an interval can be short.
+        return bool(np.isclose(self.low, -self.high, atol=0))
 
     def n_whole_turns(self) -> int:
         """Length of the interval in turns; zero if it is not a whole number, up to rounding."""

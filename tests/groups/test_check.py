@@ -200,6 +200,13 @@ def test_departure_from_unitary_has_no_unit():
         assert G.departure_from_unitary(shifts, unit * X) == pytest.approx(expected, rel=1e-9)
 
 
+def test_uniform_densities_of_any_width_know_whether_they_are_symmetric():
+    for unit in (1e-300, 1e-9, 1.0, 1e9):
+        assert G.Uniform(-unit, unit).symmetric
+        assert not G.Uniform(0.0, unit).symmetric
+        assert not G.Uniform(-unit, unit / 2).symmetric
+
+
 def test_a_measure_that_is_not_symmetric():
     weights = np.array([0.7, 0.2, 0.1])
 

@@ -130,7 +130,8 @@ class OrbitNystroem(OrbitFeatures):
         n_landmarks = self.n_components
         n_candidates, n_features = candidates.shape
         if not isinstance(self.landmarks, str):
-            landmarks = np.asarray(self.landmarks, dtype=candidates.dtype)
+            # A copy keeps the fitted features from changing with the user's array.
+            landmarks = np.array(self.landmarks, dtype=candidates.dtype)
             shape = (n_landmarks, n_features)
             if landmarks.shape != shape:
                 raise ParameterError(

@@ -189,6 +189,18 @@ def test_equal_landmarks_give_one_feature():
             assert_allclose(products, expected, atol=1e-5)
 
 
+def test_fitted_features_do_not_change_with_the_array_of_landmarks():
+    rng = np.random.default_rng(0)
+    X, landmarks = rng.standard_normal((8, 6)), rng.standard_normal((5, 6))
+    for group in (None, G.CyclicShifts(6), G.Rotations((2, 3), degrees=[0, 20])):
+        given_landmarks = landmarks.copy()
+        model = OrbitNystroem(group, 5, landmarks=given_landmarks, gamma=0.3).fit(X)
+        given_landmarks[:] = 7
+        assert_allclose(model.landmarks_, landmarks)
+        expected = OrbitNystroem(group, 5, landmarks=landmarks, gamma=0.3).fit_transform(X)
+        assert_allclose(model.transform(X), expected)
+
+
 def test_indefinite_kernels_are_clipped_with_a_warning():
     """Positive semi-definite kernels, singular or not, cause no warning."""
     X = np.random.default_rng(0).standard_normal((30, 6))

@@ -204,6 +204,24 @@ def test_mixed_and_single_precision_of_tensors(library):
     assert_allclose(on_host(gram), kernel(IMAGES, OTHERS), rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "kernel", [K.Gaussian(0.5), K.CDF(radius=1000.0), K.Gaussian(0.5) + K.Gaussian(0.01)]
+)
+def test_distances_of_tensors_in_single_precision_keep_their_digits(library, kernel):
+    """Points of clusters that lie far apart have small distances and large norms."""
+    rng = np.random.default_rng(0)
+    centres = 200 * rng.standard_normal((10, 6))
+    X = (centres + 0.3 * rng.standard_normal((10, 6))).astype(np.float32)
+    Y = (X + 0.2 * rng.standard_normal((10, 6))).astype(np.float32)
+    rtol = 1e-6
+    for others in (None, Y):
+        expected = kernel(X.astype(float), None if others is None else others.astype(float))
+        arrays = [library.asarray(points) for points in (X, others) if points is not None]
+        computed = kernel(*arrays)
+        assert computed.dtype == library.float32
+        assert_allclose(on_host(computed), expected, rtol=rtol, atol=rtol * expected.max())
+
+
 def test_even_powers_of_negative_products_of_tensors_warn_and_agree_with_numpy(library):
     kernel = K.BestFit(K.Polynomial(2, 1.0), G.Translations((6, 8), max_shift=1))
     X = IMAGES - 2

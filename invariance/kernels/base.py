@@ -757,6 +757,11 @@ def _distances_of_arrays(form: Form, X: Any, Y: Any, xp: Any) -> Any:
     Z_halves = half_norms(Z)
     largest_X = float(xp.max(detached(X_halves)))
     largest_Z = float(xp.max(detached(Z_halves)))
+    is_single = X.dtype == xp.float32
+    if is_single and not single_will_do(form, max(largest_X, largest_Z)):
+        Y_in_double = None if Y is None else xp.astype(Z, xp.float64)
+        v = _distances_of_arrays(form, xp.astype(X, xp.float64), Y_in_double, xp)
+        return xp.astype(v, xp.float32)
     if error_of(form, min(largest_X, largest_Z)) > REPAIR_FROM:
         v = half_squares(X, Z)
     else:

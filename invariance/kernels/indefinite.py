@@ -126,9 +126,9 @@ def gram_report(gram: ArrayLike) -> GramReport:
     (False, 1, 1)
     """
     K = _square(gram)
-    tiny = np.finfo(float).tiny  # It keeps the shares of a zero matrix finite.
     largest_difference = np.abs(K - K.T).max()
-    asymmetry = largest_difference / max(np.abs(K).max(), tiny)
+    # A zero matrix is divided by one, so that its shares are zero.
+    asymmetry = largest_difference / (np.abs(K).max() or 1)
     eigenvalues = linalg.eigvalsh((K + K.T) / 2)
     magnitudes = np.abs(eigenvalues)
     tolerance = float(np.finfo(float).eps * len(K) * magnitudes.max())
@@ -143,7 +143,7 @@ def gram_report(gram: ArrayLike) -> GramReport:
         tolerance=tolerance,
         gershgorin=gershgorin_margin(K),
         definite_up_to=largest_definite(K),
-        negative_share=float(negative_sum / max(trace_norm, tiny)),
+        negative_share=float(negative_sum / (trace_norm or 1)),
     )
 
 

@@ -80,6 +80,17 @@ def test_repaired_matrices_are_positive_semi_definite_and_definite_ones_are_unch
     assert_allclose(model.transform(K[:3]), K[:3], atol=1e-9)
 
 
+@pytest.mark.parametrize("unit", [2.0**-1070, 2.0**-1030, 1.0, 2.0**1000])
+def test_shares_of_a_report_have_no_unit(unit):
+    report = kernels.gram_report(unit * np.array([[1.0, 3.0], [1.0, 1.0]]))
+    assert report.asymmetry == pytest.approx(2 / 3)
+    # The symmetric part has the eigenvalues -1 and 3.
+    assert report.negative_share == pytest.approx(1 / 4)
+    zero_report = kernels.gram_report(np.zeros((2, 2)))
+    assert zero_report.asymmetry == 0
+    assert zero_report.negative_share == 0
+
+
 def test_clip_drops_negative_eigenvalues_and_shift_adds_the_smallest_multiple_of_the_identity():
     K = indefinite(20, 1)
     values, vectors = np.linalg.eigh(K)

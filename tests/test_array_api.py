@@ -16,6 +16,7 @@ from invariance import groups as G
 from invariance import kernels as K
 from invariance.beyond import DilatedCDF, MaxFilter, SortedCoorbits
 from invariance.core.arrays import on_host
+from invariance.core.parameters import ParameterError
 from invariance.features import GroupCDF, OrbitFourier, OrbitNystroem
 
 TOLERANCE = {"float32": 3e-5, "float64": 1e-10}
@@ -220,6 +221,18 @@ def test_distances_of_tensors_in_single_precision_keep_their_digits(library, ker
         computed = kernel(*arrays)
         assert computed.dtype == library.float32
         assert_allclose(on_host(computed), expected, rtol=rtol, atol=rtol * expected.max())
+
+
+def test_means_of_tensors_that_are_zero_up_to_rounding_are_not_normalized(library):
+    kernel = K.Average(K.Linear(), G.CyclicTranslations((2, 3)), normalize=True)
+    X = np.random.default_rng(0).standard_normal((4, 6))
+    assert_same(kernel(library.asarray(X)), kernel(X), library.asarray(X))
+    # The mean over the group is the product of the sums of the pixels, here zero.
+    X -= X.mean(axis=1, keepdims=True)
+    with pytest.raises(
+        ParameterError, match="zero up to rounding, or no number, for 4 of 4 points"
+    ):
+        kernel(library.asarray(X))
 
 
 def test_even_powers_of_negative_products_of_tensors_warn_and_agree_with_numpy(library):

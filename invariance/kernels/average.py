@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.arrays import is_foreign, namespace
+from ..core.arrays import detached, is_foreign, like, namespace, on_host
 from ..core.config import block_bytes_of
 from ..core.messages import warn
 from ..core.parameter_state import one_call
@@ -183,10 +183,12 @@ class Average(OrbitKernel):
         Rounding matters only if values of both signs cancel, which distances rule out.
         """
         form = form_of(self.base, (1, X.shape[1], 1))
-        if is_foreign(X) or (form is not None and form.distance):
+        if form is not None and form.distance:
             return 0.0
-        magnitudes = np.abs(np.asarray(self.base.diag(X), dtype=float))
-        return 16 * float(np.finfo(X.dtype).eps) * magnitudes
+        points = on_host(detached(X), type(self).__name__) if is_foreign(X) else X
+        magnitudes = np.abs(np.asarray(self.base.diag(points), dtype=float))
+        rounding = 16 * float(np.finfo(points.dtype).eps) * magnitudes
+        return like(rounding, X) if is_foreign(X) else rounding
 
     # -- which sums ------------------------------------------------------------------------------
 

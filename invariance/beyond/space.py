@@ -226,7 +226,10 @@ class Rotations3D(SpaceRotations, ContinuousGroup):
             return None
         moments = np.tensordot(self._points(A), self._points(B), axes=(1, 1)).swapaxes(1, 2)
         singular_values = np.linalg.svd(moments, compute_uv=False)
-        # No rotation superposes a mirror image.
+        # No rotation superposes a mirror image. Cubes of moments could vanish, so that these are
+        # divided by the largest singular value.
+        units = singular_values[..., :1, None]
+        moments /= np.where(units > 0, units, 1)
         singular_values[..., 2] *= np.sign(np.linalg.det(moments))
         return np.asarray(singular_values.sum(axis=-1))
 

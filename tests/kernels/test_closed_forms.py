@@ -172,3 +172,27 @@ def test_best_fits_over_rotations_are_symmetric_invariant_and_at_least_the_base_
     mirror = np.r_[-1.0, np.ones(dimension(group) - 1)]  # a reflection, not a rotation
     mirrored = (bodies(group, 1, points=6).reshape(-1, dimension(group)) * mirror).reshape(1, -1)
     assert BestFit(Gaussian(1.0), group)(bodies(group, 1, points=6), mirrored) < 0.9
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"),
+    [
+        (np.float64, 2.0**-400),
+        (np.float64, 2.0**400),
+        (np.float32, 2.0**-40),
+        (np.float32, 2.0**40),
+    ],
+    ids=str,
+)
+def test_the_best_rotation_does_not_depend_on_the_unit_of_the_points(dtype, unit):
+    X = bodies(Rotations3D(), 5).astype(dtype)
+    Z = bodies(Rotations3D(), 4, seed=1).astype(dtype)
+    expected = np.empty((len(X), len(Z)))
+    for i, x in enumerate(X.astype(float).reshape(5, -1, 3)):
+        for j, z in enumerate(Z.astype(float).reshape(4, -1, 3)):
+            left, _, right = np.linalg.svd(x.T @ z)
+            left[:, 2] *= np.linalg.det(left @ right)  # no reflection
+            expected[i, j] = np.sum(x * (z @ (left @ right).T))
+    kernel = BestFit(Linear(), Rotations3D())
+    scaled = kernel(dtype(unit) * X, dtype(unit) * Z).astype(float)
+    assert_allclose(scaled / unit**2, expected, rtol=1e-5 if dtype == np.float32 else 1e-12)

@@ -25,6 +25,15 @@ def _is_increasing(form: Form) -> bool:
     return form.linear and form.monotone and form.turning_point is None
 
 
+def _has_opposites(shifts: Array) -> bool:
+    """Whether the opposite of each shift is one of the shifts.
+
+    A group of cyclic shifts may have them only up to whole turns, which change the overlap.
+    """
+    pairs = set(map(tuple, shifts.tolist()))
+    return all((-down, -right) in pairs for down, right in pairs)
+
+
 @stores_parameters
 class OverlapFit(OrbitKernel):
     r"""Similarity of the overlap at the best shift, for signals and images cut from larger ones.
@@ -35,8 +44,8 @@ class OverlapFit(OrbitKernel):
     .. math:: K(x, z) = \max_T \phi \left(x|_{O_T}, \, (T z)|_{O_T} \right)
 
     for a base kernel phi of inner products or distances. (`BestFit` over zero-filled shifts takes
-    the zeros for measurements.) K is symmetric and need not be positive definite: see
-    `GramTransformer`.
+    the zeros for measurements.) K is symmetric if the opposite of each shift is among the shifts.
+    It need not be positive definite: see `GramTransformer`.
 
     Parameters
     ----------
@@ -109,7 +118,7 @@ class OverlapFit(OrbitKernel):
             (len(X), len(Z)),
             (side, side),
             np.result_type(X, Z),
-            symmetric=Z is X and self.n_transforms is None and self.group.symmetric,
+            symmetric=Z is X and _has_opposites(shifts),
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
 from invariance.beyond import OverlapFit
-from invariance.groups import Translations, check_group
+from invariance.groups import CyclicShifts, Translations, check_group
 from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
 
 
@@ -58,6 +58,16 @@ def test_the_best_overlap_agrees_with_the_definition(shape, scale):
         assert_array_equal(kernel(X), kernel(X).T)
         assert_allclose(clone(kernel).set_params(block_bytes=1)(X, Z), kernel(X, Z), rtol=1e-12)
         assert kernel(X.astype(np.float32)).dtype == np.float32
+
+
+def test_gram_matrices_over_shifts_without_their_opposites_are_not_symmetric():
+    X = points(4, 5)
+    ahead = Translations(5, shifts=[(0, s) for s in range(5)])
+    assert ahead.symmetric  # up to turns, as a shift by 4 is one by -1 there
+    expected = definition(Gaussian(0.05), ahead, X, X, "size")
+    assert np.abs(expected - expected.T).max() > 0.01
+    for group in (ahead, CyclicShifts(5)):
+        assert_allclose(OverlapFit(Gaussian(0.05), group)(X), expected, rtol=1e-9)
 
 
 def test_overlapping_windows_of_a_signal_are_similar_whatever_its_level():

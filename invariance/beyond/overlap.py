@@ -126,7 +126,11 @@ class OverlapFit(OrbitKernel):
     def _images(self, points: Array, shape: tuple[int, int, int]) -> Array:
         """Return points as images (n, height, width, channels) in float64."""
         images = points.astype(float).reshape(-1, *shape)
-        if self.scale == "standard":  # means are subtracted twice, so that little is rounded away
+        if self.scale == "standard":
+            # Powers of two, which round nothing, keep squares from overflowing and vanishing.
+            _, exponents = np.frexp(np.abs(images).max(axis=(1, 2, 3), keepdims=True))
+            images = np.ldexp(images, -exponents)
+            # Means are subtracted twice, so that little is rounded away.
             images = images - images.mean(axis=(1, 2), keepdims=True)
         return images
 

@@ -81,6 +81,15 @@ def test_overlapping_windows_of_a_signal_are_similar_whatever_its_level():
     assert_array_equal(flat, 0)  # a constant signal is similar to no other signal
 
 
+@pytest.mark.parametrize("base", [Linear(), Gaussian(0.1)], ids=repr)
+def test_standard_overlaps_do_not_depend_on_the_units_of_the_images(base):
+    X = points(4, 12)
+    kernel = OverlapFit(base, Translations(12, max_shift=3), scale="standard")
+    units = np.ldexp(1.0, [-1000, -550, 550, 1000])
+    assert_array_equal(kernel(units[:, None] * X, X), kernel(X, X))
+    assert_array_equal(kernel(units[:, None] * X), kernel(X))
+
+
 def test_overlap_announces_long_computations_and_has_a_gradient():
     X = points(5, 12)
     kernel = OverlapFit(Gaussian(0.1), Translations(12, max_shift=3))

@@ -21,8 +21,8 @@ Array = NDArray[Any]
 _WEIGHT_RATIO = 4.0
 #: Relative error of a row's sum at which the next weight follows.
 _TOL_OF_A_WEIGHT = 0.01
-#: Least weight of the entropy, as a part of the range of values: the match is the best one, and
-#: with a smaller weight, rounding would lose the sums of the rows.
+#: Least weight of the entropy, as a part of the largest value of a pair of sets: the match is the
+#: best one, and with a smaller weight, rounding would lose the sums of the rows.
 _LEAST_WEIGHT = 1e-10
 #: Part of a row's sum that is added to Newton's matrix, which is singular if no mass can move.
 _DAMPING = 1e-10
@@ -159,12 +159,14 @@ def matched_similarity(
     """
     if not len(similarities):
         return np.empty(0)
-    spread = float(np.ptp(similarities))
-    alpha = max(alpha, _LEAST_WEIGHT * spread)
+    least = np.maximum(alpha, _LEAST_WEIGHT * _largest_values(similarities, log_rows, log_columns))
     g = np.where(np.isfinite(log_columns), 0.0, -np.inf)
-    for weight in _falling_weights(spread, alpha):
-        is_last = weight == alpha
-        scaled = similarities / weight
+    last = float(least.min())
+    for weight in _falling_weights(float(np.ptp(similarities)), last):
+        is_last = weight == last
+        # Each pair of sets stops at its own least weight, so that it does not depend on others.
+        weights = np.maximum(weight, least)
+        scaled = similarities / weights[:, None, None]
         f = log_rows - _log_sum_exp(scaled + g[:, None], axis=2)
         g = log_columns - _log_sum_exp(scaled + f[:, :, None], axis=1)
         for _ in range(max_iter):
@@ -175,10 +177,19 @@ def matched_similarity(
             f = f + _newton_step(plans, np.exp(log_rows), np.exp(log_columns))
             g = log_columns - _log_sum_exp(scaled + f[:, :, None], axis=1)
         if not is_last:
-            g *= _WEIGHT_RATIO  # The product of a potential and the weight stays.
+            # Only differences of g matter, and digits of a common part would be lost.
+            g -= g.max(axis=1, keepdims=True)
+            # The product of a potential and the weight stays.
+            g *= (weights / np.maximum(weight / _WEIGHT_RATIO, least))[:, None]
     if errors.max() > tol:
         _warn(errors, tol, alpha, max_iter)
     return np.asarray(np.sum(plans * similarities, axis=(1, 2)))
+
+
+def _largest_values(similarities: Array, log_rows: Array, log_columns: Array) -> Array:
+    """Return the largest absolute value between points of each pair of sets, shape (n_pairs,)."""
+    is_pair = np.isfinite(log_rows)[:, :, None] & np.isfinite(log_columns)[:, None]
+    return np.asarray(np.abs(similarities).max(axis=(1, 2), where=is_pair, initial=0))
 
 
 def _falling_weights(spread: float, alpha: float) -> Array:

@@ -79,6 +79,16 @@ def test_a_large_weight_gives_the_mean_and_a_small_one_the_best_matching():
         assert_allclose(REMatchKernel(BASE, alpha=alpha)(equal), best, atol=1e-5)
 
 
+@pytest.mark.parametrize("size", [1e6, 1e9, 1e100])
+def test_values_do_not_depend_on_larger_sets_beside_them(size):
+    kernel = REMatchKernel(Linear(), alpha=0.05)
+    huge = size * RNG.standard_normal((4, 2))
+    beside = kernel(pad_sets([*SETS, huge]))
+    assert_allclose(beside[:-1, :-1], kernel(X), rtol=1e-5, atol=1e-6)
+    best = MatchingKernel(Linear())(pad_sets([huge]))
+    assert_allclose(beside[-1, -1], best[0, 0], rtol=1e-6)
+
+
 def test_plans_that_are_not_finished_are_reported():
     with pytest.warns(ConvergenceWarning, match=r"pairs of sets .* raise alpha=0.01, max_iter or"):
         values = REMatchKernel(BASE, alpha=0.01, max_iter=1)(X)

@@ -63,6 +63,7 @@ from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
 from ..groups.base import GROUP, ListingError
 from ..kernels import Average, BestFit, Linear
+from ..linear.ridge import in_power_of_two
 from .equivariant import ACTION, moved_targets
 
 #: Number of times that folds are drawn: one draw has a sixth less power, and more add nothing.
@@ -371,7 +372,8 @@ def _error(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> floa
     predictions = np.reshape(predictions, y.shape)
     if classifies:
         return float(100 * np.mean(predictions != y))
-    return float(np.sqrt(np.mean((predictions - y) ** 2)))
+    differences, exponent = in_power_of_two(predictions - y)
+    return float(np.ldexp(np.sqrt(np.mean(differences**2)), exponent))
 
 
 def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], classifies: bool) -> list[Any]:
@@ -617,7 +619,8 @@ def _sizes(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> NDAr
     """Return the size of each point's error: 100 for a wrong label, or an absolute value."""
     predictions = np.reshape(predictions, y.shape)
     errors = 100.0 * (predictions != y) if classifies else predictions - y
-    return np.linalg.norm(errors.reshape(len(y), -1), axis=1)
+    errors, exponent = in_power_of_two(errors.reshape(len(y), -1))
+    return np.ldexp(np.linalg.norm(errors, axis=1), exponent)
 
 
 def _one_sided(
@@ -632,6 +635,8 @@ def _one_sided(
 
     ``n_outputs`` is zero for errors of labels.
     """
+    # Squares of errors must neither overflow nor vanish, whatever the unit of the targets.
+    (parent, with_group), _ = in_power_of_two(np.stack([parent, with_group]))
     differences = (1 + margin) * parent - with_group
     mean = float(differences.mean())
     n = min(len(differences), n_train)

@@ -205,6 +205,31 @@ def test_augmentation_fits_transformed_copies():
     assert forest.predict_proba(X).shape == (20, 2) and list(forest.classes_) == [False, True]
 
 
+@pytest.mark.parametrize("exponent", [-900, -650, 650, 900])
+def test_verdicts_do_not_depend_on_the_unit_of_the_targets(exponent):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = np.tanh(X).sum(axis=1) ** 2
+    groups = {"shifts": CyclicShifts(4), "signs": SignFlips(4)}
+    model = RLSRegressor(kernel=Gaussian(0.2))
+    gains = symmetry_test(model, groups, X, y, cv=4)
+    scaled_gains = symmetry_test(model, groups, X, np.ldexp(y, exponent), cv=4)
+    found = find_symmetry(model, groups, X, y)
+    scaled_found = find_symmetry(model, groups, X, np.ldexp(y, exponent))
+    assert found.best == scaled_found.best == "shifts"
+    for name in groups:
+        gain = gains[name]
+        scaled_gain = scaled_gains[name]
+        assert gain.verdict == scaled_gain.verdict != "the data do not tell"
+        assert_allclose(scaled_gain.gain, gain.gain)
+        assert_allclose(np.ldexp(scaled_gain.plain, -exponent), gain.plain)
+        row = found[name]
+        scaled_row = scaled_found[name]
+        assert row["verdict"] == scaled_row["verdict"]
+        assert_allclose(scaled_row["p_for"], row["p_for"])
+        assert_allclose(np.ldexp(scaled_row["error"], -exponent), row["error"])
+
+
 # -- `find_symmetry`: the order of groups, error rates, and results --------------------------------
 
 TWO = G.GeneratedPermutations([[2, 3, 0, 1]])

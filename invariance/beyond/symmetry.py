@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
+from functools import partial, wraps
 from itertools import permutations
 from math import prod
 from typing import Annotated, Any
@@ -55,6 +55,7 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
+from sklearn.utils import validation
 
 from ..core import parameters as kinds
 from ..core.arrays import refuse_masked, validate_data
@@ -208,7 +209,25 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
         """Return predictions, scores and classes of the estimator."""
         if name not in _DELEGATED or "estimator" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name!r}")
-        return getattr(self.__dict__.get("estimator_", self.estimator), name)
+        if "estimator_" not in self.__dict__:
+            return getattr(self.estimator, name)
+        value = getattr(self.estimator_, name)
+        if not callable(value):
+            return value
+
+        @wraps(value)
+        def of_named_points(X: Any, *args: Any, **kwargs: Any) -> Any:
+            return value(self._without_names(X), *args, **kwargs)
+
+        return of_named_points
+
+    def _without_names(self, X: Any) -> Any:
+        """Return points without names of columns, which must be the fitted ones, in their order.
+
+        The estimator is fitted to copies of the points that have no names.
+        """
+        validation.validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
+        return np.asarray(X) if hasattr(self, "feature_names_in_") else X
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

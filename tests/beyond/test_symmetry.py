@@ -4,6 +4,7 @@ from functools import partial
 from itertools import combinations
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
@@ -203,6 +204,19 @@ def test_augmentation_fits_transformed_copies():
     assert not hasattr(model, "predict_proba")
     forest = Augmented(RandomForestClassifier(5, random_state=0), group).fit(X, y > 0)
     assert forest.predict_proba(X).shape == (20, 2) and list(forest.classes_) == [False, True]
+
+
+def test_augmented_models_refuse_columns_in_another_order():
+    X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 3)), columns=list("abc"))
+    y = X["a"] + 10 * X["b"] + 100 * X["c"]
+    model = Augmented(LinearRegression(), Translations(3, max_shift=0)).fit(X, y)
+    assert_allclose(model.predict(X), y)
+    assert_allclose(model.score(X, y), 1)
+    for method in (model.predict, partial(model.score, y=y)):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            method(X[["c", "b", "a"]])
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert_allclose(model.predict(X.to_numpy()), y)
 
 
 @pytest.mark.parametrize("exponent", [-900, -650, 650, 900])

@@ -24,6 +24,7 @@ from ..orbits.cost import LONG_SECONDS, rate, warn_long
 from ..orbits.explain import extrapolated_seconds
 from ..orbits.form import INNER, form_of
 from ..orbits.matching import matching_operations
+from ..orbits.numerics import sample_of
 from .padded import PointSets, as_set_rows, nested_as_sets
 
 Array = NDArray[Any]
@@ -262,7 +263,8 @@ class KernelOfSets(Kernel):
     ) -> None:
         """Add the values between points of one label, a tile of pairs of points at a time."""
         if self.base.is_stationary():  # distances are most accurate near the origin
-            centre = z_part.values.mean(axis=0, dtype=float).astype(z_part.values.dtype)
+            # A few distant points change the mean, far from which others lose their digits.
+            centre = np.median(sample_of(z_part.values), axis=0).astype(z_part.values.dtype)
             x_part = replace(x_part, values=x_part.values - centre)
             z_part = replace(z_part, values=z_part.values - centre)
         evaluate = getattr(self.base, "_gram", self.base)

@@ -75,6 +75,17 @@ def test_the_set_kernel_is_the_mean_over_all_pairs_of_points(base, block_bytes):
     assert np.linalg.eigvalsh(kernel(X))[0] > -1e-10
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("base", [Gaussian(0.7), Laplacian(0.5), RBF(0.8)], ids=repr)
+def test_a_distant_point_does_not_change_the_values_of_other_sets(base, dtype):
+    far = dtype(1e17 if dtype == np.float64 else 1e9)
+    beside = pad_sets([*SETS, np.full((1, 2), far)]).astype(dtype)
+    expected = mean_over_pairs(base, SETS, SETS)
+    assert_allclose(SetKernel(base)(beside)[:-1, :-1], expected, rtol=1e-5)
+    matched = MatchingKernel(base)(beside)[:-1, :-1]
+    assert_allclose(matched, MatchingKernel(base)(X), rtol=1e-5)
+
+
 def test_set_kernels_with_sums_normalization_flat_rows_and_single_precision():
     base = Gaussian(0.7)
     plain = mean_over_pairs(base, SETS, SETS)

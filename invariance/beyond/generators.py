@@ -262,7 +262,7 @@ def find_generators(
         gamma=gamma,
         ridge=ridge,
         points=points,
-        gradients=np.ldexp(gradients @ coordinates.to_white.T, exponent),
+        gradients=np.ldexp(coordinates.restored_gradients(gradients), exponent),
     )
 
 
@@ -272,7 +272,7 @@ class _Coordinates:
     Attributes
     ----------
     white : ndarray of shape (n, d)
-        The points in these coordinates, (x - origin) @ to_white.
+        The points in these coordinates, (x - origin) / units @ to_white.
     lifted : ndarray of shape (n, d) or (n, d + 1)
         The same, followed by one if fields may have a constant part.
     """
@@ -281,12 +281,19 @@ class _Coordinates:
         self.affine = affine
         self.origin = points.mean(axis=0) if affine else np.zeros(points.shape[1])
         moved = points - self.origin
-        eigenvalues, vectors = linalg.eigh(moved.T @ moved / len(points))
-        if not eigenvalues[0] > 1e-10 * eigenvalues[-1]:
+        self.units = np.ones(points.shape[1])
+        moments = _principal_moments(moved)
+        if moments is None:  # Coordinates may have very different units.
+            _, exponents = np.frexp(np.abs(moved).max(axis=0))
+            self.units = np.ldexp(1.0, exponents)
+            moved = np.ldexp(moved, -exponents)
+            moments = _principal_moments(moved)
+        if moments is None:
             raise ParameterError(
                 "find_generators needs points X that fill the space, but they lie in a subspace: "
                 "give their coordinates there"
             )
+        eigenvalues, vectors = moments
         roots = np.sqrt(eigenvalues)
         self.to_white = vectors / roots @ vectors.T
         self.from_white = vectors * roots @ vectors.T
@@ -307,8 +314,25 @@ class _Coordinates:
         """Return matrices and shifts of fields in the coordinates of the points."""
         white_matrices, white_shifts = self.as_matrices(fields)
         matrices = self.from_white @ white_matrices @ self.to_white
-        shifts = white_shifts @ self.from_white - matrices @ self.origin
+        matrices = self.units[:, None] * matrices / self.units
+        shifts = white_shifts @ self.from_white * self.units - matrices @ self.origin
         return matrices, shifts
+
+    def restored_gradients(self, gradients: Array) -> Array:
+        """Return gradients (n, d) with respect to the coordinates of the points."""
+        return np.asarray(gradients @ self.to_white.T / self.units)
+
+
+def _principal_moments(points: Array) -> tuple[Array, Array] | None:
+    """Return eigenvalues and eigenvectors of the second moments; None if a direction vanishes."""
+    with np.errstate(over="ignore"):
+        moments = points.T @ points / len(points)
+    if not np.isfinite(moments).all():
+        return None
+    eigenvalues, vectors = linalg.eigh(moments)
+    if not eigenvalues[0] > 1e-10 * eigenvalues[-1]:
+        return None
+    return eigenvalues, vectors
 
 
 @dataclass(frozen=True)

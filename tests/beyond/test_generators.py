@@ -294,3 +294,20 @@ def test_values_may_have_any_size(exponent):
     assert_allclose(result.p_values, expected.p_values)
     assert_allclose(result.p_values_of_zero, expected.p_values_of_zero)
     assert_allclose(np.ldexp(result.gradients, -exponent), expected.gradients, rtol=1e-9)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("exponents", [(0, -20), (30, -600), (600, 640)], ids=str)
+def test_coordinates_may_have_any_units(exponents, affine):
+    X = np.random.default_rng(1).standard_normal((60, 2))
+    y = np.exp(-np.square(X).sum(axis=1))
+    units = np.ldexp(1.0, exponents)
+    expected = find_generators(X, y, affine=affine, n_null=19, random_state=0)
+    found = find_generators(units * X, y, affine=affine, n_null=19, random_state=0)
+    assert len(found) == len(expected) == 1
+    assert_allclose(found.changes, expected.changes, rtol=1e-6)
+    assert_allclose(found.gradients * units, expected.gradients, atol=1e-8)
+    matrix = found.matrices[0] * units / units[:, None]
+    sign = np.sign(np.sum(matrix * expected.matrices[0]))
+    assert_allclose(sign * matrix, expected.matrices[0], atol=1e-6)
+    assert_allclose(sign * found.shifts[0] / units, expected.shifts[0], atol=1e-6)

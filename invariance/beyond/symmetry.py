@@ -391,8 +391,13 @@ def _error(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> floa
     predictions = np.reshape(predictions, y.shape)
     if classifies:
         return float(100 * np.mean(predictions != y))
-    differences, exponent = in_power_of_two(predictions - y)
+    differences, exponent = in_power_of_two(_differences(predictions, y))
     return float(np.ldexp(np.sqrt(np.mean(differences**2)), exponent))
+
+
+def _differences(predictions: NDArray[Any], y: NDArray[Any]) -> NDArray[Any]:
+    """Return predictions minus targets as floats; integers without a sign would wrap."""
+    return np.subtract(predictions, y, dtype=float, casting="unsafe")
 
 
 def _splits(cv: Any, X: NDArray[Any], y: NDArray[Any], classifies: bool) -> list[Any]:
@@ -534,7 +539,7 @@ def find_symmetry(
         splits = _splits(cv, points, targets, is_classifier(model))
     with _elements_can_be_drawn("find_symmetry"):
         losses, n_train = _left_out(models, points, targets, splits)
-    n_outputs = 0 if is_classifier(model) else targets[0].size
+    n_outputs = 0 if is_classifier(model) else prod(targets.shape[1:])
     compare = partial(_one_sided, margin=margin, n_train=n_train, n_outputs=n_outputs)
     return _decided(inside, losses, compare)
 
@@ -637,7 +642,7 @@ def _on_folds(model: Any, X: NDArray[Any], y: NDArray[Any], splits: Any) -> NDAr
 def _sizes(predictions: NDArray[Any], y: NDArray[Any], classifies: bool) -> NDArray[Any]:
     """Return the size of each point's error: 100 for a wrong label, or an absolute value."""
     predictions = np.reshape(predictions, y.shape)
-    errors = 100.0 * (predictions != y) if classifies else predictions - y
+    errors = 100.0 * (predictions != y) if classifies else _differences(predictions, y)
     errors, exponent = in_power_of_two(errors.reshape(len(y), -1))
     return np.ldexp(np.linalg.norm(errors, axis=1), exponent)
 

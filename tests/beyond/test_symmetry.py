@@ -206,6 +206,28 @@ def test_augmentation_fits_transformed_copies():
     assert forest.predict_proba(X).shape == (20, 2) and list(forest.classes_) == [False, True]
 
 
+class Rounded(LinearRegression):
+    """A linear model that predicts whole numbers of the targets' type."""
+
+    def fit(self, X, y):
+        self.dtype_ = y.dtype
+        return super().fit(X, y.astype(float))
+
+    def predict(self, X):
+        return super().predict(X).clip(0, 9).round().astype(self.dtype_)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, object])
+def test_errors_of_whole_numbers_are_those_of_floats(dtype):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((40, 3))
+    y = rng.integers(10, size=40)
+    groups = {"shifts": CyclicShifts(3)}
+    for test in (symmetry_test, find_symmetry):
+        expected = test(Rounded(), groups, X, y.astype(float), cv=4)
+        assert str(test(Rounded(), groups, X, y.astype(dtype), cv=4)) == str(expected)
+
+
 def test_augmented_models_refuse_columns_in_another_order():
     X = pd.DataFrame(np.random.default_rng(0).standard_normal((20, 3)), columns=list("abc"))
     y = X["a"] + 10 * X["b"] + 100 * X["c"]

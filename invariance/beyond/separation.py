@@ -16,6 +16,7 @@ from ..core.parameters import ParameterError, Seed, Whole, arguments, short
 from ..groups import Transformations
 from ..groups.base import GROUP
 from ..kernels import BestFit, Linear
+from ..linear.ridge import in_power_of_two
 
 #: Least distance of orbits, relative to the points' largest norm; smaller ones may be rounding.
 _NEAREST = 1e-4
@@ -101,11 +102,13 @@ def separation_report(
     if not group.unitary:
         raise ParameterError(f"separation_report needs a unitary group, got {group!r}")
     rng = check_random_state(random_state)
+    # Squares of numbers must neither overflow nor vanish: a power of two is the unit of points.
+    points, exponent = in_power_of_two(points)
     to_features: Callable[[Any], Any] = getattr(features, "transform", features)
     rows, columns = np.triu_indices(len(points), 1)
     drawn = rng.permutation(len(rows))[: 20 * n_pairs]
     pairs = np.stack([points[rows[drawn]], points[columns[drawn]]], axis=1)
-    ratios = partial(_ratios, to_features, group)
+    ratios = partial(_ratios, to_features, group, exponent)
     first_ratios = ratios(pairs)
     if np.isnan(first_ratios).all():
         raise ParameterError(
@@ -116,11 +119,18 @@ def separation_report(
     largest = np.argsort(np.where(np.isnan(first_ratios), np.inf, -first_ratios))[:n_pairs]
     lower, worst = _search(ratios, pairs[smallest], 1.0, n_steps, rng)
     upper, steepest = _search(ratios, pairs[largest], -1.0, n_steps, rng)
-    return SeparationReport(float(lower), float(upper), worst, steepest)
+    return SeparationReport(
+        float(lower), float(upper), np.ldexp(worst, exponent), np.ldexp(steepest, exponent)
+    )
 
 
-def _ratios(features: Callable[[Any], Any], group: Any, pairs: NDArray[Any]) -> NDArray[Any]:
-    """|phi(x) - phi(z)| / d(x, z) for each pair; NaN if the orbits are too near."""
+def _ratios(
+    features: Callable[[Any], Any], group: Any, exponent: int, pairs: NDArray[Any]
+) -> NDArray[Any]:
+    """|phi(x) - phi(z)| / d(x, z) for each pair; NaN if the orbits are too near.
+
+    The unit of pairs is ``2**exponent``.
+    """
     X = pairs[:, 0]
     Z = pairs[:, 1]
     kernel = BestFit(Linear(), group)
@@ -131,10 +141,13 @@ def _ratios(features: Callable[[Any], Any], group: Any, pairs: NDArray[Any]) -> 
         products[rows] = kernel(X[rows], Z[rows]).diagonal()
     squares = (pairs**2).sum(axis=2)
     distances = np.sqrt(np.maximum(squares.sum(axis=1) - 2 * products, 0))
-    differences = np.asarray(features(X)) - np.asarray(features(Z))
+    differences = np.asarray(features(np.ldexp(X, exponent)))
+    differences = differences - np.asarray(features(np.ldexp(Z, exponent)))
+    differences, exponent_of_features = in_power_of_two(differences)
     feature_distances = np.linalg.norm(differences, axis=1)
     is_near = distances < _NEAREST * np.sqrt(squares.max())
-    return np.where(is_near, np.nan, feature_distances / np.where(is_near, 1, distances))
+    ratios = feature_distances / np.where(is_near, 1, distances)
+    return np.where(is_near, np.nan, np.ldexp(ratios, exponent_of_features - exponent))
 
 
 def _search(

@@ -87,3 +87,22 @@ def test_points_on_one_orbit_are_refused():
     X = np.array([[1.0, 2.0, 3.0], [2.0, 3.0, 1.0], [1.0, 2.0, 3.0]])
     with pytest.raises(ParameterError, match="different orbits of CyclicShifts.* 3 points on one"):
         separation_report(lambda X: X, CyclicShifts(3), X, random_state=0)
+
+
+@pytest.mark.parametrize("exponent", [-900, -530, 530, 900])
+@pytest.mark.parametrize("power", [0, 1])
+def test_constants_do_not_depend_on_the_unit_of_the_points(exponent, power):
+    def directions(x):
+        values = np.sort(x, axis=1)
+        largest = np.abs(values).max(axis=1, keepdims=True)
+        return values * (values / largest) if power else values / largest
+
+    few = {"n_steps": 30, "n_pairs": 5, "random_state": 0}
+    expected = separation_report(directions, Permutations(5), X, **few)
+    scaled = separation_report(directions, Permutations(5), np.ldexp(X, exponent), **few)
+    change = exponent * (power - 1)  # of the features' unit, relative to that of the points
+    assert_allclose(
+        np.ldexp([scaled.lower, scaled.upper], -change), [expected.lower, expected.upper]
+    )
+    assert_allclose(np.ldexp(scaled.worst, -exponent), expected.worst)
+    assert_allclose(np.ldexp(scaled.steepest, -exponent), expected.steepest)

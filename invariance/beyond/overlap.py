@@ -156,6 +156,9 @@ class OverlapFit(OrbitKernel):
         budget = block_bytes_of(self.block_bytes) / 4
         return max(1, int(min((budget / 24) ** 0.5, budget / (64 * d))))
 
+    def work_over_orbits(self, X: Array, Y: Array) -> float:
+        return self.explain(X, Y).operations
+
     def explain(self, X: Any, Y: Any = None) -> Explanation:
         X = as_points(X, type(self).__name__)
         _, shape, shifts = self._shifts(X.shape[1])

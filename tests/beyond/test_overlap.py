@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.gaussian_process.kernels import RBF
 
-from invariance.beyond import OverlapFit
+from invariance.beyond import OverlapFit, SetKernel, pad_sets
 from invariance.groups import CyclicShifts, Translations, check_group
 from invariance.kernels import BestFit, Gaussian, Linear, Polynomial
 
@@ -88,6 +88,17 @@ def test_standard_overlaps_do_not_depend_on_the_units_of_the_images(base):
     units = np.ldexp(1.0, [-1000, -550, 550, 1000])
     assert_array_equal(kernel(units[:, None] * X, X), kernel(X, X))
     assert_array_equal(kernel(units[:, None] * X), kernel(X))
+
+
+def test_signals_of_a_set_are_compared_on_their_overlaps():
+    sets = [points(m, 5, seed=m) for m in (1, 4, 2)]
+    base = OverlapFit(Gaussian(0.3), Translations(5, max_shift=1))
+    expected = [[base(a, b).mean() for b in sets] for a in sets]
+    padded = pad_sets(sets)
+    assert_allclose(SetKernel(base)(padded), expected, rtol=1e-12)
+    assert (
+        SetKernel(base).explain(padded).operations > base.explain(np.concatenate(sets)).operations
+    )
 
 
 def test_overlap_announces_long_computations_and_has_a_gradient():

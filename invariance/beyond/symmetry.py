@@ -55,10 +55,9 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
-from sklearn.utils import validation
 
 from ..core import parameters as kinds
-from ..core.arrays import refuse_masked, validate_data
+from ..core.arrays import check_names, refuse_masked, validate_data
 from ..core.dask_arrays import refuse_dask
 from ..core.parameters import ParameterError, check_values, short
 from ..groups import Transformations
@@ -226,7 +225,7 @@ class Augmented(MetaEstimatorMixin, BaseEstimator):
 
         The estimator is fitted to copies of the points that have no names.
         """
-        validation.validate_data(self, X, reset=False, skip_check_array=True, ensure_2d=False)
+        check_names(self, X)
         return np.asarray(X) if hasattr(self, "feature_names_in_") else X
 
     def __sklearn_tags__(self) -> Any:

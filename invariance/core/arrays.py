@@ -93,6 +93,11 @@ def validate_data(
     return points, check_targets(y, points, multi_output, y_numeric, estimator=estimator)
 
 
+def check_names(estimator: Any, X: Any) -> None:
+    """Refuse points whose columns have other names, or another order, than the fitted ones."""
+    validation.validate_data(estimator, X, reset=False, skip_check_array=True, ensure_2d=False)
+
+
 def check_targets(
     y: Any,
     points: Array,

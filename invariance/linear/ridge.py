@@ -377,7 +377,9 @@ def cholesky(gram: NDArray, ridge: float) -> NDArray:
 def _geometric_mean(lowest: float, highest: float) -> float:
     if lowest == highest:
         return lowest
-    return float((lowest * highest) ** 0.5)
+    # Their product must neither overflow nor vanish.
+    (low, high), exponent = in_power_of_two(np.array([lowest, highest]))
+    return float(np.ldexp((low * high) ** 0.5, exponent))
 
 
 def _groups(ridges: NDArray, safe: float, reach: float, least: float) -> Iterator[list[int]]:
@@ -399,13 +401,18 @@ def _solve_near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
     direct = linalg.cho_solve((lower, True), y, check_finite=False)
     if not shifts.any():
         return np.broadcast_to(direct, (len(shifts), *direct.shape))
+    # Each column in its own unit: beside large ones, small ones would pass for rounding.
+    _, exponents = np.frexp(np.abs(direct).max(axis=0))
+    direct = np.ldexp(direct, -exponents)
+    # M in the unit of the shifts: squares of its entries must neither overflow nor vanish.
+    shifts, exponent = in_power_of_two(shifts)
     eps = float(np.finfo(y.dtype).eps)
     tolerance = eps**0.625  # single precision stays above half of it, however many steps it takes
     reach = _REACH[y.dtype.itemsize] ** 0.5
     rate = (reach - 1) / (reach + 1)  # of conjugate gradients, per step
     steps = np.log(tolerance / 2) / np.log(rate)
     n_steps = int(np.ceil(steps))
-    space = _KrylovSpace(lower, direct, n_steps)
+    space = _KrylovSpace(lower, direct, n_steps, exponent)
     for step in range(1, n_steps + 1):
         space.extend()
         if step % 4 == 0 or step == n_steps or space.is_complete:
@@ -413,16 +420,20 @@ def _solve_near(lower: NDArray, y: NDArray, shifts: NDArray) -> NDArray:
             is_close = errors <= tolerance * np.linalg.norm(direct, axis=0)
             if is_close.all() or space.is_complete:
                 break
-    return solutions
+    return np.ldexp(solutions, exponents)
 
 
 class _KrylovSpace:
-    """An orthonormal basis of M y, M^2 y, ... with M the inverse of a factored matrix."""
+    """An orthonormal basis of M y, M^2 y, ... with M the inverse of a factored matrix.
 
-    def __init__(self, lower: NDArray, direct: NDArray, n_steps: int) -> None:
+    M is multiplied by two to the power of ``exponent``.
+    """
+
+    def __init__(self, lower: NDArray, direct: NDArray, n_steps: int, exponent: int) -> None:
         n, n_targets = direct.shape
         shape = (n, min(n_steps * n_targets, n))
         self.lower = lower
+        self.exponent = exponent
         #: M y.
         self.direct = direct
         self.is_complete = False
@@ -438,7 +449,8 @@ class _KrylovSpace:
         self._size += block.shape[1]
         new = slice(start, self._size)
         self._basis[:, new] = block
-        self._images[:, new] = linalg.cho_solve((self.lower, True), block, check_finite=False)
+        images = linalg.cho_solve((self.lower, True), block, check_finite=False)
+        self._images[:, new] = np.ldexp(images, self.exponent)
         self._last_images = self._images[:, new]
         self.is_complete = self._size in (start, len(self.direct))
 

@@ -59,6 +59,33 @@ def test_ridges_with_few_different_eigenvalues_and_zero_targets():
         assert_allclose(solution, y / (matrix.diagonal() + r)[:, None], rtol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_every_target_has_its_own_unit(dtype):
+    """The second target would otherwise be lost in the rounding of the first."""
+    matrix, y = problem(60, 3, 2, dtype)
+    units = np.array([1.0, 1e-20], dtype)
+    ridges = np.logspace(-2, 0, MANY)
+    solutions = solve_ridges(matrix, units * y, ridges, safe=1e-5) / units
+    tolerance = 1e-4 if dtype == np.float32 else 1e-9
+    for r, solution in zip(ridges, solutions, strict=True):
+        expected = np.linalg.solve(matrix + r * np.eye(60), y)
+        assert_allclose(solution, expected, rtol=0, atol=tolerance * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(
+    "size, unit",
+    [(1, 1e-200), (1, 1e200), (1e-160, 1), (1e160, 1), (1e-290, 1e-200), (1e290, 1e200)],
+)
+def test_squares_of_matrices_and_targets_may_overflow_or_vanish(size, unit):
+    matrix, y = problem(60, 3, 2)
+    ridges = np.logspace(-2, 0, MANY)
+    solutions = solve_ridges(size * matrix, unit * y, size * ridges, safe=1e-5 * size)
+    for r, solution in zip(ridges, solutions, strict=True):
+        expected = np.linalg.solve(matrix + r * np.eye(60), y)
+        scaled = solution * (size / unit)
+        assert_allclose(scaled, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
 def test_matrices_that_may_be_indefinite_give_nan_unless_the_ridge_is_large():
     matrix = np.diag(np.repeat([1.0, 2.0, -0.5], 100))
     y = np.ones(300)

@@ -376,7 +376,8 @@ class RLSRegressor(MultiOutputMixin, RegressorMixin, _RegularisedLeastSquares):
         """
         check_parameters(self)
         points, targets = check_points(self, X, self.kernel, y=y, multi_output=True, y_numeric=True)
-        weights = checked_weights(sample_weight, points)
+        # Sums and squares of weights must neither overflow nor vanish; their unit has no effect.
+        weights, _ = in_power_of_two(checked_weights(sample_weight, points))
         self._is_flat = targets.ndim == 1
         Y = check_array(targets, ensure_2d=False, dtype=np.float64).reshape(len(targets), -1)
         Y = np.where(weights[:, None] > 0, Y, 0.0)
@@ -453,6 +454,7 @@ class RLSClassifier(OneVsRest, _RegularisedLeastSquares):
         weights = checked_weights(sample_weight, points)
         if self.class_weight is not None:
             weights = _times_class_weights(weights, self.class_weight, labels)
+        weights, _ = in_power_of_two(weights)
         counted = labels[weights > 0] if weights.any() else labels
         self.classes_ = np.unique(counted)
         check_two_classes(self.classes_)

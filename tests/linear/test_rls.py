@@ -402,6 +402,22 @@ def test_probabilities_do_not_depend_on_points_without_weight():
     assert fit_calibration(far, labels, np.r_[weights, np.zeros(10)]) == expected
 
 
+@pytest.mark.parametrize("unit", [1e-310, 1e-200, 1e200, 1e307])
+def test_weights_may_have_any_unit(unit):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X[:, 0] + 0.5 * rng.standard_normal(60) > 0).astype(int) + (X[:, 1] > 0.5)
+    weights = rng.uniform(0.1, 2, 60)
+    plain = RLSClassifier().fit(X, y, sample_weight=weights)
+    scaled = RLSClassifier().fit(X, y, sample_weight=unit * weights)
+    assert_allclose(scaled.predict_proba(X), plain.predict_proba(X), rtol=1e-4)
+    assert_allclose(scaled.loo_errors_, plain.loo_errors_, rtol=1e-9)
+    plain = RLSRegressor().fit(X, X[:, 0] ** 2, sample_weight=weights)
+    scaled = RLSRegressor().fit(X, X[:, 0] ** 2, sample_weight=unit * weights)
+    assert_allclose(scaled.predict(X), plain.predict(X), rtol=1e-9)
+    assert_allclose(scaled.loo_errors_, plain.loo_errors_, rtol=1e-9)
+
+
 def test_calibration_recovers_the_share_of_random_labels():
     rng = np.random.default_rng(0)
     values = rng.standard_normal((20_000, 3))

@@ -9,12 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from ..core.arrays import validate_data
-from ..core.parameters import Has, OneOf, ParameterError, check_parameters, short
-from .ridge import check_scale
+from ..core.parameters import Has, OneOf, ParameterError, short
 
 #: Values that a parameter ``class_weight`` may have.
 CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weights", "keys")
@@ -77,16 +74,6 @@ class OneVsRest(ClassifierMixin):
     Subclasses have ``classes_`` and ``_decide``, from points to scores of shape (n, n_classes), or
     (n, 1) for two classes.
     """
-
-    def _checked(
-        self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None, dtype: Any, reset: bool = True
-    ) -> tuple[NDArray, NDArray, NDArray]:
-        """Return checked points, labels and weights of a fit."""
-        check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=dtype, reset=reset)
-        check_classification_targets(labels)
-        check_scale(points)
-        return points, labels, checked_weights(weights, points)
 
     def _labels(self, decisions: NDArray) -> NDArray:
         if decisions.shape[1] == 1:

@@ -490,13 +490,14 @@ def in_power_of_two(values: NDArray) -> tuple[NDArray, int]:
     return np.ldexp(values, -exponent), int(exponent)
 
 
-def check_scale(X: NDArray) -> None:
-    """Refuse features whose squares overflow, or vanish beside the smallest number."""
+def check_scale(X: NDArray, dtype: DTypeLike = np.float64) -> None:
+    """Refuse features whose squares, in a type, overflow or vanish beside the smallest number."""
     largest = largest_absolute(X)
-    if largest and not 1e-140 < largest < 1e140:
+    bound = 1e140 if dtype == np.float64 else 1e15
+    if largest and not 1 / bound < largest < bound:
         raise ValueError(
-            f"the largest absolute feature is {largest:.1g}, whose square float64 cannot hold: "
-            "scale the features, and alpha with their squares"
+            f"the largest absolute feature is {largest:.1g}, whose square {np.dtype(dtype)} cannot "
+            "hold: scale the features, and alpha with their squares"
         )
 
 

@@ -477,6 +477,22 @@ def test_block_ridge_in_single_precision_is_accurate_or_refused():
         broken.set_params(alpha=1e-30).fit(twins, y)
 
 
+@pytest.mark.parametrize("size", [1e-25, 1e-20, 1e18, 1e20])
+@pytest.mark.parametrize("types", [("f4", "float32"), ("f4", "float64"), ("f8", "float32")])
+def test_blocks_refuse_features_whose_squares_single_precision_cannot_hold(size, types):
+    of_features, of_sums = types
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = np.arange(20) % 2
+    model = BlockRidgeClassifier(alpha=1e-3, dtype=of_sums)
+    with pytest.raises(ValueError, match="float32 cannot hold: scale the features"):
+        model.fit((size * X).astype(of_features), y)
+    for small in (1e-14, 1e14):
+        scaled = clone(model).set_params(alpha=1e-3 * small**2)
+        scaled.fit((small * X).astype(of_features), y)
+        plain = clone(model).fit(X, y)
+        assert_allclose(small * scaled.coef_, plain.coef_, atol=1e-5)
+
+
 def test_block_ridge_adds_in_place_and_copies_once_for_the_factor():
     X = np.random.default_rng(0).standard_normal((20, 1500))
     y = np.arange(20) % 2

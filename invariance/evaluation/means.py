@@ -59,8 +59,11 @@ def mean_se(samples: ArrayLike) -> Score | tuple[NDArray, NDArray]:
         index = np.argwhere(invalid)[0].tolist()
         value = samples[tuple(index)]
         raise ValueError(f"samples{index} is {value}: every sample must be finite")
-    mean = samples.mean(axis=0)
-    se = samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    # In a unit that is a power of two, nothing is rounded and squares neither overflow nor vanish.
+    _, exponents = np.frexp(np.abs(samples).max(axis=0))
+    scaled = np.ldexp(samples, -exponents)
+    mean = np.ldexp(scaled.mean(axis=0), exponents)
+    se = np.ldexp(scaled.std(axis=0, ddof=1) / np.sqrt(len(samples)), exponents)
     if samples.ndim == 1:
         return Score(float(mean), float(se))
     return mean, se

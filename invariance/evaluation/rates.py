@@ -8,6 +8,7 @@ from scipy import stats
 
 from ..core.arrays import as_floats, check_finite
 from ..core.parameters import ParameterError
+from .means import mean_se
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def fit_rate(x: ArrayLike, y: ArrayLike) -> RateFit:
         line = _fitted_line(x, y, np.ones_like(y))
         return line.rate(line.width, line.se, "residuals")
     repetitions = len(y)
-    mean = y.mean(axis=0)
-    relative_errors = y.std(axis=0, ddof=1) / np.sqrt(repetitions) / mean
+    mean, errors = map(np.asarray, mean_se(y))
+    relative_errors = errors / mean
     # A point without error would take all the weight: then every point counts the same.
     is_exact = bool((relative_errors == 0).any())
     weights = np.ones_like(mean)

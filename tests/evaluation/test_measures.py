@@ -22,6 +22,19 @@ def test_mean_se_returns_means_and_standard_errors():
     assert mean_se(samples[:, 0]) == Score(mean[0], se[0])
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e200, 1e307])
+def test_squares_of_samples_may_overflow_or_vanish(unit):
+    samples = np.random.default_rng(0).uniform(1, 2, size=(5, 5)) * X**-0.5
+    mean, se = mean_se(samples)
+    scaled_mean, scaled_se = mean_se(unit * samples)
+    assert_allclose(scaled_mean / unit, mean)
+    assert_allclose(scaled_se / unit, se)
+    fit = fit_rate(X, samples)
+    scaled = fit_rate(X, unit * samples)
+    assert_allclose([scaled.slope, scaled.low, scaled.high], [fit.slope, fit.low, fit.high])
+    assert scaled.method == fit.method
+
+
 def test_a_rate_is_a_linear_regression_of_logarithms():
     y = TRUTH * np.exp(0.1 * np.random.default_rng(0).normal(size=5))
     fit = fit_rate(X, y)

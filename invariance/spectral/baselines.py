@@ -15,6 +15,7 @@ from ..kernels import Kernel
 from ..kernels.base import BOUNDS, BOUNDS_KIND
 from ..theory.soleymani2025 import alpha
 from .base import BASIS, Basis
+from .torus import without_far_turns
 
 
 @stores_parameters
@@ -53,7 +54,7 @@ class VonMisesKernel(Kernel):
         return group.preserves_l1
 
     def _waves(self, X: NDArray) -> tuple[NDArray, NDArray]:
-        angles = (2 * np.pi / self.period) * X
+        angles = (2 * np.pi / self.period) * without_far_turns(X, self.period)
         return np.cos(angles), np.sin(angles)
 
     def _offset(self, d: int) -> float:

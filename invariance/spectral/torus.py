@@ -131,10 +131,7 @@ class Torus(Basis):
 
     def _factor_table(self, X: NDArray, highest: int) -> NDArray:
         """Return all one-dimensional factors: row (m + highest) d + i is factor m of x_i."""
-        is_far = np.abs(X) > 100 * self.period
-        if is_far.any():  # their angles would lose digits
-            X = np.where(is_far, self.same_place(X), X)
-        angles = self._frequency * X.T
+        angles = self._frequency * without_far_turns(X, self.period).T
         table = np.empty((2 * highest + 1, *angles.shape))
         table[highest] = 1
         for m in range(1, highest + 1):
@@ -162,7 +159,7 @@ class Torus(Basis):
         )
 
     def same_place(self, differences: NDArray) -> NDArray:
-        return differences - self.period * np.round(differences / self.period)
+        return without_turns(differences, self.period)
 
     @property
     def _reach(self) -> float:
@@ -284,6 +281,19 @@ class Circle(Torus):
         if k == 0:
             return np.array([[0]])
         return np.array([[k], [-k]])
+
+
+def without_turns(X: NDArray, period: float) -> NDArray:
+    """Return coordinates modulo the period, of at most half of it in size."""
+    return X - period * np.round(X / period)
+
+
+def without_far_turns(X: NDArray, period: float) -> NDArray:
+    """Return X, modulo the period where it is a hundred periods away: angles would lose digits."""
+    is_far = np.abs(X) > 100 * period
+    if not is_far.any():
+        return X
+    return np.where(is_far, without_turns(X, period), X)
 
 
 def _lattice_map(matrix: NDArray) -> tuple[NDArray, NDArray]:

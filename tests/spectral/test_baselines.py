@@ -24,6 +24,16 @@ def test_the_von_mises_kernel_agrees_with_its_formula(normalize):
     assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
 
 
+@pytest.mark.parametrize("Kernel", [S.VonMisesKernel, S.SignAveragedVonMises])
+def test_von_mises_kernels_of_far_points_keep_their_digits(Kernel):
+    kernel = Kernel(eta=3.0)
+    near = RNG.integers(-64, 64, (5, 3)) / 64  # exact also after many turns
+    for far in (2e6, 2e13):
+        assert_allclose(kernel(near + far, near), kernel(near), rtol=1e-12)
+        assert_allclose(kernel(near + far), kernel(near), rtol=1e-12)
+        assert_allclose(kernel.diag(near + far), kernel.diag(near), rtol=1e-12)
+
+
 @given(st.integers(1, 5), st.floats(0.05, 5), st.booleans(), st.integers(0, 2**31))
 @settings(max_examples=30, deadline=None)
 def test_the_factorized_sign_average_agrees_with_the_sum_over_all_signs(d, eta, normalize, seed):

@@ -179,10 +179,10 @@ class SobolevKernel(Kernel):
         roots = np.sqrt(weights)
         values *= roots
         if Y is None:
-            return np.asarray(values @ values.T)
+            return np.asarray(values @ values.T, dtype=X.dtype)
         Y_values, _ = self._features(Y)
         Y_values *= roots
-        return np.asarray(values @ Y_values.T)
+        return np.asarray(values @ Y_values.T, dtype=np.result_type(X, Y))
 
     def _gradient(self, X: NDArray) -> NDArray:
         values, weights = self._features(X)

@@ -72,6 +72,18 @@ def test_the_sobolev_kernel_depends_on_differences_and_is_not_invariant_to_signs
     assert_allclose(kernel.diag(x), np.diag(kernel(x)), rtol=1e-12)
 
 
+def test_spectral_kernels_of_single_precision_are_in_single_precision():
+    for kernel in (
+        S.VonMisesKernel(),
+        S.SignAveragedVonMises(),
+        S.SobolevKernel(S.Torus(4, degree=2), smoothness=2.0),
+    ):
+        single = X.astype(np.float32)
+        assert kernel(single).dtype == kernel(single, single[:2]).dtype == np.float32
+        assert kernel(single, Y).dtype == kernel(X).dtype == np.float64
+        assert_allclose(kernel(single), kernel(X), rtol=1e-4, atol=1e-6)
+
+
 def test_the_sobolev_kernel_reproduces_functions():
     """<f, K(x, .)>_{H^s} = f(x) for f in the span of the basis."""
     basis = S.Circle(degree=5)

@@ -35,7 +35,7 @@ def confidence_factor(odds: Numbers) -> Numbers:
 
 
 def in_floats(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _Result]:
-    """Decorate a function to take NumPy's small integers as floats: they overflow silently.
+    """Decorate a function to take NumPy's integers and half floats as floats: they may overflow.
 
     >>> @in_floats
     ... def square(x: Numbers) -> Numbers:
@@ -54,10 +54,9 @@ def in_floats(function: Callable[_Arguments, _Result]) -> Callable[_Arguments, _
 
 
 def _widened(value: Any) -> Any:
-    """Return the value, as floats if it consists of NumPy's integers of less than 64 bits."""
+    """Return the value, in double precision if it consists of NumPy's integers or half floats."""
     if not isinstance(value, np.ndarray | np.generic):
         return value
-    is_integer = value.dtype.kind in "iu"
-    if is_integer and value.dtype.itemsize < 8:
+    if value.dtype.kind in "iu" or value.dtype == np.float16:
         return value.astype(float)
     return value

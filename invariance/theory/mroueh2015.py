@@ -205,6 +205,9 @@ def clark_max_moments(
     >>> float(mean.round(4)), float(variance.round(4))
     (0.5642, 0.6817)
     """
+    # In floats, because squares of integers may wrap.
+    sd_x = np.multiply(1.0, sd_x)
+    sd_y = np.multiply(1.0, sd_y)
     mean_x, mean_y, sd_x, sd_y, rho = np.broadcast_arrays(mean_x, mean_y, sd_x, sd_y, rho)
     # Far from zero, squares of the means would swallow the variance.
     larger_mean = np.maximum(mean_x, mean_y)

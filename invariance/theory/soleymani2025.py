@@ -79,7 +79,8 @@ def sobolev_norm(coefficients: Numbers, counts: Numbers, *, s: float, d: int) ->
     ``counts`` holds D_lambda of each coefficient's eigenspace.
     """
     weights = np.asarray(counts) ** alpha(s, d)
-    square = np.dot(weights, np.square(coefficients))
+    floats = 1.0 * np.asarray(coefficients)  # squares of integers may wrap
+    square = np.dot(weights, np.square(floats))
     return float(np.sqrt(square))
 
 
@@ -105,7 +106,6 @@ def oracle_calls(n: int, s: float, *, d: int, generators: int) -> float:
     return float(generators * D**2 + n * D)
 
 
-@in_floats
 def generators_bound(order: int) -> int:
     r"""Largest size of a minimal generating set, :math:`\lfloor \log_2 |G| \rfloor` (prop. C.1).
 

@@ -167,6 +167,19 @@ def test_the_moments_of_clark_hold_in_limiting_cases():
     assert_allclose(variance, [1.0, 1.0])
 
 
+@pytest.mark.parametrize("sd", [4_000_000_000, np.int64(4_000_000_000), np.array([4_000_000_000])])
+def test_the_moments_of_clark_for_integers_do_not_wrap(sd):
+    mean, variance = theory.clark_max_moments(0, 0, sd_x=sd, sd_y=sd, rho=0)
+    assert_allclose(mean, 4e9 / np.sqrt(np.pi))
+    assert_allclose(variance, 16e18 * (1 - 1 / np.pi))
+
+
+def test_sizes_and_constants_for_numpy_integers_and_half_floats_do_not_overflow():
+    assert theory.theorem2_constants(np.int64(2**32)) == theory.theorem2_constants(2.0**32)
+    n_templates = theory.theorem2_templates(np.float16(0.03125), 1000, delta=0.01)
+    assert n_templates == theory.theorem2_templates(0.03125, 1000, delta=0.01) > 65_504
+
+
 @pytest.mark.parametrize("offset", [-1e9, 1e5, 1e9])
 @pytest.mark.parametrize("gap", [0.0, 0.5, 1e9])
 def test_the_variance_of_clark_keeps_its_digits_far_from_zero(offset, gap):

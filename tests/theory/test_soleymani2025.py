@@ -100,3 +100,13 @@ def test_weyls_law_holds_on_manifolds_with_a_known_spectrum(basis, eigenvalue, c
 def test_the_energy_of_integer_coefficients_does_not_wrap():
     energy = theory.dirichlet_energy(np.array([2**40, 1]), np.array([1, 2]))
     assert energy == 2.0**80 + 2
+
+
+@pytest.mark.parametrize("coefficients", [[4_000_000_000, 1], np.array([4_000_000_000, 1])])
+def test_the_sobolev_norm_of_integer_coefficients_does_not_wrap(coefficients):
+    assert theory.sobolev_norm(coefficients, [1, 2], s=1.0, d=1) == pytest.approx(4e9)
+
+
+def test_the_bound_on_generators_is_exact_for_large_orders():
+    assert theory.generators_bound(np.int64(2**60 - 1)) == 59
+    assert theory.generators_bound(np.uint8(255)) == 7

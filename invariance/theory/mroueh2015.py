@@ -147,7 +147,11 @@ def sphere_gap(distance: Numbers, d: Numbers) -> NDArray:
     log_ratio = gammaln(d / 2) - gammaln((d + 1) / 2)
     gamma_ratio = np.exp(log_ratio)
     c_d = np.sqrt(d / 2) * gamma_ratio
-    return (1 - c_d) * distance
+    # The logarithms cancel in large dimensions; 1 / c_d - 1 then has a short series.
+    share = 1 / np.multiply(d, 4.0)
+    series = -share + share**2 / 2 + 5 * share**3 / 2
+    by_series = series / (1 + series)
+    return np.where(np.asarray(d) > 5000, by_series, 1 - c_d)[()] * distance
 
 
 @in_floats

@@ -121,6 +121,16 @@ def test_the_slack_on_the_sphere_holds_in_every_dimension():
     assert worst[100] / theory.sphere_slack(d[100]) == pytest.approx(0.5, rel=1e-2)
 
 
+@pytest.mark.parametrize("d", [1, 1000, 4999, 5001, 1e6, 1e8, 1e12, 1e15])
+def test_the_gap_on_the_sphere_keeps_its_digits_in_large_dimensions(d):
+    """By Gamma((d + 2) / 2) = d / 2 Gamma(d / 2), c_d times c_(d+1) is the root of 1 + 1 / d."""
+    gap = theory.sphere_gap(1.0, d)
+    next_gap = theory.sphere_gap(1.0, d + 1)
+    product = -gap - next_gap + gap * next_gap
+    assert_allclose(product, np.expm1(np.log1p(1 / d) / 2), rtol=1e-7)
+    assert next_gap == pytest.approx(gap, rel=2 / d)
+
+
 def test_slacks_vanish_for_large_dimensions_and_scale():
     for eps in (0.1, 0.5, 0.9):
         d = np.geomspace(10, 1e6, 30)

@@ -18,7 +18,9 @@ def test_the_sample_bound_for_independent_features_agrees_with_its_formula():
 def test_the_sample_bound_ignores_the_scale_and_decreases_with_correlation():
     flat = np.ones(400)
     steep = np.arange(1, 401.0) ** -1.5
-    assert_allclose(liu2022.theorem1_samples(3 * steep), liu2022.theorem1_samples(steep))
+    for unit in (3, 1e-300, 1e-200, 1e200, 1e305):
+        scaled = liu2022.theorem1_samples(unit * steep)
+        assert_allclose(scaled, liu2022.theorem1_samples(steep))
     assert liu2022.theorem1_samples(steep) < liu2022.theorem1_samples(flat)
 
 

@@ -329,6 +329,27 @@ class Counted:
         return Gaussian(self.gamma)(rows, X if Y is None else Y)
 
 
+def test_masked_entries_are_refused():
+    masked = np.ma.masked_array(X, np.eye(*X.shape))
+    with pytest.raises(ValueError, match="8 masked entries: fill them"):
+        by_rows(Gaussian(0.1), masked)
+
+
+def test_columns_of_a_data_frame_are_those_of_the_fit(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    index = np.linspace(1, 0, len(X))
+    frame = pandas.DataFrame(X, index, columns=list("abcdefgh"))
+    model = OrbitFourier(SHIFTS, 20, gamma=0.1, random_state=0).fit(frame)
+    expected = model.transform(frame)
+    out = np.lib.format.open_memmap(tmp_path / "out.npy", "w+", float, expected.shape)
+    for resume in (tmp_path / "rows", False):
+        values = by_rows(model.transform, frame, 40, out=out, resume=resume)
+        assert _off(values, expected) < SAME
+    assert _off(by_rows(Gaussian(0.1), frame, 40, symmetric=True), Gaussian(0.1)(X)) < SAME
+    with pytest.raises(ValueError, match="same order as they were in fit"):
+        by_rows(model.transform, frame[list("bacdefgh")])
+
+
 def symmetric_kernel(rows, Y=None):
     return Gaussian(0.1)(rows, Y)
 

@@ -16,6 +16,7 @@ from joblib.parallel import SequentialBackend, get_active_backend
 from joblib.parallel import TimeoutError as JoblibTimeout
 from numpy.typing import NDArray
 
+from .arrays import refuse_masked
 from .dask_arrays import refuse_dask
 from .finished_rows import FinishedRows, computation
 from .parameters import Flag, ParameterError, Whole, arguments
@@ -53,6 +54,7 @@ def by_rows(
         a kernel against fixed points, ``functools.partial(kernel, Y=Y)``. With ``symmetric`` a
         kernel, ``function(X)`` and ``function(X, Y)``.
     X : array-like of shape (n, d)
+        Blocks of a data frame of pandas are data frames.
     block_rows : int
         Rows per block; each worker needs memory for the values of `function` on one block.
     out : ndarray of n rows, or an array of another kind, optional
@@ -83,7 +85,9 @@ def by_rows(
     True
     """
     refuse_dask("X", X)
-    X = np.asarray(X)
+    refuse_masked("X", X)
+    if not hasattr(X, "iloc"):  # a data frame has names of columns, which `function` may check
+        X = np.asarray(X)
     if not X.shape or not len(X):
         raise ParameterError(f"by_rows needs at least one row, got shape {X.shape}")
     n_rows = len(X)
@@ -93,7 +97,7 @@ def by_rows(
     finished = None
     if resume is not False:
         path = _record_path(out, resume)
-        key = computation(function, X, **result.settings())
+        key = computation(function, np.asarray(X), **result.settings())
         finished = FinishedRows(path, key, result.parts)
         blocks = [block for block in blocks if not finished.holds(block)]
     with closing(_computed(function, X, blocks, symmetric, n_jobs, timeout)) as parts:
@@ -213,11 +217,12 @@ def _tasks(
     A block travels inside its task, not as an argument of it: joblib hands large arguments to one
     worker of a Dask cluster in advance, and they are lost if that worker dies.
     """
+    rows: Any = getattr(X, "iloc", X)
     for block in blocks:
         if symmetric:
-            yield partial(_triangle, function, X[block], X[block.stop :])
+            yield partial(_triangle, function, rows[block], rows[block.stop :])
         else:
-            yield partial(function, X[block])
+            yield partial(function, rows[block])
 
 
 def _computed(

@@ -31,6 +31,7 @@ EYE = np.eye(3)
 P3, P4, P6, P16 = (RNG.standard_normal((20, d)) for d in (3, 4, 6, 16))
 SYMMETRIC = np.array([(x.reshape(4, 4) + x.reshape(4, 4).T).ravel() for x in P16])
 LABELS = np.arange(20) % 2
+HIDDEN = np.ma.masked_equal(LABELS, 1)
 GAUSS = K.Gaussian(0.5)
 MASKED = np.ma.masked_less(np.eye(9), 0.5)
 EIGHT = np.arange(8.0).reshape(2, 2, 2)
@@ -343,6 +344,17 @@ LINEAR = [
     (partial(BLOCKS.scores, P3, LABELS, alphas=[1e-3, -1.0]), "scores needs alphas to be a finite"),
     (partial(BLOCKS.scores, P3, LABELS[:3], alphas=[1.0]), r"one label per row: 20 .* of \(3,\)"),
     (partial(BLOCKS.solve, -1), "solve needs alpha to be a finite number > 0, got -1"),
+    (partial(BLOCKS.scores, P3, HIDDEN, alphas=[1.0]), "y has 10 masked entries: fill them"),
+    (partial(L.BlockRidgeClassifier().partial_fit, P3, LABELS, HIDDEN), "classes has 10 masked"),
+    *(
+        (partial(model.fit, P3, LABELS, HIDDEN), "sample_weight has 10 masked entries: fill them")
+        for model in (L.RLSRegressor(), L.RLSClassifier(), BLOCKS, S.SpectralAveraging())
+    ),
+    (partial(D.make_translated_mnist, IMAGES, HIDDEN[:2]), "labels has 1 masked entries"),
+    (
+        partial(D.make_translated_mnist, np.ma.masked_array(IMAGES > 0.5, IMAGES > 0.5), [0, 1]),
+        "images has .* masked entries",
+    ),
     (partial(L.left_out_with_copies, GRAM, LABELS[:7], alphas=[0.1]), "as many rows for one label"),
     (partial(L.left_out_with_copies, GRAM, 0 * LABELS, alphas=[1e-3]), "class"),
 ]

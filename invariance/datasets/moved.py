@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from sklearn.utils import check_random_state
 
+from ..core.arrays import refuse_masked
 from ..core.parameters import Array, Number, ParameterError, Seed, Whole, arguments, short
 from .dataset import Dataset, Random, apply_filter, row_numbers
 from .images import read_idx_dataset
@@ -59,6 +60,8 @@ def _labelled_images(images: ArrayLike | None, labels: ArrayLike | None) -> _Lab
         name = "MNIST"
         n_train = mnist.n_train
         sources = mnist.sources
+    refuse_masked("images", images)
+    refuse_masked("labels", labels)
     if getattr(images, "dtype", None) == np.bool_:
         images = np.asarray(images, dtype=np.float32)
     if not Array(3).accepts(images):

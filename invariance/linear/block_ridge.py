@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
-from ..core.arrays import validate_data
+from ..core.arrays import refuse_masked, validate_data
 from ..core.parameters import check_parameters, check_values, stores_parameters
 from ..core.symmetric import add_row_products, row_products
 from .classes import OneVsRest, check_two_classes, checked_weights, signs
@@ -94,6 +94,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         if first:
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
+            refuse_masked("classes", classes)
             self._start(points.shape[1], np.unique(np.asarray(classes)))
         self._add(points, labels, weights)
         self._solved: tuple[NDArray, NDArray] | None = None
@@ -224,6 +225,7 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         due = kinds.Number(above=0, most=1e308) | kinds.Array(1, above=0, most=1e308)
         check_values("BlockRidgeClassifier.scores", {"alphas": due}, {"alphas": alphas})
         points = validate_data(self, X, reset=False, dtype=_FLOATS)
+        refuse_masked("y", y)
         labels = np.asarray(y)
         if labels.shape != (len(points),):
             raise ValueError(

@@ -11,6 +11,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight
 
+from ..core.arrays import refuse_masked
 from ..core.parameters import Has, OneOf, ParameterError, short
 
 #: Values that a parameter ``class_weight`` may have.
@@ -34,6 +35,7 @@ def checked_labels(owner: str, name: str, values: ArrayLike) -> NDArray:
 
 def checked_weights(weights: ArrayLike | None, points: NDArray) -> NDArray:
     """Return one weight for each point, at least zero."""
+    refuse_masked("sample_weight", weights)
     return _check_sample_weight(weights, points, dtype=float, ensure_non_negative=True)
 
 

@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.linalg import lstsq
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import validate_data
 from ..core.parameters import ParameterError, check_parameters, stores_parameters
 from ..groups.base import GROUP, Transformations
+from ..linear.classes import checked_weights
 from ..linear.ridge import fit_ridge
 from ..theory import soleymani2025 as theory
 from .actions import Actions, Symmetry
@@ -152,7 +153,7 @@ class SpectralAveraging(MultiOutputMixin, RegressorMixin, BaseEstimator):
             self, X, y, dtype=np.float64, y_numeric=True, multi_output=True
         )
         labels = labels.astype(float)
-        weights = _check_sample_weight(sample_weight, points, dtype=float, ensure_non_negative=True)
+        weights = checked_weights(sample_weight, points)
         n_samples = float(weights.sum())
         if not n_samples > 0:
             raise ParameterError("sample_weight must hold a positive weight, all of them are zero")

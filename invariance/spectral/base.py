@@ -21,7 +21,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from ..core import parameters as kinds
-from ..core.arrays import check_array
+from ..core.arrays import as_floats, check_array
 from ..core.config import block_bytes_of
 from ..core.parameter_state import Remembering
 from ..core.parameters import ParameterError, check_values, short
@@ -134,8 +134,10 @@ class Basis(Remembering, BaseEstimator, ABC):
 
     def counting(self, eigenvalues: ArrayLike) -> NDArray:
         """The counting function: dimension of all eigenspaces with eigenvalue <= each value."""
+        limits = as_floats("eigenvalues", eigenvalues)
+        if not np.isfinite(limits).all():
+            raise ParameterError(f"counting needs finite eigenvalues, got {short(eigenvalues)}")
         # An eigenvalue that differs by rounding is the same one.
-        limits = np.asarray(eigenvalues, dtype=float)
         limits = limits + 1e-9 * np.abs(limits)
         highest = limits.max(initial=-1)
         spaces = list(takewhile(lambda space: space.eigenvalue <= highest, self.spectrum()))

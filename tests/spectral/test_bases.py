@@ -112,6 +112,13 @@ def test_multiplicities_match_the_functions_and_the_counting_function(basis):
     assert np.all(np.diff(basis.eigenvalues_) > 0)
 
 
+@pytest.mark.parametrize("eigenvalues", [[np.nan, 50.0], np.inf])
+def test_only_finite_eigenvalues_are_counted(eigenvalues):
+    with pytest.raises(ValueError, match="counting needs finite eigenvalues, got .*(nan|inf)"):
+        Torus(2).counting(eigenvalues)
+    assert Torus(2).counting([-1.0, 50.0]).tolist() == [0, 21]
+
+
 def test_the_paper_counts_invariant_functions_only():
     basis = Torus(10, degree=3)
     assert_array_equal(basis.counts_, [1, 21, 201, 1161])

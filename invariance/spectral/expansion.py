@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_random_state
 
+from ..core.arrays import as_floats
 from ..core.parameters import Array, Flag, ParameterError, Positive, Seed, Whole, arguments
 from ..groups import LinearMaps
 from ..groups.base import GROUP, Transformations
@@ -36,7 +37,9 @@ class Expansion:
     coefficients: NDArray
 
     def __post_init__(self) -> None:
-        shape = np.shape(self.coefficients)
+        coefficients = as_floats("coefficients", self.coefficients)
+        object.__setattr__(self, "coefficients", coefficients)
+        shape = coefficients.shape
         n_functions = self.basis.n_functions_
         if len(shape) not in (1, 2) or shape[0] != n_functions:
             raise ParameterError(

@@ -316,6 +316,18 @@ def test_predictions_scale_with_the_unit_of_the_targets(estimator, unit):
         assert_array_equal(clone(model).fit(X, 0 * targets).predict(X), 0 * targets)
 
 
+@pytest.mark.parametrize("kind", [list, np.float16, object])
+def test_coefficients_of_a_function_may_be_of_any_type(kind):
+    basis = S.Torus(2, degree=2)
+    coefficients = np.arange(basis.n_functions_)
+    given = coefficients.tolist() if kind is list else coefficients.astype(kind)
+    X = basis.sample(5, random_state=0)
+    expected = basis.evaluate(X) @ coefficients
+    assert_allclose(S.Expansion(basis, given).predict(X), expected)
+    with pytest.raises(ValueError, match="coefficients has 1 masked entries"):
+        S.Expansion(basis, np.ma.masked_equal(coefficients, 3))
+
+
 def test_the_discrepancy_of_an_undefined_function_is_undefined():
     f = S.Expansion(S.Torus(1, degree=1), np.array([np.nan, 1.0, 1.0]))
     assert np.isnan(f.discrepancy([[0.3]], G.SignFlips(1)))

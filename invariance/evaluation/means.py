@@ -78,7 +78,7 @@ def with_error(mean: float, se: float, decimals: int = 0) -> str:
     ('53.8 ± 3.4', '97.92 ± 0.10', '100.00 ± 0.00')
     """
     digits = 2
-    if se > 0:
+    if 0 < se < math.inf:
         rounded = float(f"{se:.1e}")  # two digits of the rounded error: 0.0999 is 0.10
         digits = 1 - math.floor(math.log10(rounded))
     digits = min(max(decimals, digits), 12)

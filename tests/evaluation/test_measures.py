@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from invariance.evaluation import share_of_changes
-from invariance.evaluation.means import Score, mean_se
+from invariance.evaluation.means import Score, mean_se, with_error
 from invariance.evaluation.rates import fit_rate
 from invariance.groups import Negation
 
@@ -33,6 +33,11 @@ def test_squares_of_samples_may_overflow_or_vanish(unit):
     scaled = fit_rate(X, unit * samples)
     assert_allclose([scaled.slope, scaled.low, scaled.high], [fit.slope, fit.low, fit.high])
     assert scaled.method == fit.method
+
+
+def test_unknown_errors_are_printed():
+    assert with_error(1.0, np.inf) == f"{Score(1.0, np.inf)}" == "1.00 ± inf"
+    assert with_error(1.0, np.nan) == "1.00 ± nan"
 
 
 def test_a_rate_is_a_linear_regression_of_logarithms():

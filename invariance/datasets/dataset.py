@@ -128,7 +128,8 @@ class Dataset:
         Returns
         -------
         Dataset
-            ``details["rows"]`` has the previous row number of each point.
+            ``details["rows"]`` has the previous row number of each point, unless the points have
+            a detail of this name, such as those of `make_rotated_mnist`: it is kept.
         """
         n_points = len(self.data)
         test_rows = row_numbers("test", test, n_points)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import refuse_masked, validate_data
-from ..core.parameters import check_parameters, check_values, stores_parameters
+from ..core.parameters import check_parameters, check_values, short, stores_parameters
 from ..core.symmetric import add_row_products, row_products
 from .classes import OneVsRest, check_two_classes, checked_weights, signs
 from .gram import rounding
@@ -96,6 +96,10 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
             refuse_masked("classes", classes)
             self._start(points.shape[1], np.unique(np.asarray(classes)))
+        elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
+            raise ValueError(
+                f"classes={short(classes)} are not those of the first call, {short(self.classes_)}"
+            )
         self._add(points, labels, weights)
         self._solved: tuple[NDArray, NDArray] | None = None
         self.alpha_ = float(self.alpha)

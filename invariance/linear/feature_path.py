@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from ..core.symmetric import add_row_products
-from .ridge import LeaveOneOutPath, row_blocks
+from .ridge import DiagonalPath, LeaveOneOutPath, row_blocks
 from .tridiagonal import (
     Tridiagonal,
     TridiagonalPath,
@@ -236,7 +236,6 @@ def primal_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPat
             path = TridiagonalPath(
                 basis=features.rows,
                 turn=vectors,
-                L=np.array([largest]),
                 inside=vectors.T @ cross,
                 y=Y,
                 bare=features.bare(p),
@@ -250,7 +249,7 @@ def primal_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPat
     values = values[is_real]
     turn = vectors[:, is_real]
     turn /= np.sqrt(values)
-    eigenpath = LeaveOneOutPath(
+    eigenpath = DiagonalPath(
         basis=features.rows,
         turn=turn,
         L=values,
@@ -280,7 +279,6 @@ def dual_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPath,
             path = TridiagonalPath(
                 basis=basis.__getitem__,
                 turn=None,
-                L=np.array([T.largest_eigenvalue()]),
                 inside=basis.T @ Y,
                 y=Y,
                 noise=noise,
@@ -290,7 +288,7 @@ def dual_path(features: Features, Y: NDArray) -> tuple[NDArray, LeaveOneOutPath,
         values = diagonalize_in_place(basis, T)
     del gram
     is_real = _exceed_rounding(values, lost)
-    eigenpath = LeaveOneOutPath(
+    eigenpath = DiagonalPath(
         basis=basis.__getitem__,
         turn=None,
         L=np.where(is_real, values, 0),

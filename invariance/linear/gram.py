@@ -17,7 +17,7 @@ from ..core.arrays import as_floats, check_finite
 from ..core.messages import warn
 from ..core.parameters import Array, Flag, Number, ParameterError, arguments, short
 from .classes import check_two_classes, checked_labels, misclassification
-from .ridge import LeaveOneOutPath, cholesky, largest_absolute, solve_ridges
+from .ridge import DiagonalPath, cholesky, largest_absolute, solve_ridges
 
 #: Factor from one alpha of a search to the next, and the largest number of alphas in a search.
 _STEP = 10**0.5
@@ -101,7 +101,7 @@ def certain_rounding(gram: NDArray) -> float:
 
 def path_of_eigenvalues(
     values: NDArray, vectors: NDArray, Y: NDArray, tolerance: float, noise: float
-) -> LeaveOneOutPath:
+) -> DiagonalPath:
     """Ridge path of a kernel's matrix, from its eigenvalues and eigenvectors.
 
     Directions whose eigenvalues are below -``tolerance`` are cut. Those that rounding put on either
@@ -115,7 +115,7 @@ def path_of_eigenvalues(
     is_real = values >= -tolerance
     if values.max(initial=0) <= noise:
         is_real[:] = False
-    return LeaveOneOutPath(
+    return DiagonalPath(
         basis=vectors.__getitem__,
         turn=None,
         L=np.where(is_real, values, 0).clip(0),

@@ -1,14 +1,15 @@
 r"""Ridge regression, for all learners: eigenvectors for every penalty, Cholesky factors for a few.
 
-`LeaveOneOutPath` has the leave-one-out residuals at every penalty from one set of eigenvectors,
+`DiagonalPath` has the leave-one-out residuals at every penalty from one set of eigenvectors,
 `fit_ridge` makes one for regression with columns that cost nothing, and `solve_ridges` has
 :math:`(K + r)^{-1} y` at several penalties r from fewer factors than penalties.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -28,65 +29,57 @@ BLOCK_BYTES = 2**22
 TINY = float(np.finfo(float).tiny)
 
 
-@dataclass
-class LeaveOneOutPath:
-    """A ridge problem in its eigenbasis, in which every penalty costs thin products.
+@dataclass(kw_only=True)
+class LeaveOneOutPath(ABC):
+    """A ridge problem in an orthonormal basis, in which every penalty costs thin products.
 
     With features Phi, without their projection onto columns that cost nothing, and
-    ``Phi Phi^T = Q diag(L) Q^T``, the fitted values at a ridge r are
-    ``Q diag(L / (L + r)) Q^T y``. Weighted problems have the roots of their weights multiplied to
-    the rows of Phi and y.
+    ``Phi Phi^T = Q T Q^T``, the fitted values at a ridge r are ``Q T (T + r)^-1 Q^T y``. Weighted
+    problems have the roots of their weights multiplied to the rows of Phi and y.
 
     Attributes
     ----------
     basis : callable
         Rows of a matrix A, from a slice; ``Q = A turn``, and A is Q itself if ``turn`` is None.
     turn : ndarray of shape (m, k) or None
-    L : ndarray of shape (k,)
     inside : ndarray of shape (k, t)
         Q^T y.
     y : ndarray of shape (n, t)
     bare : ndarray of shape (n,) or None
         Squared norm of each unit vector's part orthogonal to the columns that cost nothing; None
         if these and the columns of Q span everything.
-    real : ndarray of bool of shape (k,) or None
-        Directions that the model has; the others, whose L is zero, are never fitted.
     noise : float
-        Rounding in L. Eigenvalues that are no larger count as zero for ridges below it.
+        Rounding in the eigenvalues of T.
+    largest_eigenvalue : float
+        That of T; zero if there are no features.
     """
 
     basis: Callable[[slice], NDArray]
     turn: NDArray | None
-    L: NDArray
     inside: NDArray
     y: NDArray
     bare: NDArray | None = None
-    real: NDArray | None = None
     noise: float = 0.0
+    largest_eigenvalue: float = field(init=False)
 
-    def spectrum(self, ridges: NDArray) -> NDArray:
-        """Eigenvalues that count at each ridge, shape (k, ridges)."""
-        values = self.L[:, None]
-        counts = (values > self.noise) | (ridges >= self.noise)
-        return np.where(counts, values, 0.0)
-
-    def gains(self, ridge: float) -> NDArray:
-        """1 / (L + r) for directions that are fitted and zero for the rest, shape (k,)."""
-        values = self.spectrum(np.array([ridge]))[:, 0]
-        is_fitted = (values > 0) | (ridge >= self.noise)
-        if self.real is not None:
-            is_fitted &= self.real
-        gains = np.zeros_like(values)
-        gains[is_fitted] = 1 / (values[is_fitted] + ridge)
-        return gains
-
+    @abstractmethod
     def solve(self, ridge: float, columns: NDArray) -> NDArray:
-        """Return (L + r)^-1 times columns of shape (k, t), for directions that are fitted."""
-        return self.gains(ridge)[:, None] * columns
+        """Return (T + r)^-1 times columns of shape (k, t), for directions that are fitted."""
 
+    @abstractmethod
     def shrink(self, ridge: float, columns: NDArray) -> NDArray:
-        """Return L (L + r)^-1 times columns of shape (k, t)."""
-        return (self.L * self.gains(ridge))[:, None] * columns
+        """Return T (T + r)^-1 times columns of shape (k, t)."""
+
+    @abstractmethod
+    def _squares(self, basis: NDArray, ridges: NDArray) -> tuple[NDArray, NDArray]:
+        """q^T q, and q^T r (T + r)^-1 q at each ridge, for rows q of Q."""
+
+    @abstractmethod
+    def _residual_columns(self, ridges: NDArray) -> NDArray:
+        """Coefficients of residuals in the columns of ``basis``, shape (m, ridges t).
+
+        They give y - f(x), or -f(x) if ``bare`` is an array: y is then added afterwards.
+        """
 
     def unexplained(self, ridges: NDArray, *, least: float = TINY) -> NDArray:
         """1 - h with h the diagonal of the hat matrix, at least ``least``, shape (n, ridges)."""
@@ -125,16 +118,63 @@ class LeaveOneOutPath:
                 residuals /= unexplained[rows, penalties, None]
                 yield rows, penalties, residuals
 
+    def _basis(self, rows: slice) -> NDArray:
+        """Rows of Q."""
+        block = self.basis(rows)
+        if self.turn is None:
+            return block
+        return block @ self.turn
+
+    def _row_blocks(self, width: int) -> Iterator[slice]:
+        """Blocks of rows that take `BLOCK_BYTES` at this many numbers each."""
+        return row_blocks(len(self.y), 8 * width)
+
+
+@dataclass(kw_only=True)
+class DiagonalPath(LeaveOneOutPath):
+    """`LeaveOneOutPath` in eigenvectors, with ``Phi Phi^T = Q diag(L) Q^T``.
+
+    Attributes
+    ----------
+    L : ndarray of shape (k,)
+        Eigenvalues. Those no larger than ``noise`` count as zero for ridges below it.
+    real : ndarray of bool of shape (k,) or None
+        Directions that the model has; the others, whose L is zero, are never fitted.
+    """
+
+    L: NDArray
+    real: NDArray | None = None
+
+    def __post_init__(self) -> None:
+        self.largest_eigenvalue = float(self.L.max(initial=0))
+
+    def spectrum(self, ridges: NDArray) -> NDArray:
+        """Eigenvalues that count at each ridge, shape (k, ridges)."""
+        values = self.L[:, None]
+        counts = (values > self.noise) | (ridges >= self.noise)
+        return np.where(counts, values, 0.0)
+
+    def gains(self, ridge: float) -> NDArray:
+        """1 / (L + r) for directions that are fitted and zero for the rest, shape (k,)."""
+        values = self.spectrum(np.array([ridge]))[:, 0]
+        is_fitted = (values > 0) | (ridge >= self.noise)
+        if self.real is not None:
+            is_fitted &= self.real
+        gains = np.zeros_like(values)
+        gains[is_fitted] = 1 / (values[is_fitted] + ridge)
+        return gains
+
+    def solve(self, ridge: float, columns: NDArray) -> NDArray:
+        return self.gains(ridge)[:, None] * columns
+
+    def shrink(self, ridge: float, columns: NDArray) -> NDArray:
+        return (self.L * self.gains(ridge))[:, None] * columns
+
     def _squares(self, basis: NDArray, ridges: NDArray) -> tuple[NDArray, NDArray]:
-        """q^T q, and q^T r (L + r)^-1 q at each ridge, for rows q of Q."""
         squares = np.square(basis)
         return squares.sum(axis=1), squares @ self._shrinkage(ridges)
 
     def _residual_columns(self, ridges: NDArray) -> NDArray:
-        """Coefficients of residuals in the columns of ``basis``, shape (m, ridges t).
-
-        They give y - f(x), or -f(x) if ``bare`` is an array: y is then added afterwards.
-        """
         shrinkage = self._shrinkage(ridges)
         factors = shrinkage
         if self.bare is not None:
@@ -148,17 +188,6 @@ class LeaveOneOutPath:
     def _shrinkage(self, ridges: NDArray) -> NDArray:
         """r / (L + r) at each ridge, shape (k, ridges)."""
         return ridges / (self.spectrum(ridges) + ridges)
-
-    def _basis(self, rows: slice) -> NDArray:
-        """Rows of Q."""
-        block = self.basis(rows)
-        if self.turn is None:
-            return block
-        return block @ self.turn
-
-    def _row_blocks(self, width: int) -> Iterator[slice]:
-        """Blocks of rows that take `BLOCK_BYTES` at this many numbers each."""
-        return row_blocks(len(self.y), 8 * width)
 
 
 def row_blocks(n_rows: int, bytes_per_row: int) -> Iterator[slice]:
@@ -212,7 +241,7 @@ def fit_ridge(
         )
     problem = _without_free_columns(free, features, targets, weights)
     left, values, right = _directions(problem.features, problem.features_norm)
-    path = LeaveOneOutPath(
+    path = DiagonalPath(
         basis=left.__getitem__,
         turn=None,
         L=values**2,

@@ -243,7 +243,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         turn, path, size = primal_path(features, Y)
         ridge = choose_ridge(path, size)
         coef = turn @ path.shrink(ridge, path.inside)
-        if not features.lose_digits(path.L.max(initial=0), ridge):
+        if not features.lose_digits(path.largest_eigenvalue, ridge):
             return coef
         gradient = features.products_with_residuals(Y, coef) - ridge * coef
         correction = turn @ path.shrink(ridge, turn.T @ gradient)
@@ -259,7 +259,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         basis, path, size = dual_path(features, Y)
         ridge = choose_ridge(path, size)
         dual = basis @ path.solve(ridge, path.inside)
-        if not features.lose_digits(path.L.max(), ridge):
+        if not features.lose_digits(path.largest_eigenvalue, ridge):
             return features.transposed_times(dual)
         coef, values = features.coef_and_values(dual)
         residuals = Y - values - ridge * dual
@@ -275,7 +275,7 @@ class _RegularisedLeastSquares(BaseEstimator):
         """
         if self.alphas is not None:
             return np.sort(np.atleast_1d(np.asarray(self.alphas, dtype=float)))
-        largest = path.L.max(initial=0)
+        largest = path.largest_eigenvalue
         if not largest:  # Any alpha then gives the mean.
             largest = scale or float(n)
         relative = np.logspace(-10, 0, 31)

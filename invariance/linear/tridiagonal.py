@@ -8,7 +8,7 @@ second matrix.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -146,19 +146,20 @@ def normalize_in_place(basis: NDArray, T: Tridiagonal) -> Tridiagonal:
     return Tridiagonal(bands)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class TridiagonalPath(LeaveOneOutPath):
-    """`LeaveOneOutPath` in a basis Q with ``Phi Phi^T = Q T Q^T``.
+    """`LeaveOneOutPath` with a tridiagonal T.
 
     Attributes
     ----------
     T : Tridiagonal
-        Its eigenvalues are all larger than ``noise``, and all directions are ``real``.
-    L : ndarray of shape (1,)
-        The largest eigenvalue.
+        Its eigenvalues are all larger than ``noise``, and all directions are fitted.
     """
 
-    T: Tridiagonal = field(kw_only=True)
+    T: Tridiagonal
+
+    def __post_init__(self) -> None:
+        self.largest_eigenvalue = self.T.largest_eigenvalue()
 
     def solve(self, ridge: float, columns: NDArray) -> NDArray:
         return self.T.solve(ridge, columns)

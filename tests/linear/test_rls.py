@@ -528,6 +528,15 @@ def test_an_offset_of_the_features_costs_no_precision():
         )
 
 
+def test_later_calls_of_partial_fit_cannot_change_the_classes():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    y = np.arange(20) % 2
+    model = BlockRidgeClassifier().partial_fit(X, y, classes=[0, 1])
+    model.partial_fit(X, y, classes=[1, 0])
+    with pytest.raises(ValueError, match="not those of the first call"):
+        model.partial_fit(X, y, classes=[0, 1, 2])
+
+
 def test_coefficients_follow_the_last_partial_fit():
     X, y = load_iris(return_X_y=True)
     model = BlockRidgeClassifier(1e-3)

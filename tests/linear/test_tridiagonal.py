@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from invariance.linear.ridge import LeaveOneOutPath
+from invariance.linear.ridge import DiagonalPath
 from invariance.linear.tridiagonal import (
     Tridiagonal,
     TridiagonalPath,
@@ -71,22 +71,20 @@ def paths(n, p, bare):
     Phi = rng.standard_normal((n, p))
     Y = rng.standard_normal((n, 3))
     basis, T = tridiagonal_form(np.asfortranarray(Phi.T @ Phi))
-    largest = T.largest_eigenvalue()
     T = normalize_in_place(basis, T)
     U = Phi @ basis
     assert_allclose(U.T @ U, np.eye(p), atol=1e-11)
-    assert_allclose(U @ dense(T) @ U.T, Phi @ Phi.T, atol=1e-11 * largest)
+    assert_allclose(U @ dense(T) @ U.T, Phi @ Phi.T, atol=1e-11 * T.largest_eigenvalue())
     tridiagonal = TridiagonalPath(
         basis=Phi.__getitem__,
         turn=basis,
-        L=np.array([largest]),
         inside=U.T @ Y,
         y=Y,
         bare=bare,
         T=T,
     )
     left, roots, _ = np.linalg.svd(Phi, full_matrices=False)
-    by_eigenvectors = LeaveOneOutPath(
+    by_eigenvectors = DiagonalPath(
         basis=left.__getitem__, turn=None, L=roots**2, inside=left.T @ Y, y=Y, bare=bare
     )
     return tridiagonal, by_eigenvectors, U, left

@@ -102,7 +102,13 @@ def _entries(claim: Claim, name: str, value: Any) -> list[float | None]:
         raise RecordError(f"{claim.id}: {error}") from error
 
 
-def _numbers(name: str, value: object) -> np.ndarray:
+def _numbers(name: str, value: Any) -> np.ndarray:
+    # `asarray` would return what lies below a mask, and drop imaginary parts.
+    if np.ma.is_masked(value):
+        count = np.ma.count_masked(value)
+        raise RecordError(f"{name} has {count} masked entries: fill them, or leave them out")
+    if np.iscomplexobj(value):
+        raise RecordError(f"{name} is complex: pass real numbers, such as absolute values")
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -272,8 +278,11 @@ def _pair(
     repetitions = greater["repetitions"]
     has_pairs = paired and repetitions is not None and repetitions == smaller["repetitions"]
     if has_pairs:
-        differences = np.subtract(scores[relation.greater], scores[relation.smaller], dtype=float)
-        gap, se = mean_se(differences)
+        # Sample i of each, whatever the labels of a pandas.Series.
+        samples = [
+            np.asarray(scores[name], dtype=float) for name in (relation.greater, relation.smaller)
+        ]
+        gap, se = mean_se(samples[0] - samples[1])
     else:
         gap = greater["mean"] - smaller["mean"]
         se = float(np.hypot(greater["se"], smaller["se"]))

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -232,6 +233,15 @@ def test_pairing_removes_what_repetitions_share():
     assert "paired" not in verdict(ORDER, order="a > b", scores=unequal, paired=True).reason
 
 
+def test_labels_of_a_table_do_not_change_the_pairs():
+    table = pd.DataFrame({"method": list("aabb"), "score": [3.0, 5.0, 2.0, 4.0]})
+    scores = {name: part.score for name, part in table.groupby("method")}
+    arrays = {name: part.to_numpy() for name, part in scores.items()}
+    by_labels = record(ORDER, {"order": "a > b", "scores": scores, "paired": True})
+    assert by_labels == record(ORDER, {"order": "a > b", "scores": arrays, "paired": True})
+    assert by_labels["pairs"][0]["se"] == 0
+
+
 @given(
     st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=8),
     st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=8),
@@ -368,6 +378,9 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (NUMBER, {"samples": [3.0]}, "at least two repetitions"),
         (NUMBER, {"value": [1, 2]}, r"1 number\(s\), 98.90; got shape \(2,\)"),
         (ERROR, {"samples": [[1, 2], [3, np.inf]]}, r"samples\[1, 1\] is inf"),
+        (NUMBER, {"samples": np.ma.array([1, 2, 9], mask=[0, 0, 1])}, "samples has 1 masked"),
+        (NUMBER, {"value": np.ma.masked, "se": 0.1}, "value has 1 masked"),
+        (SAME, {"difference": [1e-9, 3j], "tolerance": 1e-6}, "difference is complex"),
         (ORDER, {"order": "a > b", "scores": {"a": [1, np.nan], "b": 2}}, r"\['a'\]\[1\] is nan"),
         (ORDER, {"order": "a > c", "scores": {"a": 1, "b": 2}}, "names 'c', which has no score"),
         (ORDER, {"order": "a >", "scores": {"a": 1}}, "not a chain"),

@@ -152,7 +152,11 @@ def _value(
     if means.shape != (count,):
         printed = f"the paper has {count} number(s), {claim.printed}"
         raise RecordError(f"{printed}; got shape {means.shape}")
+    repetitions = _count(repetitions)
     if se is None:
+        if repetitions is not None and repetitions > 1 and not exact:
+            problem = f"repetitions={repetitions} without se="
+            raise RecordError(f"{problem}: pass the mean's standard error, or all samples=")
         se = 0.0
     errors = np.broadcast_to(_numbers("se", se), means.shape)
     if (errors < 0).any():
@@ -163,6 +167,15 @@ def _value(
         "repetitions": repetitions,
         **_texts(exact=exact, spread=spread),
     }
+
+
+def _count(repetitions: Any) -> int | None:
+    if repetitions is None:
+        return None
+    is_whole = isinstance(repetitions, int | np.integer) and not isinstance(repetitions, bool)
+    if not is_whole or repetitions < 1:
+        raise RecordError(f"repetitions={repetitions!r:.40}: expected a whole number >= 1")
+    return int(repetitions)
 
 
 def _texts(**texts: str) -> dict[str, str]:

@@ -142,6 +142,12 @@ def test_an_order_that_is_claimed_of_a_share(share, gaps, expected):
     assert verdict(replace(ORDER, share=share), order=order, scores=scores).verdict == expected
 
 
+def test_a_counted_number_of_repetitions_can_be_written():
+    counted = np.isfinite([98.8, np.nan, 99.0]).sum()
+    recorded = record(NUMBER, {"value": 98.9, "se": 0.1, "repetitions": counted})
+    assert json.loads(json.dumps(recorded))["repetitions"] == 2
+
+
 def test_a_value_in_which_nothing_varies():
     svm = Claim("p/n", "value", "t", "full", paper=("89.23",), better="higher", margin="0.02")
     for value, expected in ((89.25, "matched"), (89.21, "matched"), (89.20, "short"),
@@ -375,6 +381,8 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (NUMBER, {"value": "much"}, "not numeric"),
         (NUMBER, {"value": 1, "se": -1}, "negative"),
         (NUMBER, {"value": 1, "exact": True}, "explain it"),
+        (NUMBER, {"value": 98.9, "repetitions": 20}, "repetitions=20 without se="),
+        (NUMBER, {"value": 98.9, "se": 0.1, "repetitions": 2.5}, "repetitions=2.5: expected a"),
         (NUMBER, {"samples": [3.0]}, "at least two repetitions"),
         (NUMBER, {"value": [1, 2]}, r"1 number\(s\), 98.90; got shape \(2,\)"),
         (ERROR, {"samples": [[1, 2], [3, np.inf]]}, r"samples\[1, 1\] is inf"),

@@ -102,7 +102,7 @@ def _entries(claim: Claim, name: str, value: Any) -> list[float | None]:
         raise RecordError(f"{claim.id}: {error}") from error
 
 
-def _numbers(name: str, value: Any) -> np.ndarray:
+def _real(name: str, value: Any) -> np.ndarray:
     # `asarray` would return what lies below a mask, and drop imaginary parts.
     if np.ma.is_masked(value):
         count = np.ma.count_masked(value)
@@ -110,9 +110,13 @@ def _numbers(name: str, value: Any) -> np.ndarray:
     if np.iscomplexobj(value):
         raise RecordError(f"{name} is complex: pass real numbers, such as absolute values")
     try:
-        array = np.asarray(value, dtype=float)
+        return np.asarray(value, dtype=float)
     except (TypeError, ValueError):
         raise RecordError(f"{name} is not numeric: {value!r:.80}") from None
+
+
+def _numbers(name: str, value: Any) -> np.ndarray:
+    array = _real(name, value)
     if array.size == 0:
         raise RecordError(f"{name} is empty")
     not_finite = np.argwhere(~np.isfinite(array))
@@ -338,11 +342,11 @@ def _inequality(
         raise ValueError("a side is missing")
     if not 0 <= allowed < 1:
         raise RecordError(f"allowed={allowed} is not a fraction in [0, 1)")
-    left, right = np.broadcast_arrays(_numbers("lhs", lhs), _numbers("rhs", rhs))
+    left, right = _together(lhs=_numbers("lhs", lhs), rhs=_numbers("rhs", rhs))
     biting = None
     if ceiling is not None:
-        largest = np.asarray(ceiling, dtype=float)
-        if np.isnan(largest).any() or (largest < left * (1 - 1e-12)).any():
+        largest = _real("ceiling", ceiling)
+        if np.isnan(largest).any() or (largest < left - 1e-12 * np.abs(left)).any():
             raise RecordError(f"lhs exceeds the ceiling {ceiling!r:.60}, or it is NaN")
         biting = int((right < np.broadcast_to(largest, left.shape)).sum())
     positive = left > 0
@@ -363,11 +367,23 @@ def _inequality(
     }
 
 
+def _together(**sides: np.ndarray) -> list[np.ndarray]:
+    """Return arrays in one shape, that of one of them: others would be compared each with each."""
+    arrays = np.broadcast_arrays(*sides.values())
+    shapes = [side.shape for side in sides.values()]
+    if arrays[0].shape not in shapes:
+        listed = " and ".join(f"{name} of shape {side.shape}" for name, side in sides.items())
+        raise RecordError(f"{listed}: give them the same shape, entry by entry")
+    return list(arrays)
+
+
 def _joined(trials: Any) -> list[np.ndarray]:
     """Return left sides, right sides and ceilings of all trials, each as one array."""
     flat = []
     for trial in trials:
-        flat.append([np.ravel(part) for part in np.broadcast_arrays(*trial)])
+        names = ("lhs", "rhs", "ceiling")
+        sides = {name: _real(name, side) for name, side in zip(names, trial, strict=True)}
+        flat.append([np.ravel(side) for side in _together(**sides)])
     lhs, rhs, ceiling = zip(*flat, strict=True)
     return [np.concatenate(parts) for parts in (lhs, rhs, ceiling)]
 
@@ -407,7 +423,8 @@ def _identity(
     sizes = _numbers("scale", scale)
     if difference is None or not largest_allowed > 0 or not (sizes > 0).all():
         raise ValueError("no difference, or no positive tolerance, or no positive scale")
-    differences = np.abs(_numbers("difference", difference)) / sizes
+    differences, sizes = _together(difference=_numbers("difference", difference), scale=sizes)
+    differences = np.abs(differences) / sizes
     return {
         "largest": float(differences.max()),
         "count": int(differences.size),

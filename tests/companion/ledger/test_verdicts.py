@@ -277,6 +277,11 @@ def test_bound():
     assert part.verdict == "matched" and "1 of them could have" in part.reason
 
 
+@pytest.mark.parametrize("lhs", [-5.0, 0.0, 5.0])
+def test_a_left_side_may_reach_its_ceiling(lhs):
+    assert verdict(BOUND, lhs=lhs, rhs=lhs + 1, ceiling=lhs).verdict == "vacuous"
+
+
 def test_a_sharper_reading_saves_a_vacuous_bound():
     vacuous = {"lhs": [0.1, 0.2], "rhs": 45.0, "ceiling": 1.0}
     sharp = {"says": "the proof's constants", "lhs": [0.1, 0.2], "rhs": 0.3, "ceiling": 1.0}
@@ -402,6 +407,10 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (ORDER, {"order": "a > b", "scores": [1, 2]}, "needs order="),
         (BOUND, {"lhs": [1, 2]}, "needs lhs=array, rhs=array"),
         (BOUND, {"lhs": [1, 2], "rhs": [1, 2, 3]}, "broadcast"),
+        (BOUND, {"lhs": [1, 2], "rhs": [[2], [3]]}, r"\(2,\) and rhs of shape \(2, 1\)"),
+        (BOUND, {"trials": [([1, 2], [[2], [3]], 4)]}, r"\(2, 1\) and ceiling of shape \(\)"),
+        (BOUND, {"trials": [(np.ma.array([1, 9], mask=[0, 1]), 2, 4)]}, "lhs has 1 masked"),
+        (SAME, {"difference": [1, 2], "tolerance": 3, "scale": [[2], [3]]}, "and scale of shape"),
         (BOUND, {"lhs": [], "rhs": []}, "lhs is empty"),
         (BOUND, {"lhs": 1, "rhs": 2, "allowed": 1.5}, "fraction"),
         (BOUND, {"lhs": 2, "rhs": 3, "ceiling": 1}, "lhs exceeds the ceiling"),

@@ -254,6 +254,12 @@ def _problem_of(entry: dict[str, Any]) -> str | None:
     for name in (*_REQUIRED, *_REQUIRED_BY_KIND.get(kind, ())):
         if not entry.get(name):
             return f"has no field {name!r}"
+    if kind == "same":
+        n_printed = len(_as_list(entry.get("paper", [])))
+        if n_printed > 1:
+            return f"paper: a claim of kind same has one difference, not {n_printed} numbers"
+        if n_printed == 0 and entry["margin"].endswith("%"):
+            return f"margin: {entry['margin']!r} is a share of a printed number; none is here"
     if "share" in entry and kind != "order":
         return "share: it is for orders"
     return None

@@ -252,6 +252,11 @@ def test_printed_digits_survive_and_our_fields_are_there(project):
         ("{id: a, kind: order, source: s, data: full}", "<paper>/<claim>"),
         ("{id: demo/a, kind: order, source: s, data: full, margni: 1}", "mean 'margin'"),
         ("{id: demo/a, kind: same, source: s, data: full, margin: -1}", "negative"),
+        ("{id: demo/a, kind: same, source: s, data: full, margin: 5 %}", "'5 %' is a share of"),
+        (
+            "{id: demo/a, kind: same, source: s, data: full, margin: 1, paper: [1, 2]}",
+            "one difference, not 2 numbers",
+        ),
         ("{id: demo/a, kind: same, source: s, data: full, margin: inf}", "'inf' is not a fin"),
         ("{id: demo/a, kind: same, source: s, data: full, margin: nan %}", "'nan %' is not a"),
         ("{id: demo/a, kind: order, source: s, data: full, protocol: [a]}", "protocol: .* not t"),

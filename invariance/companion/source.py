@@ -411,7 +411,8 @@ class Parameter:
     def _parts(self, text: str) -> list[str]:
         """Split a text at its commas, except those within quotes or brackets."""
         if self.type.startswith("str"):
-            return next(csv.reader([text], skipinitialspace=True), [""])
+            # The reader returns no part, not an empty one, for an empty text.
+            return next(csv.reader([text], skipinitialspace=True), []) or [""]
         return [part.strip() for part in _OUTER_COMMA.split(text)]
 
     def _whole_numbers(self, first: int, last: int) -> list[Any]:

@@ -258,6 +258,8 @@ def test_values_of_a_sweep(project):
         ("noise", "0,0.5, 1", [0.0, 0.5, 1.0]),
         ("group", "turns,cyclic shifts", ["turns", "cyclic shifts"]),
         ("prose", '"a,b",c, 1..3', ["a,b", "c", "1..3"]),
+        ("prose", "", [""]),
+        ("prose", "a,", ["a", ""]),
         ("sizes", "[1, 2],[3]", [[1, 2], [3]]),
         ("draws", "None,2", [None, 2]),
     ):

@@ -51,7 +51,12 @@ def table_of(sweep: Sweep) -> pd.DataFrame:
         columns |= dict.fromkeys(row)
     last_columns = _last_columns(sweep.axes).values()
     ordered = [name for name in columns if name not in last_columns]
-    return pd.DataFrame(rows, columns=[*ordered, *last_columns])
+    table = pd.DataFrame(rows, columns=[*ordered, *last_columns])
+    for name in sweep.axes:
+        values = [row[name] for row in rows]
+        if None in values:  # pandas would make None a number that is missing, and others fractions
+            table[name] = pd.Series(values, dtype=object)
+    return table
 
 
 def _counts(sweep: Sweep, task: Task) -> bool:
@@ -261,9 +266,10 @@ def _draw(axes: "Axes", table: pd.DataFrame, varying: Sequence[str], column: str
     repeated = [name for name in varying if name in _REPETITIONS]
     if len(varying) == 2 and repeated:
         (x,) = set(varying) - set(repeated[:1])
-        groups = table.groupby(x, sort=False)[column]
-        means = groups.mean()
-        axes.errorbar(_positions(means.index), means, 2 * groups.sem(), marker="o")
+        parts = list(_by_value(table, x))
+        means = [part[column].mean() for _, part in parts]
+        bars = [2 * part[column].sem() for _, part in parts]
+        axes.errorbar(_positions(value for value, _ in parts), means, bars, marker="o")
         axes.set_ylabel(f"{column}, mean over {repeated[0]}", wrap=True)
     else:
         x = varying[0]
@@ -280,8 +286,14 @@ def _curves(table: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, pd
     if not names:
         yield "", table
         return
-    for value, part in table.groupby(names[0], sort=False):
+    for value, part in _by_value(table, names[0]):
         yield str(value), part
+
+
+def _by_value(table: pd.DataFrame, name: str) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Yield each value of a parameter, which may be a list or None, and its rows."""
+    for _, part in table.groupby(table[name].map(str), sort=False):
+        yield part[name].iloc[0], part
 
 
 def _positions(values: Iterable[Any]) -> list[Any]:

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from invariance.companion.cli import main
 from invariance.companion.errors import NotebookError
 from invariance.companion.runner.batch import run_notebooks
-from invariance.companion.runner.collect import write_plot, write_table
+from invariance.companion.runner.collect import plot_of, write_plot, write_table
 from invariance.companion.runner.places import Here, runner_folder, take_outputs
 from invariance.companion.runner.sweep import Sweep
 
@@ -315,3 +315,24 @@ def test_a_plot_needs_one_or_two_varying_parameters(project, swept, requested, i
     table.insert(0, "score", range(len(table)))
     assert (write_plot(sweep, table) is not None) == is_drawn
     assert sweep.plot.exists() == is_drawn
+
+
+@pytest.mark.parametrize(
+    ("parameter", "values", "in_file", "on_axis"),
+    [
+        ("depth: int | None = None", "None,1,2", ["1", "2", ""], ["1", "2", "None"]),
+        ("depth: list[int] = []", "[],[1],[1, 2]", ["[]", "[1]", "[1, 2]"],
+         ["[]", "[1]", "[1, 2]"]),
+    ],
+)  # fmt: skip
+def test_none_and_lists_are_values_like_others(project, swept, parameter, values, in_file, on_axis):
+    project.write("p/a", "x = 1", parameters=f"{PARAMETERS}{parameter}\n")
+    sweep, _ = swept(("depth", values), ("seed", "1,2"))
+    table = write_table(sweep)
+    texts = pd.read_csv(sweep.table, dtype=str, keep_default_na=False)
+    assert texts[texts.seed == "1"].depth.tolist() == in_file
+    table.insert(0, "score", [float(i**2) for i in range(6)])
+    (axes,) = plot_of(sweep, table, ["score"]).axes
+    line = axes.containers[0].lines[0]
+    assert list(line.get_xdata(orig=True)) == on_axis
+    assert line.get_ydata().tolist() == [(i**2 + (i + 3) ** 2) / 2 for i in range(3)]

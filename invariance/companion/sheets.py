@@ -125,9 +125,10 @@ def write_sheets(paths: Paths, out: Path, names: Sequence[str] = ()) -> list[Pat
 def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
     """Run a lesson with the answers of a student's file, and return the outcome of each exercise.
 
-    Only the exercise cells are taken from the file; all other code is the lesson's. The answers
-    run with the rights of the caller: use a container for files that you do not trust. Ctrl-C and
-    SIGTERM raise KeyboardInterrupt.
+    Only the exercise cells are taken from the file; all other code is the lesson's. Cells that have
+    kept their ids of the sheet may stand in another order. The answers run with the rights of the
+    caller: use a container for files that you do not trust. Ctrl-C and SIGTERM raise
+    KeyboardInterrupt.
 
     A `NotebookError` if the file cannot be read, has another lesson's title, or has another number
     of exercises.
@@ -138,13 +139,16 @@ def grade(paths: Paths, lesson: str, file: Path) -> list[Answer]:
     its_title = _title(sheet)
     if its_title not in (title, ""):
         raise NotebookError(f"{file} is the sheet {its_title!r}, and {lesson} is {title!r}")
-    answers = [cell.source for cell in sheet.cells if is_exercise(cell)]
+    answers = [cell for cell in sheet.cells if is_exercise(cell)]
     places = [i for i, cell in enumerate(notebook.cells) if is_exercise(cell)]
     if len(answers) != len(places):
         fault = f"{file} has {len(answers)} exercise cells, and {lesson} has {len(places)}"
         raise NotebookError(f"{fault}: are they from the same lesson, with their tags?")
+    ids = [notebook.cells[place].id for place in places]
+    if {cell.get("id") for cell in answers} == set(ids):  # cells of a sheet that may have moved
+        answers.sort(key=lambda cell: ids.index(cell.id))
     for place, answer in zip(places, answers, strict=True):
-        notebook.cells[place].source = answer
+        notebook.cells[place].source = answer.source
         notebook.cells[place + 1].source = _OWN_CHECK + notebook.cells[place + 1].source
     with TemporaryDirectory() as folder:
         client = _Client(
@@ -169,7 +173,7 @@ def _read(file: Path) -> Any:
     if file.suffix != ".ipynb":
         return read_notebook(file)
     try:
-        return nbformat.reads(file.read_text(encoding="utf-8"), as_version=4)
+        return nbformat.reads(file.read_text(encoding="utf-8-sig"), as_version=4)
     except (OSError, ValueError) as error:
         raise NotebookError(f"{file} cannot be read as a notebook: {error}") from error
 
@@ -186,11 +190,13 @@ def _title(notebook: Any) -> str:
 def _answer(cell: Any) -> Answer:
     """Return the outcome of an executed cell with a check."""
     outcomes = {"Right": "right", "Not yet": "wrong", "Not answered": "none"}
+    answer = Answer("error", "the check printed nothing")
     for output in cell.outputs:
         if output.output_type == "error":
             return Answer("error", f"{output.ename}: {output.evalue}")
         for line in output.get("text", "").splitlines():
             for start, outcome in outcomes.items():
+                # The last such line counts: a function that is checked may print lines before.
                 if line.startswith(start):
-                    return Answer(outcome, line)
-    return Answer("error", "the check printed nothing")
+                    answer = Answer(outcome, line)
+    return answer

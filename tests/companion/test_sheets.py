@@ -135,6 +135,37 @@ def test_an_answer_that_redefines_check_is_graded_by_the_package_s_own(paths, tm
     assert grade(paths, "course/sums", tmp_path / "forged.py")[0].outcome == "wrong"
 
 
+FUNCTION = """
+# %% tags=["exercise"]
+square = ...
+
+# %%
+check(square, lambda f: f(3) == 9, "three times three")
+"""
+
+
+def test_lines_that_an_answer_prints_are_no_outcome(paths, tmp_path):
+    paths.source("course/sums").write_text(LESSON + FUNCTION, "utf-8")
+    printing = "def square(n):\n    print('Right so far')\n    return 2 * n"
+    (tmp_path / "printing.py").write_text((LESSON + FUNCTION).replace("square = ...", printing))
+    _, answer = grade(paths, "course/sums", tmp_path / "printing.py")
+    assert answer.outcome == "wrong" and answer.printed.startswith("Not yet: three times three")
+
+
+def test_exercises_in_another_order_behind_a_byte_order_mark_are_graded(paths, tmp_path):
+    paths.source("course/sums").write_text(LESSON + FUNCTION, "utf-8")
+    (sheet,) = write_sheets(paths, tmp_path / "sheets")
+    content = json.loads(sheet.read_text("utf-8"))
+    cells = content["cells"]
+    first, second = [i for i, cell in enumerate(cells) if cell["source"][0].endswith("= ...")]
+    cells[first]["source"] = "seven = 7"
+    cells[second]["source"] = "square = lambda n: n**2"
+    cells[first], cells[second] = cells[second], cells[first]
+    sheet.write_text(json.dumps(content), "utf-8-sig")
+    outcomes = [answer.outcome for answer in grade(paths, "course/sums", sheet)]
+    assert outcomes == ["right", "right"]
+
+
 def test_a_refused_file_gives_an_exit_status_and_hides_no_other(paths, tmp_path, monkeypatch):
     (tmp_path / "other.py").write_text("# %%\nx = 1\n", "utf-8")
     (tmp_path / "good.py").write_text(LESSON.replace("seven = ...", "seven = 7"), "utf-8")

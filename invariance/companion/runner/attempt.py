@@ -21,7 +21,7 @@ from ..ledger.results import outputs_of, read_executed, read_outcome, read_resul
 from ..ledger.settings import STAGE
 from ..paths import Paths
 from .loss import lost_results
-from .resume import changed_meanwhile, inputs_of
+from .resume import changed_meanwhile, imported_modules, inputs_of
 from .worker import failure
 
 _THREAD_VARIABLES = (
@@ -326,10 +326,12 @@ def _write_status(job: Job, folder: Path, status: str, **fields: Any) -> None:
 
 
 def _keep_success(job: Job, paths: Paths) -> None:
+    imported = imported_modules(paths, job)
     shutil.rmtree(job.work, ignore_errors=True)
     success = {
         "fingerprint": job.fingerprint,
         "inputs": job.inputs,
+        "imported": imported,
         "outputs": outputs_of(job.folder),
     }
     _write_status(job, job.folder, "ok", failure=None, success=success)

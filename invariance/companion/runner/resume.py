@@ -1,8 +1,9 @@
 """Decide whether a stored result is the one that a run would give (`reason_to_run`).
 
 The latest success has recorded in ``status.json`` a fingerprint (text, parameters, code, packages,
-threads), its inputs (results of the notebooks that it reads) and digests of its outputs. All of
-these, and the data files, must be unchanged. Time stamps play no part.
+threads), its inputs (results of the notebooks that it reads), the user's modules that it imported,
+and digests of its outputs. All of these, and the data files, must be unchanged. Time stamps play no
+part.
 """
 
 import hashlib
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from .attempt import Job
 
 NEW = "it has not run yet"
+_LIBRARY = Path(__file__).resolve().parents[2]
 
 
 def fingerprint(
@@ -66,6 +68,25 @@ def _inputs_now(paths: Paths, job: "Job") -> dict[str, str]:
 
 
 # ------------------------------------------------------------------------- after an attempt
+
+
+def imported_modules(paths: Paths, job: "Job") -> dict[str, str]:
+    """Return the digests of the user's modules that a notebook's process has imported, by file.
+
+    These may lie anywhere: in a package beside the notebook, in the project, or outside of it. The
+    fingerprint holds the modules of the library.
+    """
+    files_read = read_json(job.work / "read.json")
+    if not isinstance(files_read, dict):
+        return {}
+    root = paths.root.resolve()
+    digests = {}
+    for file, sha256 in files_read["modules"].items():
+        path = Path(file)
+        if not path.is_relative_to(_LIBRARY):
+            name = path.relative_to(root) if path.is_relative_to(root) else path
+            digests[name.as_posix()] = sha256
+    return digests
 
 
 def changed_meanwhile(paths: Paths, job: "Job") -> str | None:
@@ -178,6 +199,13 @@ def _changed_dependency(paths: Paths, job: "Job", success: Mapping[str, Any]) ->
         change = _difference(success.get("fingerprint"), name, now)
         if change:
             return f"{change} has changed"
+    imported = success.get("imported", {})
+    if not isinstance(imported, dict):
+        return f"{job.final / 'status.json'}: damaged"
+    for file, sha256 in imported.items():
+        # A module that is absent, as one that the notebook itself wrote, counts as unchanged.
+        if file_digest(paths.root / file) not in (None, sha256):
+            return f"code ({file}) has changed"
     change = _difference(success, "inputs", _inputs_now(paths, job))
     return f"the results that it reads have changed: {change}" if change else None
 

@@ -14,6 +14,7 @@ from invariance.companion.ledger import consistency
 from invariance.companion.ledger.results import read_results, read_status
 from invariance.companion.runner import resume
 from invariance.companion.runner.batch import run_notebooks
+from invariance.companion.runner.places import Here
 
 from .light import HEADER, NAMES, Writer
 
@@ -170,6 +171,26 @@ def test_resume_says_why_it_runs_something_again(chaos, project, capfd, monkeypa
     table.write_text("x\n3\n", "utf-8")
     again()
     assert table.read_bytes() == chaos.truths["p/a"][-1]["numbers.csv"]
+
+
+@pytest.mark.notebooks
+def test_a_package_of_ones_own_is_followed(project, capfd):
+    project.write("p/own", 'import own_package\n\nrun.say("{n} points", n=own_package.N)')
+    module = project.notebooks / "p" / "own_package" / "__init__.py"
+    write_bytes(module, b"N = 10")
+
+    def number() -> int:
+        capfd.readouterr()
+        assert run_notebooks(project, ["p/own"], place=Here(1), resume=True).exit_code == 0
+        results, _ = read_results(project.output("p/own", "quick"))
+        return results["says"][0]["numbers"]["n"]
+
+    assert number() == 10
+    write_bytes(module, b"N = 20")
+    assert number() == 20
+    name = "notebooks/p/own_package/__init__.py"
+    assert f"code ({name}) has changed" in capfd.readouterr().out
+    assert number() == 20 and "again" not in capfd.readouterr().out
 
 
 @pytest.mark.parametrize("ending", ["interrupted", "failed"])

@@ -61,7 +61,9 @@ def code_version(root: Path) -> str:
     release = version("invariance")
     try:
         commit = _git(root, "rev-parse", "--short=10", "HEAD").strip()
-        changes = _git(root, "status", "--porcelain", "--", "invariance", "notebooks")
+        # A configuration may hide new files, which are not in the commit either.
+        options = ("--porcelain", "--untracked-files=normal")
+        changes = _git(root, "status", *options, "--", "invariance", "notebooks")
     except (OSError, subprocess.SubprocessError):
         return release
     if changes:

@@ -20,6 +20,7 @@ from invariance.companion.ledger.rows import published_results, rows_of
 from invariance.companion.ledger.scoreboard import BEGIN, END, ScoreboardError, write_scoreboard
 from invariance.companion.ledger.settings import Choice, write_settings
 from invariance.companion.paths import Paths
+from invariance.companion.provenance import code_version
 from invariance.companion.runner.batch import run_notebooks
 
 ROOT = Path(__file__).parents[3]
@@ -301,6 +302,13 @@ def test_a_claim_that_was_not_committed_is_not_shown(repository):
     assert shown(repository) == "0 of 1 result. Not shown: uncommitted changes at the run (1)."
     commit(repository, "afterwards")
     assert shown(repository) == "0 of 1 result. Not shown: uncommitted changes at the run (1)."
+
+
+def test_a_new_module_is_no_part_of_the_commit_even_if_git_hides_it(repository):
+    assert not code_version(repository.root).endswith("-dirty")
+    git(repository.root, "config", "status.showUntrackedFiles", "no")
+    (repository.source("demo/a").parent / "_new.py").write_text("N = 2\n", "utf-8")
+    assert code_version(repository.root).endswith("-dirty")
 
 
 def test_a_commit_that_was_rewritten_is_not_shown(repository):

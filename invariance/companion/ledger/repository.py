@@ -20,7 +20,8 @@ class Repository:
 
     def _git(self, *arguments: str) -> str | None:
         """Return the output of a git command, or None if it fails."""
-        line = ["git", "-C", str(self._paths.root), *arguments]
+        # By default git writes a name with accents in quotes, and its letters as numbers.
+        line = ["git", "-C", str(self._paths.root), "-c", "core.quotePath=false", *arguments]
         try:
             completed = subprocess.run(
                 line, capture_output=True, encoding="utf-8", errors="replace", timeout=60

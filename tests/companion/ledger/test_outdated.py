@@ -4,6 +4,7 @@ import pytest
 
 from invariance.companion.errors import NotebookError
 from invariance.companion.ledger.outdated import outdated_results
+from invariance.companion.ledger.repository import Repository
 from invariance.companion.ledger.unmoved import compare_quick_runs, record_unmoved
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
@@ -43,6 +44,17 @@ def test_a_module_makes_old_only_the_results_of_notebooks_that_import_it(publish
     helper = published.source("demo/a").parent / "_helper.py"
     helper.write_text(HELPER.replace("2 * value", "3 * value"), "utf-8")
     assert outdated_results(published).moved == ["demo/a"]
+
+
+def test_a_change_of_a_notebook_with_accents_is_seen(project):
+    project.write("demo/été", "x = 1")
+    git(project.root, "init", "-q")
+    first = commit(project)
+    project.write("demo/été", "x = 2")
+    source = project.source("demo/été")
+    repository = Repository(project)
+    assert list(repository.changed_since(first, project.root)) == [source]
+    assert source in repository.files(first, source.parent)
 
 
 @pytest.mark.notebooks

@@ -105,7 +105,8 @@ class Run(Stages):
         if profile not in PROFILES:
             raise ParameterError(f"unknown profile {profile!r}: {' or '.join(PROFILES)}")
         seeds = parameters.get("seeds", [seed])
-        _check_seeds([seed, *seeds])
+        _check_seeds([seed])
+        _check_seeds(seeds)
         self._paths = Paths.find(alone=True)
         super().__init__(self._paths, notebook, profile, seeds, chooses)
         self.profile = profile
@@ -521,9 +522,14 @@ def _finite_numbers(values: Mapping[str, Any]) -> dict[str, int | float]:
 
 
 def _check_seeds(seeds: Sequence[Any]) -> None:
-    for seed in seeds:
+    if not len(seeds):
+        raise ParameterError("seeds=[]: at least one seed is needed")
+    for i, seed in enumerate(seeds):
         if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
             raise ParameterError(f"seed={seed!r}: expected a whole number >= 0")
+        if seed in seeds[:i]:
+            problem = "equal draws are no repetitions"
+            raise ParameterError(f"seeds={list(seeds)!r:.60} lists {seed} twice: {problem}")
 
 
 def _started_clock() -> WorkingClock:

@@ -181,6 +181,7 @@ def test_bad_starts(project):
         ("model is <o", {"model": object()}),
     ]
     refused += [("seed=", {"seed": seed}) for seed in (-1, 0.5, True, "1")]
+    refused += [("at least one seed", {"seeds": []}), ("lists 3 twice", {"seeds": [3, 4, 3]})]
     for message, arguments in refused:
         with pytest.raises(ParameterError, match=message):
             Run("p/a", **arguments)

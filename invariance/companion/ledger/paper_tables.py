@@ -193,9 +193,11 @@ def table_of(name: str, layout: Mapping[str, Any], rows: Mapping[str, Row]) -> P
             unit=layout.get("unit", ""),
             note=layout.get("note", ""),
         )
+    except LedgerError:
+        raise
     except KeyError as error:
         raise LedgerError(f"table {name} has no field {error}") from error
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         raise LedgerError(f"table {name} is malformed: {error}") from error
 
 
@@ -224,7 +226,7 @@ def _cell_of_number(row: Row, position: int) -> Cell:
     """Return the cell of one printed number of a claim."""
     claim = row.claim
     n_numbers = len(claim.paper)
-    if position >= n_numbers:
+    if not 0 <= position < n_numbers:
         fault = f"{claim.id} has {n_numbers} printed numbers"
         raise LedgerError(f"a table names number {position} of them, counted from 0; {fault}")
     printed = claim.paper[position]

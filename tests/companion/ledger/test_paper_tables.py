@@ -115,6 +115,9 @@ def test_csv_has_three_columns_for_each_of_the_papers():
         ({"rows": {"a": ["error 0"]}}, "1 cells below 2 columns"),
         ({"rows": {"a": ["eror 0", ""]}}, "demo/error"),
         ({"rows": {"a": ["error 2", ""]}}, "number 2"),
+        ({"rows": {"a": ["error -1", ""]}}, "number -1"),
+        ({"rows": {"a": ["error one", ""]}}, "malformed: .* 'one'"),
+        ({"groups": [["layers", 3]]}, "malformed"),
         ({"rows": ["error 0"]}, "malformed"),
     ],
 )

@@ -77,8 +77,8 @@ def _limits(rows: list[Row]) -> list[str]:
     limits = ["That a verdict holds for another protocol than the one that is registered with it."]
     for number, row in enumerate(rows, 1):
         name = f"{_CLAIM.format(number=number)} ({row.claim.id})"
-        if row.claim.data == "stand-in":
-            limits.append(f"{name}: tested on {DATA[row.claim.data]}, not on the paper's data")
+        if row.has_stand_in:
+            limits.append(f"{name}: tested on {DATA['stand-in']}, not on the paper's data")
         if row.claim.limits:
             limits.append(f"{name}: {row.claim.limits}")
         if row.claim.erratum is not None:

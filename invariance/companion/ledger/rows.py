@@ -88,6 +88,11 @@ class Row:
         return before not in (None, statement_digest(self.claim))
 
     @property
+    def has_stand_in(self) -> bool:
+        """Whether other data stand in for the paper's, by the ledger or by the run."""
+        return self.claim.data == "stand-in" or bool((self.result or {}).get("data"))
+
+    @property
     def has_verdict_of_run(self) -> bool:
         """Whether the verdict is the one by the rules and words of the time of the run."""
         return self.verdict == self.verdict_at_run

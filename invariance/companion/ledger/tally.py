@@ -115,7 +115,7 @@ def sentence(rows: Sequence[Row]) -> str:
         verb = "is" if n_weak == 1 else "are"
         text += f" These are {len(reproduced)} of {len(scored)} claims, some of several numbers;"
         text += f" {n_weak} of the {len(reproduced)} {verb} weakly tested"
-        n_stand_ins = sum(row.claim.data == "stand-in" for row in reproduced)
+        n_stand_ins = sum(row.has_stand_in for row in reproduced)
         if n_stand_ins:
             verb = "was" if n_stand_ins == 1 else "were"
             text += f", and {n_stand_ins} {verb} tested on data that stand in for the paper's"

@@ -216,6 +216,11 @@ def test_the_sentence_counts_claims_by_what_they_are_about(project):
     turned = "turned 1 verdict from unfavourable to favourable, and 1 the other way."
     assert turned in text
     assert "program" not in text
+    # A run may take other data than the ledger names, and says so.
+    (order,) = (row for row in rows if row.claim.id == "demo/order")
+    elsewhere = replace(order, result={**order.result, "data": "made-up digits"})
+    text = sentence([elsewhere if row is order else row for row in rows])
+    assert "and 2 were tested on data that stand in for the paper's." in text
 
 
 def test_each_printed_number_counts_by_itself(project):

@@ -225,7 +225,7 @@ def _difference(record: Any, name: str, now: Any) -> str | None:
 def _data_digest(paths: Paths, name: str) -> str | None:
     """Return the SHA-256 of the file that `Run.uses_data` has recorded so, or None if absent.
 
-    The name is that of a file of a data set, or a path in the folder of data or in the project.
+    The name is that of a file of a data set, or a path in the project or in the folder of data.
     """
     from ...datasets.catalogue import CATALOGUE
     from ...datasets.files import locate
@@ -237,5 +237,8 @@ def _data_digest(paths: Paths, name: str) -> str | None:
                 if located is None or located.source.path != name:
                     return None
                 return located.sha256
-    in_data = file_digest(Path(os.environ.get("INVARIANCE_DATA", ""), name))
-    return in_data or file_digest(paths.root / name)
+    digest = file_digest(paths.root / name)
+    folder = os.environ.get("INVARIANCE_DATA")
+    if digest is None and folder:
+        digest = file_digest(Path(folder, name))
+    return digest

@@ -233,6 +233,11 @@ def test_a_result_is_of_the_data_that_are_here(chaos, project, capfd, monkeypatc
     assert "p/b" in (output := again()) and "the data file own/points.bin has changed" in output
     data.write_bytes(b"1 2 3")
     assert again() == ""
+    own = project.root / "own" / "points.bin"  # named by `uses_data`, with a copy among the data
+    write_bytes(own, b"1 2 4")
+    assert "the data file own/points.bin has changed" in again()
+    own.unlink()
+    again()
     data.unlink()  # an absent file has not changed
     assert again() == ""
     write_bytes(project.root / "own/points.bin", b"1 2 4")  # a file of the project

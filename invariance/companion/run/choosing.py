@@ -145,6 +145,11 @@ class Stages:
 def _choice(name: str, grid: list[Any], scores: Sequence[Any], by: str, higher: bool) -> Choice:
     if len(scores) != len(grid):
         raise RecordError(f"select({name!r}): {len(scores)} scores for {len(grid)} entries")
+    for entry, score in zip(grid, scores, strict=True):
+        # `asarray` would return what lies below a mask, and drop imaginary parts.
+        if np.ma.is_masked(score) or np.iscomplexobj(score):
+            problem = f"the score of {entry!r:.40} is masked or complex"
+            raise RecordError(f"select({name!r}): {problem}: return real numbers, or NaN for none")
     samples = [np.atleast_1d(np.asarray(score, dtype=float)) for score in scores]
     means = [_rounded(sample.mean()) for sample in samples]
     if not np.isfinite(means).any():

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -159,6 +160,8 @@ def test_a_quick_run_chooses_and_measures_without_test_data_in_the_choice(projec
         ([1], {}, "pass score or scores="),
         ([1, 2], {"scores": lambda: [1]}, "1 scores for 2 entries"),
         ([1], {"score": lambda _: float("nan")}, "no score is finite"),
+        ([1, 2], {"scores": lambda: np.ma.array([3, 4], mask=[0, 1])}, "score of 2 is masked"),
+        ([1], {"score": lambda _: np.ma.array([3, 99], mask=[0, 1])}, "score of 1 is masked"),
     ],
 )
 def test_invalid_choices_are_refused(project, grid, scoring, message):

@@ -2,6 +2,7 @@
 
 import base64
 import html
+import json
 import os
 import re
 import warnings
@@ -145,6 +146,9 @@ class Run(Stages):
         plain_parameters = {
             name: plain(value, name, ParameterError) for name, value in named.items()
         }
+        for name, value in plain_parameters.items():
+            if not _is_finite(value):
+                raise ParameterError(f"{name} is {value!r:.60}: expected finite numbers")
         provenance = {
             "code": code_version(self._paths.root),
             "packages": package_versions(),
@@ -401,7 +405,7 @@ class Run(Stages):
             sentence = text.format(**numbers)
         except (KeyError, IndexError, ValueError, TypeError) as error:
             raise RecordError(f"say({text!r:.60}): {type(error).__name__}: {error}") from error
-        unused = [name for name in numbers if f"{{{name}" not in text]
+        unused = [name for name in numbers if not re.search(rf"\{{{name}\b", text)]
         if unused:
             raise RecordError(f"say({text!r:.60}) does not use {', '.join(unused)}")
         entry = {"text": text, "said": sentence, "numbers": _finite_numbers(numbers)}
@@ -519,6 +523,15 @@ def _finite_numbers(values: Mapping[str, Any]) -> dict[str, int | float]:
         elif isinstance(value, np.floating | float) and np.isfinite(value):
             numbers[name] = float(value)
     return numbers
+
+
+def _is_finite(value: Any) -> bool:
+    """Return whether a plain value holds neither NaN nor infinity, which JSON does not have."""
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_seeds(seeds: Sequence[Any]) -> None:

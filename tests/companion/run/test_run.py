@@ -181,6 +181,7 @@ def test_bad_starts(project):
         ("model is <o", {"model": object()}),
     ]
     refused += [("seed=", {"seed": seed}) for seed in (-1, 0.5, True, "1")]
+    refused += [("width is nan", {"width": np.nan}), ("widths is", {"widths": [1, np.inf]})]
     refused += [("at least one seed", {"seeds": []}), ("lists 3 twice", {"seeds": [3, 4, 3]})]
     for message, arguments in refused:
         with pytest.raises(ParameterError, match=message):
@@ -444,7 +445,12 @@ def test_say_prints_what_was_measured(batch, capsys):
     (entry,) = json.loads((batch.folder / "results.json").read_text("utf-8"))["says"]
     assert entry["said"] == "97.25 % with 7,000 templates"
     assert "97.25 % with 7,000 templates" in capsys.readouterr().out
-    for text, numbers in (("{best}", {}), ("{m:.2f}", {"m": "many"}), ("none", {"m": 1})):
+    for text, numbers in (
+        ("{best}", {}),
+        ("{m:.2f}", {"m": "many"}),
+        ("none", {"m": 1}),
+        ("{most}", {"most": 2, "m": 1}),
+    ):
         with pytest.raises(RecordError, match="say"):
             batch.say(text, **numbers)
 

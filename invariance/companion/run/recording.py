@@ -246,6 +246,8 @@ def _order(
 ) -> Recorded:
     if order is None or not isinstance(scores, Mapping) or not scores:
         raise ValueError("no order, or no scores by name")
+    if _number("level", level) < 0:
+        raise RecordError(f"level={level!r:.40} is negative: it is a distance between two scores")
     own_thresholds = _thresholds(claim, thresholds, scores)
     scores = {**scores, **own_thresholds}
     summaries = {name: _summary(name, score) for name, score in scores.items()}

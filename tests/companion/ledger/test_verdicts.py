@@ -396,6 +396,7 @@ FIT = fit_rate([1, 2, 4], [1, 2, 4])
         (SAME, {"difference": [1e-9, 3j], "tolerance": 1e-6}, "difference is complex"),
         (ORDER, {"order": "a > b", "scores": {"a": [1, np.nan], "b": 2}}, r"\['a'\]\[1\] is nan"),
         (ORDER, {"order": "a > c", "scores": {"a": 1, "b": 2}}, "names 'c', which has no score"),
+        (ORDER, {"order": "a >= b", "scores": {"a": 2, "b": 1}, "level": -1}, "level=-1 is negat"),
         (ORDER, {"order": "a >", "scores": {"a": 1}}, "not a chain"),
         (ORDER, {"order": "a > t", "scores": {"a": 1}, "thresholds": [1]}, "no mapping of names"),
         (ORDER, {"order": "a > t", "scores": {"a": 1, "t": 2}, "thresholds": {"t": 3}}, "'t' is a"),

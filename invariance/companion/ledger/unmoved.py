@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import NotebookError
-from ..files import read_yaml, write_bytes
+from ..files import AS_PRINTED, read_yaml, write_bytes
 from ..paths import Paths
 from .registration import commit_of
 from .repository import Repository
@@ -47,8 +47,13 @@ def recorded_changes(paths: Paths) -> list[Unmoved]:
     """Return the recorded changes, oldest first."""
     if not paths.unmoved.is_file():
         return []
-    content = read_yaml(paths.unmoved) or []
-    return [Unmoved(entry["before"], entry["after"], entry["notebooks"]) for entry in content]
+    # As printed: a commit whose name has digits alone is no number.
+    content = read_yaml(paths.unmoved, AS_PRINTED) or []
+    changes = []
+    for entry in content:
+        # A change that moved the numbers of all notebooks has an empty list.
+        changes.append(Unmoved(entry["before"], entry["after"], entry["notebooks"] or []))
+    return changes
 
 
 def compare_quick_runs(paths: Paths, earlier: Sequence[Path]) -> Comparison:

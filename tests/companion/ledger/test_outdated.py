@@ -5,7 +5,12 @@ import pytest
 from invariance.companion.errors import NotebookError
 from invariance.companion.ledger.outdated import outdated_results
 from invariance.companion.ledger.repository import Repository
-from invariance.companion.ledger.unmoved import compare_quick_runs, record_unmoved
+from invariance.companion.ledger.unmoved import (
+    Comparison,
+    compare_quick_runs,
+    record_unmoved,
+    recorded_changes,
+)
 from invariance.companion.paths import Paths
 from invariance.companion.runner.batch import run_notebooks
 
@@ -44,6 +49,15 @@ def test_a_module_makes_old_only_the_results_of_notebooks_that_import_it(publish
     helper = published.source("demo/a").parent / "_helper.py"
     helper.write_text(HELPER.replace("2 * value", "3 * value"), "utf-8")
     assert outdated_results(published).moved == ["demo/a"]
+
+
+def test_commits_named_by_digits_alone_stay_texts(project):
+    comparison = Comparison("0123456701", "1234567890", ["demo/a"])
+    record_unmoved(project, comparison)
+    record_unmoved(project, Comparison("1234567890", "12345e6789"))
+    commits = [(change.before, change.after) for change in recorded_changes(project)]
+    assert commits == [("0123456701", "1234567890"), ("1234567890", "12345e6789")]
+    assert [change.notebooks for change in recorded_changes(project)] == [["demo/a"], []]
 
 
 def test_a_change_of_a_notebook_with_accents_is_seen(project):

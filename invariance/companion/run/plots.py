@@ -19,14 +19,16 @@ def curve(
     """Draw means against x with bars of two standard errors, and return the means, shape (k,).
 
     `y` holds the means, of shape (k,), with standard errors in `error`, or the samples themselves,
-    of shape (repetitions, k). Colour and marker are the method's. `style` goes to matplotlib's
+    of shape (repetitions, k). Masked values are missing, and so is the mean of samples among which
+    one is masked. Colour and marker are the method's. `style` goes to matplotlib's
     ``errorbar``: ``label``, ``color``, ``linestyle``, ``marker``.
 
     >>> from matplotlib.figure import Figure
     >>> curve(Figure().subplots(), [10, 20], [[1.0, 2.0], [3.0, 4.0]], "haar", label="Haar")
     array([2., 3.])
     """
-    mean = np.asarray(y, dtype=float)
+    # A masked value is missing; `asarray` would draw what lies below the mask.
+    mean = np.ma.filled(np.ma.asarray(y, dtype=float), np.nan)
     if mean.ndim == 2:
         samples = mean
         mean = samples.mean(axis=0)

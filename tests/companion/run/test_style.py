@@ -224,3 +224,15 @@ def test_logarithmic_axes_have_plain_numbers_unless_they_are_too_large_or_small(
     for axis, base in ((axes.yaxis, "10^"), (axes.xaxis, "2^")):
         labels = [label.get_text() for label in axis.get_ticklabels()]
         assert any(base in label for label in labels)
+
+
+def test_masked_values_are_not_drawn():
+    axes = Figure().subplots()
+    y = np.ma.array([1.0, 999.0, 3.0], mask=[0, 1, 0])
+    assert np.array_equal(curve(axes, [1, 2, 3], y, "haar"), [1, np.nan, 3], equal_nan=True)
+    samples = np.ma.array([[1.0, 2.0], [3.0, 999.0]], mask=[[0, 0], [0, 1]])
+    assert np.array_equal(curve(axes, [1, 2], samples, "raw"), [2, np.nan], equal_nan=True)
+    # Others are the same numbers as ever.
+    plain = np.random.default_rng(0).normal(size=(5, 3))
+    assert np.array_equal(curve(axes, [1, 2, 3], plain, "raw"), plain.mean(axis=0))
+    assert np.array_equal(curve(axes, [1, 2], [1, None], "raw"), [1, np.nan], equal_nan=True)

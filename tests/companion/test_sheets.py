@@ -147,7 +147,8 @@ check(square, lambda f: f(3) == 9, "three times three")
 def test_lines_that_an_answer_prints_are_no_outcome(paths, tmp_path):
     paths.source("course/sums").write_text(LESSON + FUNCTION, "utf-8")
     printing = "def square(n):\n    print('Right so far')\n    return 2 * n"
-    (tmp_path / "printing.py").write_text((LESSON + FUNCTION).replace("square = ...", printing))
+    text = (LESSON + FUNCTION).replace("square = ...", printing)
+    (tmp_path / "printing.py").write_text(text, "utf-8")
     _, answer = grade(paths, "course/sums", tmp_path / "printing.py")
     assert answer.outcome == "wrong" and answer.printed.startswith("Not yet: three times three")
 

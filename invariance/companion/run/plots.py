@@ -28,7 +28,7 @@ def curve(
     array([2., 3.])
     """
     # A masked value is missing; `asarray` would draw what lies below the mask.
-    mean = np.ma.filled(np.ma.asarray(y, dtype=float), np.nan)
+    mean: NDArray[np.float64] = np.ma.filled(np.ma.asarray(y, dtype=float), np.nan)
     if mean.ndim == 2:
         samples = mean
         mean = samples.mean(axis=0)

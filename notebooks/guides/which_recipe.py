@@ -1,5 +1,7 @@
 # ---
 # jupyter:
+#   invariance:
+#     reads: [beyond/average_the_kernel]
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python

@@ -1,5 +1,7 @@
 # ---
 # jupyter:
+#   invariance:
+#     reads: [raj2017/quantum_machine]
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python

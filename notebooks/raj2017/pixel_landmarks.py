@@ -1,5 +1,7 @@
 # ---
 # jupyter:
+#   invariance:
+#     reads: [raj2017/rotated_mnist]
 #   kernelspec:
 #     display_name: Python 3 (ipykernel)
 #     language: python

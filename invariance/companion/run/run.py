@@ -7,7 +7,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -58,6 +58,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+
+#: Notebooks whose results this process has read. The runner fails those that their reader's header
+#: does not name.
+_notebooks_read: set[str] = set()
 
 
 class Run(Stages):
@@ -511,7 +515,8 @@ class Run(Stages):
         work = self.folder / ".work"
         if work.is_dir():
             # The runner compares these with the files that it started the notebook with.
-            write_json(work / "read.json", {"modules": imported(), **self._digests_read})
+            files_read = {"modules": imported(), "results": sorted(_notebooks_read)}
+            write_json(work / "read.json", files_read | self._digests_read)
 
 
 def _finite_numbers(values: Mapping[str, Any]) -> dict[str, int | float]:
@@ -573,10 +578,8 @@ def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict]
     own run in `profile`.
     """
     pd = need("pandas", "companion")
-    paths = Paths.find()
-    for folder in (paths.published(notebook), paths.output(notebook, profile)):
-        results = read_json(folder / "results.json")
-        if results is not None and (folder / f"{table}.csv").is_file():
+    for folder, results in _results_of(notebook, profile):
+        if (folder / f"{table}.csv").is_file():
             return pd.read_csv(folder / f"{table}.csv", keep_default_na=False), results
     return None
 
@@ -587,9 +590,17 @@ def recorded(notebook: str, claim_id: str, profile: str) -> dict[str, Any] | Non
     They are those of `Run.claim`: ``value`` and ``se``, or ``scores``, by the claim's kind. The
     results are chosen as in `saved`.
     """
+    for _, results in _results_of(notebook, profile):
+        if claim_id in results.get("claims", {}):
+            return results["claims"][claim_id]["recorded"]
+    return None
+
+
+def _results_of(notebook: str, profile: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the published and then the own results of another notebook, with their folders."""
+    _notebooks_read.add(notebook)
     paths = Paths.find()
     for folder in (paths.published(notebook), paths.output(notebook, profile)):
         results = read_json(folder / "results.json")
-        if results is not None and claim_id in results.get("claims", {}):
-            return results["claims"][claim_id]["recorded"]
-    return None
+        if results is not None:
+            yield folder, results

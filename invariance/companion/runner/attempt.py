@@ -21,7 +21,7 @@ from ..ledger.results import outputs_of, read_executed, read_outcome, read_resul
 from ..ledger.settings import STAGE
 from ..paths import Paths
 from .loss import lost_results
-from .resume import changed_meanwhile, imported_modules, inputs_of
+from .resume import changed_meanwhile, imported_modules, inputs_of, undeclared_reads
 from .worker import failure
 
 _THREAD_VARIABLES = (
@@ -226,7 +226,7 @@ def finish(
     duration = job.elapsed
     place.end(job.process, job.folder)
     if status == "ok":
-        fault = _fault(job) or _change(job, paths) or _loss(job, paths)
+        fault = _fault(job) or _undeclared(job) or _change(job, paths) or _loss(job, paths)
         if fault:
             status = "failed"
             reason = failure(fault)
@@ -281,6 +281,19 @@ def _unrecorded_parameters(job: Job, recorded: dict[str, Any]) -> str | None:
     arguments = ", ".join(f"{name}={name}" for name in job.parameters)
     remedy = f'    run = Run("{job.notebook}", {arguments})'
     return f"the results were recorded without the run's {', '.join(different)}; write\n{remedy}"
+
+
+def _undeclared(job: Job) -> str | None:
+    """Return a message if the notebook has read results that its header does not name."""
+    missing = undeclared_reads(job)
+    if not missing:
+        return None
+    listed = ", ".join([*job.reads, *missing])
+    return (
+        f"it has read results of {', '.join(missing)}, which its header does not name: it would "
+        f"not run again when they change. Write in the header\n"
+        f"    # jupyter:\n    #   invariance:\n    #     reads: [{listed}]"
+    )
 
 
 def _change(job: Job, paths: Paths) -> str | None:

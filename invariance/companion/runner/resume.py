@@ -89,6 +89,14 @@ def imported_modules(paths: Paths, job: "Job") -> dict[str, str]:
     return digests
 
 
+def undeclared_reads(job: "Job") -> list[str]:
+    """Return notebooks whose results a notebook's process has read, but which `reads` lacks."""
+    files_read = read_json(job.work / "read.json")
+    if not isinstance(files_read, dict):
+        return []
+    return sorted(set(files_read["results"]) - {*job.reads, job.notebook})
+
+
 def changed_meanwhile(paths: Paths, job: "Job") -> str | None:
     """Return the first dependency of a job's results that has changed since its start, or None.
 

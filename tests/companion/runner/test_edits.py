@@ -152,6 +152,31 @@ def test_an_edit_of_its_own_is_noticed_even_if_taken_back(project, said, cell):
     assert not project.published("p/swaps").exists()
 
 
+READER = """
+from invariance.companion import saved
+saved("p/read", "numbers", profile)
+run.table([{"x": 1}], "numbers")
+"""
+
+
+@pytest.mark.notebooks
+def test_a_reader_names_what_it_reads(project):
+    """Otherwise `--resume` would keep its results when those that it has read change."""
+    project.write("p/read", "run.table([{'x': 1}], 'numbers')")
+    project.write("p/reader", READER)
+    summary = run_notebooks(project, ["p/reader"], profile="full", place=Here(1))
+    message = _failure(summary, "p/reader")
+    assert "has read results of p/read, which its header does not name" in message
+    assert "reads: [p/read]" in message
+    assert not project.published("p/reader").exists()
+    source = project.source("p/reader")
+    header = "# jupyter:\n#   invariance:\n#     reads: [p/read]\n"
+    text = source.read_text("utf-8").replace("# jupyter:\n", header, 1)
+    source.write_text(text, "utf-8")
+    summary = run_notebooks(project, ["p/reader"], profile="full", place=Here(1))
+    assert statuses(summary) == {"p/reader": "ok"}
+
+
 LIBRARY_NOTEBOOK = "from invariance.theory.five import five\nrun.table([{'x': five()}], 'numbers')"
 LIBRARY_CHECK = """
 import sys, pathlib

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from sklearn.base import BaseEstimator
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ..core import parameters as kinds
 from ..core.arrays import refuse_masked, validate_data
-from ..core.parameters import check_parameters, check_values, short, stores_parameters
+from ..core.parameters import check_values, short, stores_parameters
 from ..core.symmetric import add_row_products, row_products
-from .classes import OneVsRest, check_two_classes, checked_weights, signs
+from .classes import OneVsRest, check_two_classes, signs
 from .gram import rounding
 from .ridge import check_scale, solve_ridges
 
@@ -74,7 +73,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> BlockRidgeClassifier:
         """Fit features of shape (N, p) to labels of shape (N,), with weights of shape (N,)."""
-        points, labels, weights = self._checked(X, y, sample_weight)
+        points, labels, weights = self._checked(X, y, sample_weight, dtype=_FLOATS)
+        check_scale(points, self.dtype)
         self._start(points.shape[1], np.unique(labels[weights > 0]))
         for start in range(0, len(points), self.block_rows):
             rows = slice(start, start + self.block_rows)
@@ -90,7 +90,8 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
     ) -> BlockRidgeClassifier:
         """Add a block of points; ``classes`` lists all labels at the first call."""
         first = not hasattr(self, "classes_")
-        points, labels, weights = self._checked(X, y, sample_weight, reset=first)
+        points, labels, weights = self._checked(X, y, sample_weight, dtype=_FLOATS, reset=first)
+        check_scale(points, self.dtype)
         if first:
             if classes is None:
                 raise ValueError("the first call of partial_fit needs classes, the list of labels")
@@ -104,17 +105,6 @@ class BlockRidgeClassifier(OneVsRest, BaseEstimator):
         self._solved: tuple[NDArray, NDArray] | None = None
         self.alpha_ = float(self.alpha)
         return self
-
-    def _checked(
-        self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None, reset: bool = True
-    ) -> tuple[NDArray, NDArray, NDArray]:
-        """Return checked points, labels and weights of a fit."""
-        check_parameters(self)
-        points, labels = validate_data(self, X, y, dtype=_FLOATS, reset=reset)
-        check_classification_targets(labels)
-        is_single = np.float32 in (points.dtype, np.dtype(self.dtype))
-        check_scale(points, np.float32 if is_single else np.float64)
-        return points, labels, checked_weights(weights, points)
 
     def _start(self, p: int, classes: NDArray) -> None:
         check_two_classes(classes)

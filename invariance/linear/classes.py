@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from ..core.arrays import refuse_masked
-from ..core.parameters import Has, OneOf, ParameterError, short
+from ..core.arrays import refuse_masked, validate_data
+from ..core.parameters import Has, OneOf, ParameterError, check_parameters, short
+from .ridge import check_scale
 
 #: Values that a parameter ``class_weight`` may have.
 CLASS_WEIGHT = None | OneOf("balanced") | Has("a dictionary from classes to weights", "keys")
@@ -76,6 +78,16 @@ class OneVsRest(ClassifierMixin):
     Subclasses have ``classes_`` and ``_decide``, from points to scores of shape (n, n_classes), or
     (n, 1) for two classes.
     """
+
+    def _checked(
+        self, X: ArrayLike, y: ArrayLike, weights: ArrayLike | None, dtype: Any, reset: bool = True
+    ) -> tuple[NDArray, NDArray, NDArray]:
+        """Return checked points, labels and weights of a fit."""
+        check_parameters(self)
+        points, labels = validate_data(self, X, y, dtype=dtype, reset=reset)
+        check_classification_targets(labels)
+        check_scale(points, points.dtype)
+        return points, labels, checked_weights(weights, points)
 
     def _labels(self, decisions: NDArray) -> NDArray:
         if decisions.shape[1] == 1:

@@ -522,7 +522,7 @@ def in_power_of_two(values: NDArray) -> tuple[NDArray, int]:
 def check_scale(X: NDArray, dtype: DTypeLike = np.float64) -> None:
     """Refuse features whose squares, in a type, overflow or vanish beside the smallest number."""
     largest = largest_absolute(X)
-    bound = 1e140 if dtype == np.float64 else 1e15
+    bound = 1e140 if np.dtype(dtype) == np.float64 else 1e15
     if largest and not 1 / bound < largest < bound:
         raise ValueError(
             f"the largest absolute feature is {largest:.1g}, whose square {np.dtype(dtype)} cannot "

@@ -575,7 +575,12 @@ def saved(notebook: str, table: str, profile: str) -> "tuple[pd.DataFrame, dict]
     """Return a table that another notebook has saved and its ``results.json``, or None.
 
     The published results of the last full-scale run come first, then those of this checkout's
-    own run in `profile`.
+    own run in `profile`. The reader must name the other notebook in its header, so that it runs
+    again when these results change::
+
+        # jupyter:
+        #   invariance:
+        #     reads: [compare/digits]
     """
     pd = need("pandas", "companion")
     for folder, results in _results_of(notebook, profile):
@@ -588,7 +593,7 @@ def recorded(notebook: str, claim_id: str, profile: str) -> dict[str, Any] | Non
     """Return the numbers that another notebook has recorded for a claim, or None.
 
     They are those of `Run.claim`: ``value`` and ``se``, or ``scores``, by the claim's kind. The
-    results are chosen as in `saved`.
+    results are chosen as in `saved`, and the header must name the notebook as there.
     """
     for _, results in _results_of(notebook, profile):
         if claim_id in results.get("claims", {}):

@@ -153,8 +153,8 @@ def invariance_discrepancy(
     function : callable
         (n, d) -> (n,), or (n, m) for m functions at once: the result is a float or shape (m,).
     outputs : group, optional
-        The action on the m values of a function that turn with the group, see `project`: the
-        change is then \\|g f(x) - f(g x)\\|.
+        The action on the m values of a function that turn with the group, see `project`. The
+        change is then that from g f(x) to f(g x), of each value.
     relative : bool
         Divide by the largest \\|f(x)\\| met (zero functions have discrepancy 0).
 

@@ -199,8 +199,8 @@ def spread(name, value):
 
 
 # %% [markdown]
-# Each panel varies one density. The dashed line shows plain features without a group. A width is about
-# as good as the best one if it is less than two standard errors below it, paired by image.
+# A width is about as good as the best one if it is less than two standard errors below it, paired by
+# image.
 
 
 # %% tags=["hide-input"]
@@ -217,6 +217,10 @@ def title_of(name, values, widths):
     return f"{widths[values.index(best)]:g} gains most, {gain:.1f} points;\n{others}"
 
 
+# %% [markdown]
+# Each panel varies one density. The dashed line shows plain features without a group.
+
+# %% tags=["hide-input"]
 LABELS = {
     "scale": "scaling: standard deviation of log",
     "translation": "translation: standard deviation (pixels)",

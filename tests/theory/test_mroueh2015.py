@@ -123,7 +123,7 @@ def test_the_slack_on_the_sphere_holds_in_every_dimension():
 
 @pytest.mark.parametrize("d", [1, 1000, 4999, 5001, 1e6, 1e8, 1e12, 1e15])
 def test_the_gap_on_the_sphere_keeps_its_digits_in_large_dimensions(d):
-    """By Gamma((d + 2) / 2) = d / 2 Gamma(d / 2), c_d times c_(d+1) is the root of 1 + 1 / d."""
+    """Gamma((d + 2) / 2) = d / 2 Gamma(d / 2) makes c_d times c_(d+1) the root of 1 + 1 / d."""
     gap = theory.sphere_gap(1.0, d)
     next_gap = theory.sphere_gap(1.0, d + 1)
     product = -gap - next_gap + gap * next_gap

@@ -337,8 +337,12 @@ small_world_gain = mean_se(worlds[:, 0] - worlds[:, 1])
 fig, axis = plt.subplots(figsize=(6, 2.2))
 rows(axis, summaries, ["l-ti", "raw", "l-ti", "raw"])
 axis.set_xlabel("accuracy (%)")
-axis.set_title(f"On small worlds node sets gain {small_world_gain.mean:.1f} points")
-run.figure(fig, "accuracy", caption="Means and two standard errors.")
+axis.set_title(f"On small worlds node sets gain\n{small_world_gain:+.1f} points")
+run.figure(
+    fig,
+    "accuracy",
+    caption="Means and two standard errors. The gain in the title is paired, with one standard error.",
+)
 
 # %%
 run.say(

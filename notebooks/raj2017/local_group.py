@@ -15,7 +15,7 @@
 # paper averages over three densities on the affine group, log-normal scalings ($\sigma = 0.3$),
 # normal translations ($\sigma = 0.3$, in a unit that it does not give) and von Mises rotations
 # ($\kappa = 9$), and observes that wider ones hurt. Here each is made narrower and wider in turn. The
-# widest scalings and translations hurt here, too; rotations hardly differ.
+# widest scalings and translations hurt here, too; the widest rotations hardly do.
 
 # %% tags=["parameters"]
 profile: str = "quick"  # quick or full

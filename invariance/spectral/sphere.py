@@ -169,10 +169,9 @@ class Sphere(Basis):
             values = values[table.parents] * coordinates[table.last]
             values *= table.steps[:, None]
             yield k, values
-        if self._first_harmonics <= degree:
-            for k, values in enumerate(solid_harmonics(coordinates, degree)):
-                if k >= self._first_harmonics:
-                    yield k, values
+        first = self._first_harmonics
+        if first <= degree:
+            yield from enumerate(solid_harmonics(coordinates, degree, lowest=first), start=first)
 
     def _values_cost(self, n_chosen: int) -> int:
         return n_chosen + 2 * int(np.diff(self._edges).max(initial=1))

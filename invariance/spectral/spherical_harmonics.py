@@ -17,13 +17,13 @@ from scipy import sparse
 from scipy.spatial.transform import Rotation
 
 
-def solid_harmonics(points: NDArray, top: int) -> Iterator[NDArray]:
-    r"""Values of :math:`Y_{lm}` for l = 0, ..., top, one degree at a time.
+def solid_harmonics(points: NDArray, top: int, lowest: int = 0) -> Iterator[NDArray]:
+    r"""Values of :math:`Y_{lm}` for l = lowest, ..., top, one degree at a time.
 
     Parameters
     ----------
     points : ndarray of shape (3, n)
-    top : int
+    top, lowest : int
 
     Yields
     ------
@@ -51,6 +51,8 @@ def solid_harmonics(points: NDArray, top: int) -> Iterator[NDArray]:
             following = _next_polynomials(degree, polynomials, previous, z, squared_norms)
             previous = polynomials
             polynomials = following
+        if degree < lowest:
+            continue
         values = np.empty((2 * degree + 1, n))
         np.multiply(polynomials, waves[: degree + 1].real, out=values[degree:])
         np.multiply(polynomials[:0:-1], waves[degree:0:-1].imag, out=values[:degree])
@@ -61,20 +63,31 @@ def _next_polynomials(
     degree: int, polynomials: NDArray, previous: NDArray, z: NDArray, squared_norms: NDArray
 ) -> NDArray:
     """Return the polynomials in z of a degree, from those of the two degrees below it."""
-    m = np.arange(degree)[:, None]
-    squares = degree**2 - m**2
+    factors, previous_factors, last_factor = _recurrence(degree)
     result = np.empty((degree + 1, len(z)))
     np.multiply(polynomials, z, out=result[:-1])
-    result[:-1] *= np.sqrt((4 * degree**2 - 1) / squares)
+    result[:-1] *= factors
+    if degree > 1:
+        lower = previous * squared_norms
+        lower *= previous_factors
+        result[:-2] -= lower
+    np.multiply(last_factor, polynomials[-1], out=result[-1])
+    return result
+
+
+@lru_cache(maxsize=256)
+def _recurrence(degree: int) -> tuple[NDArray, NDArray, float]:
+    """Return the factors of the degree below, of the degree below that, and of m = degree."""
+    m = np.arange(degree)[:, None]
+    squares = degree**2 - m**2
+    factors = np.sqrt((4 * degree**2 - 1) / squares)
     if degree == 1:
-        result[-1] = np.sqrt(3.0) * polynomials[-1]
-        return result
+        return factors, np.empty((0, 1)), float(np.sqrt(3.0))
+    last_factor = float(np.sqrt((2 * degree + 1) / (2 * degree)))
     ratio = (2 * degree + 1) / (2 * degree - 3)
     previous_squares = (degree - 1) ** 2 - m[:-1] ** 2
-    factors = np.sqrt(ratio * previous_squares / squares[:-1])
-    result[:-2] -= factors * (previous * squared_norms)
-    result[-1] = np.sqrt((2 * degree + 1) / (2 * degree)) * polynomials[-1]
-    return result
+    previous_factors = np.sqrt(ratio * previous_squares / squares[:-1])
+    return factors, previous_factors, last_factor
 
 
 @lru_cache(maxsize=256)

@@ -143,7 +143,8 @@ def tree(source: str) -> ast.AST:
         return ast.Module(body=[], type_ignores=[])
 
 
-def imported_modules(source: str) -> set[str]:
+@cache
+def imported_modules(source: str) -> frozenset[str]:
     """Return the top-level names of the modules that a source imports.
 
     >>> sorted(imported_modules("import numpy.linalg\\nfrom _patches import pooled"))
@@ -156,4 +157,4 @@ def imported_modules(source: str) -> set[str]:
                 names |= {alias.name.partition(".")[0] for alias in aliases}
             case ast.ImportFrom(module=str(module), level=0):
                 names.add(module.partition(".")[0])
-    return names
+    return frozenset(names)

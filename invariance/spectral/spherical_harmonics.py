@@ -77,7 +77,11 @@ def _next_polynomials(
 
 @lru_cache(maxsize=256)
 def _recurrence(degree: int) -> tuple[NDArray, NDArray, float]:
-    """Return the factors of the degree below, of the degree below that, and of m = degree."""
+    """Return the factors of a degree's recurrence, which do not depend on the points.
+
+    They are those of the polynomials one degree lower and two degrees lower, both of shape
+    (orders m, 1), and that of the polynomial with m = degree.
+    """
     m = np.arange(degree)[:, None]
     squares = degree**2 - m**2
     factors = np.sqrt((4 * degree**2 - 1) / squares)
